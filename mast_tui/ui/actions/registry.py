@@ -168,8 +168,10 @@ def share_a_screen(action_id: str, other_id: str) -> bool:
         action_id: The id of an action.
         other_id: The id of another action.
     """
-    screens = {action_id.partition(".")[0], other_id.partition(".")[0]}
-    return action_id != other_id and (len(screens) == 1 or Where.EVERYWHERE in screens)
+    screen, _, _ = action_id.partition(".")
+    other_screen, _, _ = other_id.partition(".")
+    is_same_screen = screen == other_screen or Where.EVERYWHERE in (screen, other_screen)
+    return action_id != other_id and is_same_screen
 
 
 def find_action(action_id: str) -> KeyAction | None:

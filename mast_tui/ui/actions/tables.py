@@ -91,16 +91,16 @@ def action(  # noqa: PLR0913 - a row of the table of actions
 
 def moves(where: Where) -> tuple[KeyAction, ...]:
     """Return the actions that move over a list."""
-    row = partial(action, where, section="Move")
+    move = partial(action, where, section="Move")
     return (
-        row("up", "up k", "up", "One line up", "move(-1)"),
-        row("down", "down j", "down", "One line down", "move(1)"),
-        row("top", "g home", "first", "To the first line", "move_to_start"),
-        row("bottom", "G end", "last", "To the last line", "move_to_end"),
-        row("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
-        row("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
-        row("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
-        row("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
+        move("up", "up k", "up", "One line up", "move(-1)"),
+        move("down", "down j", "down", "One line down", "move(1)"),
+        move("top", "g home", "first", "To the first line", "move_to_start"),
+        move("bottom", "G end", "last", "To the last line", "move_to_end"),
+        move("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
+        move("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
+        move("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
+        move("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
     )
 
 
@@ -115,10 +115,10 @@ def scrolls(
         up: The key that scrolls up.
         section: Their heading in the help.
     """
-    row = partial(action, where, section=section)
+    scroll = partial(action, where, section=section)
     return (
-        row("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
-        row("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
+        scroll("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
+        scroll("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
     )
 
 

@@ -364,7 +364,7 @@ class AdjudicateScreen(BaseScreen):
     def _show_item(self, items: TraceItems, item: str | None) -> None:
         """Show an item, or the names of the sides if the item is None (the row of a trace).
 
-        If a judge's answer may have to be shown, the item appears later, from a worker.
+        An item with a judge's answer appears later, once it is recorded that the answer was shown.
         """
         if item is None:
             names = joined(items.names.listed(side.annotator for side in items.sides))
@@ -403,9 +403,9 @@ class AdjudicateScreen(BaseScreen):
         except WorkspaceError as error:
             self.call_later(self.say_error, error)
             return
-        self.call_later(self._trace_read, trace_id)
+        self.call_later(self._show_read_trace, trace_id)
 
-    def _trace_read(self, trace_id: str) -> None:
+    def _show_read_trace(self, trace_id: str) -> None:
         """Show the trace if its row is still under the cursor."""
         row = self.queue.row
         if row is not None and row.trace_id == trace_id:
@@ -823,9 +823,9 @@ class AdjudicateScreen(BaseScreen):
             )
 
     def action_overrule(self) -> None:
-        """Overrule an agreed verdict: ``present`` becomes ``absent``, any other ``present``.
+        """Overrule an agreed verdict.
 
-        The new target of ``present`` is the whole trace.
+        Change ``present`` to ``absent``, and any other verdict to ``present`` for the whole trace.
         """
         subject = self.queue.current_subject
         if not isinstance(subject, GoldVerdict):
@@ -932,7 +932,9 @@ class AdjudicateScreen(BaseScreen):
         *,
         reviews_agreed: bool = False,
     ) -> None:
-        """Show a decision, ask for its reason if the study requires one, and move on.
+        """Show a written decision, ask for its reason if the study requires it, and move on.
+
+        The decision becomes the last one, which the user can undo.
 
         Args:
             work: The adjudicator's work on the trace.
@@ -1185,7 +1187,9 @@ class AdjudicateScreen(BaseScreen):
             undo: True to undo a decision, False to repeat it.
         """
         items = self.queue.current_items
-        trace_id = source[-1] if source else items and items.trace_id
+        trace_id = None if items is None else items.trace_id
+        if source:
+            trace_id = source[-1]
         if trace_id:
             work = await self._adjudication_of(trace_id)
             if work is None:

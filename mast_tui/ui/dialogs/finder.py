@@ -133,9 +133,10 @@ def best_first(query: str, choices: Sequence[FinderChoice]) -> list[FinderChoice
     if not query.strip():
         return list(choices)
     matcher = Matcher(query)
-    scored_choices = [(_match_score(query, matcher, choice), choice) for choice in choices]
-    matches = [(score, choice) for score, choice in scored_choices if score > 0]
-    return [choice for _, choice in sorted(matches, key=lambda match: -match[0])]
+    scores = [_match_score(query, matcher, choice) for choice in choices]
+    matching_indices = [index for index, score in enumerate(scores) if score > 0]
+    matching_indices.sort(key=lambda index: -scores[index])
+    return [choices[index] for index in matching_indices]
 
 
 def _match_score(query: str, matcher: Matcher, choice: FinderChoice) -> float:

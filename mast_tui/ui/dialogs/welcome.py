@@ -29,7 +29,7 @@ def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple
         key_of: Returns how the key of an action is shown.
         blind: Whether no suggestions are shown, so that no key goes to one.
     """
-    example_mode = taxonomy.modes[: _EXAMPLE_INDEX + 1][-1]
+    example_mode = taxonomy.modes[min(_EXAMPLE_INDEX, len(taxonomy.modes) - 1)]
     mode_keys = " ".join(taxonomy.keys_of(example_mode))
     accept = key_of("annotate.accept")
     reject = key_of("annotate.reject")

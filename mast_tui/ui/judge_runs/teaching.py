@@ -80,14 +80,12 @@ class AlignedRun:
     @property
     def wrong_traces(self) -> list[str]:
         """The ids of the traces on which the judge was wrong about a mode."""
-        wrong_ids = (
-            case.trace_id for case in self._all_cases() if case.outcome is not PresentSide.BOTH
-        )
-        return sorted(set(wrong_ids))
+        return sorted({case.trace_id for case in self._wrong_cases()})
 
-    def _all_cases(self) -> Iterator[Case]:
-        """Yield the cases of all modes."""
-        return (case for cases in self.cases.values() for case in cases)
+    def _wrong_cases(self) -> Iterator[Case]:
+        """Yield the cases of all modes in which only one side says present."""
+        for cases in self.cases.values():
+            yield from (case for case in cases if case.outcome is not PresentSide.BOTH)
 
     def traces(self) -> tuple[str, ...]:
         """Return the ids of the traces that the next version judges.
@@ -115,10 +113,11 @@ class AlignedRun:
         }
         record_by_trace = {record.trace_id: record for record in workspace.traces()}
         errors = []
-        for case in self._all_cases():
+        for case in self._wrong_cases():
             subject = (case.trace_id, case.mode)
             correction = self.alignment.marked.get(subject, "")
             record = record_by_trace[case.trace_id]
+            length_class = (record.spans or 0).bit_length()
             error = JudgeError(
                 case.trace_id,
                 case.mode,
@@ -127,7 +126,7 @@ class AlignedRun:
                 reason=correction or self._reason_of_people(case),
                 marked_by_person=bool(correction),
                 agreed=subject in self.alignment.agreed,
-                stratum=f"{record.system} {(record.spans or 0).bit_length()}",
+                stratum=f"{record.system} {length_class}",
             )
             if case.outcome is PresentSide.FIRST and case.first:
                 judge_mark = case.first[0]
@@ -139,8 +138,7 @@ class AlignedRun:
                     target=judge_mark.target,
                     quote=None if evidence is None else evidence.quote,
                 )
-            if case.outcome is not PresentSide.BOTH:
-                errors.append(error)
+            errors.append(error)
         return most_informative(errors)
 
     def _reason_of_people(self, case: Case) -> str:

@@ -52,7 +52,8 @@ class HitRow(NamedTuple):
     @property
     def short_name(self) -> str:
         """The name of the trace without folders, safe to display."""
-        return one_line(self.name.rpartition("/")[2])
+        _, _, file_name = self.name.rpartition("/")
+        return one_line(file_name)
 
 
 class HitList(VirtualLines):

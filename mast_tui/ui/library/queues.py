@@ -255,11 +255,12 @@ def sample_from(text: str) -> QueueRequest:
     Raises:
         MastError: The text does not have this form, or the number is zero or too large.
     """
-    match = re.fullmatch(r"\s*([0-9]{1,7})(?:[\s,]+([0-9]{1,18}))?\s*", text)
-    n = 0 if match is None else int(match[1])
-    if match is None or not 0 < n <= MOST_SAMPLED:
+    match = re.fullmatch(r"\s*(?P<size>[0-9]{1,7})(?:[\s,]+(?P<seed>[0-9]{1,18}))?\s*", text)
+    size = 0 if match is None else int(match["size"])
+    if match is None or not 0 < size <= MOST_SAMPLED:
         raise MastError(f"“{one_line(text, 20)}” is no number of traces, such as 20, or 20 7")
-    return QueueRequest(QueueName.SAMPLE, n, None if match[2] is None else int(match[2]))
+    seed = None if match["seed"] is None else int(match["seed"])
+    return QueueRequest(QueueName.SAMPLE, size, seed)
 
 
 def continued_queue(

@@ -93,7 +93,12 @@ class ComparedTraces:
             sides: The names of the sides.
             rows: A rank and the answers for each trace and mode.
         """
-        traces = [trace for _, trace in sorted(rows, key=lambda row: row[0])]
+
+        def rank_of(ranked_row: tuple[Any, TraceAnswers]) -> Any:
+            rank, _ = ranked_row
+            return rank
+
+        traces = [trace for _, trace in sorted(rows, key=rank_of)]
         differing = sum(trace.differs for trace in traces)
         return cls(sides, tuple(traces[:MOST_SOURCE_TRACES]), len(traces), differing)
 
@@ -143,10 +148,11 @@ def _compared_verdicts(
         judge: The judge, if it is compared with its reference.
     """
     ranked_rows = []
+    reference = "" if judge is None else sides[-1]
     for mode, mode_traces in traces.items():
         for trace in mode_traces:
             verdicts = trace.verdicts
-            is_false_alarm = judge is not None and verdicts[sides[-1]] is not VerdictValue.PRESENT
+            is_false_alarm = judge is not None and verdicts[reference] is not VerdictValue.PRESENT
             differs = trace.disagreement > 0
             note = ""
             if judge is not None and differs:

@@ -196,10 +196,14 @@ class ReportScreen(TablesScreen):
         super().__init__()
         self.page = next(iter(self.pages))
         self._open_page = Page()
-        self._row_by_section: dict[str, tuple[str, str]] = {}
+        self._row_key_by_section: dict[str, tuple[str, str]] = {}
+        """The row of the cursor in each section that was shown, by the id of the section."""
         self._turn_by_group: dict[str, int] = {}
+        """The number of the latest computation of each group of figures."""
         self._was_left = False
+        """Whether another screen has been shown since the report was computed."""
         self._counted_work: frozenset[object] | None = None
+        """The finished passes and decisions when the report was computed; None until read."""
 
     @abstractmethod
     def start(self, opened: OpenWorkspace) -> None:
@@ -289,20 +293,24 @@ class ReportScreen(TablesScreen):
         workspace = opened.workspace
         ref = opened.taxonomy.ref
         with suppress(MastError):  # the title already shows that a server is away
-            work: set[object] = {
+            finished_work: set[object] = {
                 (a_pass.annotator, a_pass.trace_id, a_pass.number, a_pass.finished_at)
                 for a_pass in workspace.passes(taxonomy=ref)
                 if a_pass.finished
             }
             for trace_id, decisions in workspace.all_decisions(ref).items():
-                work |= {(trace_id, decision.item, decision.decided_at) for decision in decisions}
-            self.call_later(self._show_changes, frozenset(work))
+                finished_work |= {
+                    (trace_id, decision.item, decision.decided_at) for decision in decisions
+                }
+            self.call_later(self._show_changes, frozenset(finished_work))
 
-    def _show_changes(self, work: frozenset[object]) -> None:
+    def _show_changes(self, finished_work: frozenset[object]) -> None:
         """Show how many passes and decisions are new since the report was computed."""
         if self._counted_work is None:
-            self._counted_work = work
-        change_count = max(len(work - self._counted_work), len(self._counted_work - work))
+            self._counted_work = finished_work
+        added_count = len(finished_work - self._counted_work)
+        removed_count = len(self._counted_work - finished_work)
+        change_count = max(added_count, removed_count)
         if change_count:
             key = self.mast.key_of(f"{self.where}.anew")
             self.hints.say(f"{change_count:,} new since, finished or decided · {key} counts again")
@@ -428,7 +436,7 @@ class ReportScreen(TablesScreen):
         self.main_list.show(
             page.section.parts,
             pending=page.pending,
-            row_key=self._row_by_section.get(self._section_id),
+            row_key=self._row_key_by_section.get(self._section_id),
         )
         self.main_list.focus()
         self.show_detail()
@@ -492,7 +500,7 @@ class ReportScreen(TablesScreen):
         """Remember the row, and describe it."""
         row_key = self.main_list.row_key
         if row_key is not None:
-            self._row_by_section[self._section_id] = row_key
+            self._row_key_by_section[self._section_id] = row_key
         self.show_detail()
         if not self._open_page.pending:
             self.hints.clear()

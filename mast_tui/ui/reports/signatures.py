@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isfinite, nan
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
@@ -72,6 +72,8 @@ GOLD: Final = "gold"
 FIELDS: Final = ("model", "system", "benchmark", "version", "reader", "all")
 """The fields by which traces are grouped; ``all`` makes one group."""
 
+DEFAULT_FIELD: Final = "model"
+
 SIGNATURES: Final = "signatures"
 """The only group of figures: all pages are computed together."""
 
@@ -98,7 +100,7 @@ class SignatureChoice:
     """
 
     labels: str = GOLD
-    grouping: str = "model"
+    grouping: str = DEFAULT_FIELD
     failed_below: float | None = None
 
     @property
@@ -150,6 +152,14 @@ class Signatures:
         return (OVERALL, *large_groups(self.report)) if self.report and self.groups else ()
 
 
+class _GroupReport(NamedTuple):
+    """The report on a group and its traces, for one combination of choices."""
+
+    choices: tuple[Signatures, str, bool]
+    report: model.Report
+    failing: FailingTraces
+
+
 class SignaturesScreen(ReportScreen):
     """The failure signatures of all groups, one of which is shown."""
 
@@ -172,7 +182,8 @@ class SignaturesScreen(ReportScreen):
         self.group = OVERALL
         self.includes_all = False
         self._orders = cache(SpanOrders)
-        self._cached_report: tuple[object, model.Report, FailingTraces] | None = None
+        self._group_report: _GroupReport | None = None
+        """The report that was computed last."""
 
     # Counting
 
@@ -228,7 +239,8 @@ class SignaturesScreen(ReportScreen):
         grouping = signatures.choice.grouping
         name = f"{grouping} {one_line(self.group, 40)}"
         if self.group == OVERALL:
-            name = "all traces" if grouping in (ALL, FIELDS[0]) else f"all traces by {grouping}"
+            is_default_grouping = grouping in (ALL, DEFAULT_FIELD)
+            name = "all traces" if is_default_grouping else f"all traces by {grouping}"
         position = ""
         if self.group in groups and len(groups) > 1:
             position = f" ({groups.index(self.group) + 1} of {len(groups)})"
@@ -253,7 +265,7 @@ class SignaturesScreen(ReportScreen):
         page = self.page
         if page == EXPERIMENT:
             return self._experiment_page(signatures)
-        report, failing = self._report_on_group(signatures)
+        _, report, failing = self._report_on_group(signatures)
         if page == TRACES:
             section = ReportSection(TRACES, TRACES, (traces_table(failing, signatures.names),))
         else:
@@ -290,25 +302,27 @@ class SignaturesScreen(ReportScreen):
         """Return whether all traces of the group are counted, not only failed ones."""
         return self.includes_all or not compares_outcomes(signatures.groups[self.group])
 
-    def _report_on_group(self, signatures: Signatures) -> tuple[model.Report, FailingTraces]:
-        """Return the report on the group and its traces, cached until the choices change."""
+    def _report_on_group(self, signatures: Signatures) -> _GroupReport:
+        """Return the report on the group on screen, cached until the choices change."""
         shows_all = self._shows_all(signatures)
-        cache_key = (signatures, self.group, shows_all)
-        if self._cached_report is None or self._cached_report[0] != cache_key:
-            assert signatures.report is not None
-            assert signatures.inputs is not None
-            trace_filter = TraceFilter(outcome=None if shows_all else "failed")
-            self._cached_report = (
-                cache_key,
-                group_report(
-                    signatures.report,
-                    self.group,
-                    every=shows_all,
-                    extras=Extras(self.mast.taxonomy),
-                ),
-                failing_traces(signatures.inputs, self.group, trace_filter),
-            )
-        return self._cached_report[1:]
+        choices = (signatures, self.group, shows_all)
+        cached = self._group_report
+        if cached is not None and cached.choices == choices:
+            return cached
+        assert signatures.report is not None
+        assert signatures.inputs is not None
+        trace_filter = TraceFilter(outcome=None if shows_all else "failed")
+        self._group_report = _GroupReport(
+            choices=choices,
+            report=group_report(
+                signatures.report,
+                self.group,
+                every=shows_all,
+                extras=Extras(self.mast.taxonomy),
+            ),
+            failing=failing_traces(signatures.inputs, self.group, trace_filter),
+        )
+        return self._group_report
 
     def _line_over_tables(self, signatures: Signatures, report: model.Report) -> str:
         """Return the facts of the group for the line over the tables.
@@ -393,11 +407,10 @@ class SignaturesScreen(ReportScreen):
 
     def location_of(self, row: str) -> TraceLocation | None:
         """Return the location of the trace of a row; None if the open page lists no traces."""
-        if self.page != TRACES or self._cached_report is None:
+        if self.page != TRACES or self._group_report is None:
             return None
-        _, _, failing = self._cached_report
-        locations = (trace.location for trace in failing.traces if trace.trace_id == row)
-        return next(locations, None)
+        traces = self._group_report.failing.traces
+        return next((trace.location for trace in traces if trace.trace_id == row), None)
 
     # Choices
 

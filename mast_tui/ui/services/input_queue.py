@@ -210,11 +210,11 @@ class InputQueue:
         """Check if an event has to wait until something is read or earlier changes are saved."""
         if self._awaits_content(event, self._app.screen):
             return True
-        holds = self._writes.holds
-        if holds is HeldKeys.NOTHING:
+        held_keys = self._writes.holds
+        if held_keys is HeldKeys.NOTHING:
             return False
         if isinstance(event, events.Key):
-            if holds is HeldKeys.ALL:
+            if held_keys is HeldKeys.ALL:
                 return True
             screen = self._app.screen
             active = None if screen.is_modal else screen.active_bindings.get(event.key)
@@ -231,13 +231,14 @@ class InputQueue:
         self._busy = bool(self._waiting)
         if not self._waiting:
             return
-        if self._must_wait(self._waiting[0]):
+        event = self._waiting[0]
+        if self._must_wait(event):
             self.blocked = True
-            if self._awaits_content(self._waiting[0], self._app.screen):
+            if self._awaits_content(event, self._app.screen):
                 self._unread_screen = self._app.screen
             return
         self._step_number += 1
-        event = self._waiting.popleft()
+        self._waiting.popleft()
         self.delivered += not isinstance(event, SCROLLING)
         target = self._target_of(event)
         if isinstance(event, events.Key):

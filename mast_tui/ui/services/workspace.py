@@ -346,10 +346,10 @@ class WorkspaceService:
         )
 
     def tell_decided(self, decisions: Sequence[Recorded]) -> None:
-        """Report the latest decision of others on an item that the user's decision waited for.
+        """Report that others have decided an item while the user's decision waited to be sent.
 
         Args:
-            decisions: The decisions of others made meanwhile, the latest last.
+            decisions: The decisions of others, the latest last.
         """
         *earlier_decisions, latest = decisions
         further_text = f", and {len(earlier_decisions)} more" if earlier_decisions else ""

@@ -228,15 +228,15 @@ def _parsed_weights(text: str) -> dict[str, float]:
     """
     weights: dict[str, float] = {}
     for part in filter(str.strip, text.split(",")):
-        match = re.fullmatch(r"(.*)=\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*", part)
+        match = re.fullmatch(r"(?P<name>.*)=\s*(?P<weight>[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*", part)
         if match is None and "=" in part:
             raise MastError(
                 f"annotators: “{one_line(part.strip(), 30)}” is no weight as in alice=2"
             )
-        for name in _parsed_names(part if match is None else match[1], "annotators"):
+        for name in _parsed_names(part if match is None else match["name"], "annotators"):
             if name in weights:
                 raise MastError(f"annotators: {name} is listed twice")
-            weights[name] = 1.0 if match is None else float(match[2])
+            weights[name] = 1.0 if match is None else float(match["weight"])
     return weights
 
 
@@ -258,11 +258,12 @@ def _parsed_share(text: str, title: str, previous: float) -> float:
     """
     if text.strip() == share_text(previous):
         return previous
-    match = re.fullmatch(r"\s*([0-9]{1,12}(?:[.,][0-9]{1,12})?)\s*(%?)\s*", text)
+    number = r"(?P<number>[0-9]{1,12}(?:[.,][0-9]{1,12})?)"
+    match = re.fullmatch(rf"\s*{number}\s*(?P<percent>%?)\s*", text)
     if match is None:
         raise MastError(f"{title}: “{one_line(text, 20)}” is no share such as 25 %")
-    value = float(match[1].replace(",", "."))
-    if not match[2] and 0 < value <= 1:
+    value = float(match["number"].replace(",", "."))
+    if not match["percent"] and 0 < value <= 1:
         raise MastError(f"{title}: write {one_line(text, 12)} as a percentage, such as 25 %")
     if value > 100:
         raise MastError(f"{title}: {one_line(text, 20)} is more than all")
