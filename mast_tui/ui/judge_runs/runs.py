@@ -239,7 +239,7 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
             return "!"
         return "◌" if waiting_count(trace) else "●"
 
-    def count_text(trace: RunTrace, number: int) -> str:
+    def _count_text(trace: RunTrace, number: int) -> str:
         if has_failed(trace):
             return ""
         return HIDDEN if is_hidden else str(number)
@@ -261,13 +261,13 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
         ),
         TableColumn(
             "found",
-            lambda row: count_text(row, row.findings),
+            lambda row: _count_text(row, row.findings),
             width=ColumnWidth(90, filled=SOME),
             right=True,
         ),
         TableColumn(
             "waiting",
-            lambda row: count_text(row, waiting_count(row)),
+            lambda row: _count_text(row, waiting_count(row)),
             lambda row: "doubt" if waiting_count(row) else "quiet",
             ColumnWidth(95, filled=SOME),
             right=True,

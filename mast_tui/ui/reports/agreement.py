@@ -341,7 +341,7 @@ class AgreementScreen(ReportScreen):
         with_judge = self.judge is not None and self.judge.report is not None
         key_of = self.mast.key_of
 
-        def compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
+        def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
             """Compute the report in a worker; raise `MastError` if there are no figures."""
             *_, people = compute_people(opened, passes)
             if people.report is None:
@@ -354,7 +354,7 @@ class AgreementScreen(ReportScreen):
                 agreement = replace(agreement, judge=judge.report)
             return agreement_report(agreement, sight=_visibility_limit(opened, people))
 
-        return compute_report
+        return _compute_report
 
     # Source traces
 

@@ -268,7 +268,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     if len(rows) < compared.total:
         facts.append(f"the first {len(rows):,} listed")
 
-    def destination_of(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
+    def _destination_of(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
         row = answers_by_row_id[row_id]
         if row.judge is None and row.present and _may_adjudicate(opened):
             return ShowDisagreements(row.mode, row.trace_id, agreed=not row.differs)
@@ -278,7 +278,7 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
         Table("traces", "", columns, (rows,)),
         titles,
         tuple(facts),
-        destination_of,
+        _destination_of,
         frozenset(row.id for row in compared.rows if row.differs),
     )
 

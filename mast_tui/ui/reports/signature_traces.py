@@ -277,14 +277,14 @@ def listing_of(failing: FailingTraces, names: Mapping[str, str]) -> Listing:
     if failing.total > MOST_SOURCE_TRACES:
         facts.append(f"the first {MOST_SOURCE_TRACES:,} are listed")
 
-    def location_of(_opened: OpenWorkspace, row_id: str) -> TraceLocation:
+    def _location_of(_opened: OpenWorkspace, row_id: str) -> TraceLocation:
         return location_by_id[row_id]
 
     return Listing(
         traces_table(failing, names),
         {trace_id: one_line(names.get(trace_id, trace_id)) for trace_id in location_by_id},
         tuple(facts),
-        location_of,
+        _location_of,
     )
 
 

@@ -374,7 +374,7 @@ class SignaturesScreen(ReportScreen):
         if self.signatures is None or not self.signatures.groups:
             return None
 
-        def compute_report(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
+        def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
             """Compute the report in a worker; raise `MastError` if there are no figures."""
             *_, signatures = compute_signatures(opened, choice, orders, stopped)
             if signatures.report is None or signatures.inputs is None or not signatures.groups:
@@ -382,7 +382,7 @@ class SignaturesScreen(ReportScreen):
             extras = extras_for(opened.workspace, opened.taxonomy, signatures.inputs, places=True)
             return signatures_report(signatures.report, extras=extras)
 
-        return compute_report
+        return _compute_report
 
     # Source traces
 

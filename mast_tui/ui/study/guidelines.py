@@ -464,11 +464,11 @@ class GuidelinesScreen(OpensTraces):
         if self._occasion is not None and self._occasion_mode == self.mode_slug:
             trace_id, item = self._occasion
 
-        def write_guideline(book: GuidelineBook, text: str) -> Guideline | None:
+        def _write_guideline(book: GuidelineBook, text: str) -> Guideline | None:
             return book.write(self.mode_slug, text, trace_id=trace_id, item=item)
 
         key = self.mast.key_of("everywhere.undo")
-        self._ask_for_text("", write_guideline, f"Written down · {key} takes it back")
+        self._ask_for_text("", _write_guideline, f"Written down · {key} takes it back")
 
     def action_edit(self) -> None:
         """Edit the guideline under the cursor."""

@@ -215,7 +215,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
             return "●"
         return "◐" if finished_count(row) or begun_count(row) else "○"
 
-    def private_count(row: StudyProgress, number: int, has_any: bool) -> str:
+    def _private_count(row: StudyProgress, number: int, has_any: bool) -> str:
         # An annotator sees this count only in their own row, as in the command.
         return f"{number:,}" if has_any and (view.shows_retests or row.name == reader) else ""
 
@@ -230,7 +230,7 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
     def style(row: StudyProgress) -> str:
         return "total" if row.name == SEVERAL else "figure"
 
-    def count_column(
+    def _count_column(
         title: str, cell: Callable[[StudyProgress], str], keeps: int
     ) -> TableColumn[StudyProgress]:
         return TableColumn(title, cell, style, ColumnWidth(keeps, filled=SOME), right=True)
@@ -249,21 +249,21 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
             style,
             ColumnWidth(60),
         ),
-        count_column("assigned", lambda row: f"{row.assigned:,}", 90),
-        count_column("finished", lambda row: f"{finished_count(row):,}", 95),
-        count_column("open", lambda row: f"{begun_count(row):,}", 80),
-        count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
-        count_column(
+        _count_column("assigned", lambda row: f"{row.assigned:,}", 90),
+        _count_column("finished", lambda row: f"{finished_count(row):,}", 95),
+        _count_column("open", lambda row: f"{begun_count(row):,}", 80),
+        _count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
+        _count_column(
             "with others",
-            lambda row: private_count(row, row.shared, row.shared < row.assigned),
+            lambda row: _private_count(row, row.shared, row.shared < row.assigned),
             40,
         ),
-        count_column(
+        _count_column(
             "without suggestions",
-            lambda row: private_count(row, row.withheld, row.withheld > 0),
+            lambda row: _private_count(row, row.withheld, row.withheld > 0),
             45,
         ),
-        count_column("repeat", retest_text, 50),
+        _count_column("repeat", retest_text, 50),
     )
 
 
