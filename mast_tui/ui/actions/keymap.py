@@ -132,9 +132,9 @@ def _duplicate_keys(keymap: Keymap) -> Iterator[tuple[str, str]]:
     If both actions are in the keymap, only the one with the smaller id is reported.
     """
     for name, keys in keymap.items():
-        for other in ACTIONS:
-            is_reported_there = other.id in keymap and other.id <= name
-            if not is_reported_there and share_a_screen(name, other.id):
-                shared_keys = set(keys) & set(keys_of(other, keymap))
+        for other_action in ACTIONS:
+            is_reported_there = other_action.id in keymap and other_action.id <= name
+            if not is_reported_there and share_a_screen(name, other_action.id):
+                shared_keys = set(keys) & set(keys_of(other_action, keymap))
                 for key in sorted(shared_keys):
-                    yield name, f"{key} of {name} is also the key of {other.id}"
+                    yield name, f"{key} of {name} is also the key of {other_action.id}"

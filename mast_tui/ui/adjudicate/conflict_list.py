@@ -105,12 +105,12 @@ class ConflictList(ColumnTable[QueueRow]):
 
     def show(self, rows: Sequence[QueueRow]) -> None:
         """Show other rows; keep the cursor on its item, or else on its trace."""
-        current = self.row
+        current_row = self.row
         self.rows = rows
-        if current is not None:
-            position = self.position_of(current.trace_id, current.item)
+        if current_row is not None:
+            position = self.position_of(current_row.trace_id, current_row.item)
             if position is None:
-                position = self.position_of(current.trace_id, None)
+                position = self.position_of(current_row.trace_id, None)
             if position is None:
                 position = min(self.cursor, max(0, len(rows) - 1))
             self.cursor = position

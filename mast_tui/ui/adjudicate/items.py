@@ -331,8 +331,8 @@ class TraceItems:
             labels = [label for label in group.labels if label.annotator == side.annotator]
             remarks = ["✓ taken"] if side.annotator in chosen_sides else []
             if has_earlier_answers:
-                earlier = earlier_answers.pop(side.annotator, None)
-                remarks += _changed_remarks(earlier, side, self.order, places_only)
+                earlier_answer = earlier_answers.pop(side.annotator, None)
+                remarks += _changed_remarks(earlier_answer, side, self.order, places_only)
             views.append(
                 SideView(
                     number=number,
@@ -692,10 +692,10 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
         for entry in entries
         if entry.words is not None and entry.gold is not None
     }
-    finished = {
+    finished_counts = {
         progress.name: progress.finished for progress in status(workspace, taxonomy).annotators
     }
-    unordered = sum(
+    unordered_count = sum(
         len(entry.words.unordered(taxonomy, loader.orders(entry.trace_id)))
         for entry in entries
         if entry.words is not None
@@ -704,10 +704,10 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
         annotator=annotator,
         entries=entries,
         items=items,
-        finished=finished,
+        finished=finished_counts,
         loader=loader,
         study=study,
-        unordered=unordered,
+        unordered=unordered_count,
     )
 
 

@@ -271,10 +271,10 @@ class Queue:
 
     def update_trace(self, work: Adjudication) -> None:
         """Update the items of a trace after a decision."""
-        previous = self.items.get(work.trace_id)
-        if previous is not None:
+        previous_items = self.items.get(work.trace_id)
+        if previous_items is not None:
             self.items[work.trace_id] = replace(
-                previous,
+                previous_items,
                 sides=work.words.sides,
                 gold=work.gold,
                 decisions=work.decisions,

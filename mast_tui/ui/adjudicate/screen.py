@@ -452,9 +452,9 @@ class AdjudicateScreen(BaseScreen):
         """Focus the next visible pane."""
         sides = self.evidence.sides
         panes = [self.main_list, sides, self.evidence.timeline, self.evidence.span_view]
-        visible = [pane for pane in panes if pane.is_on_screen and pane.display]
-        position = visible.index(self.pane) if self.pane in visible else 0
-        next_pane = visible[(position + 1) % len(visible)]
+        visible_panes = [pane for pane in panes if pane.is_on_screen and pane.display]
+        position = visible_panes.index(self.pane) if self.pane in visible_panes else 0
+        next_pane = visible_panes[(position + 1) % len(visible_panes)]
         next_pane.focus()
         if next_pane is sides:
             self._explain_single_places()
@@ -510,15 +510,15 @@ class AdjudicateScreen(BaseScreen):
 
     def action_names(self) -> None:
         """Switch between letters and names for the sides."""
-        hidden = not self.queue.names_hidden
-        self.queue.hide_names(hidden)
+        are_hidden = not self.queue.names_hidden
+        self.queue.hide_names(are_hidden)
         self.show_title()
         self._show_row()
         key = self.mast.key_of("adjudicate.names")
         self.hints.say(
             "Names are hidden: letters stand for other people on every trace · "
             f"{key} shows the names"
-            if hidden
+            if are_hidden
             else f"The sides are shown by name · {key} hides the names"
         )
 
@@ -553,16 +553,18 @@ class AdjudicateScreen(BaseScreen):
     def _ask_to_take_on(self, trace_id: str) -> None:
         """Ask once whether to take a trace on; the answer begins an adjudication pass."""
         contents = self.queue.contents
-        hidden = self.queue.hidden_traces()
+        hidden_ids = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
-        if trace_id in hidden and len(hidden) > 1 and not contents.may_retest:
-            answers.insert(1, ("e", f"every one of the {len(hidden)} that you have not labelled"))
+        if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
+            answers.insert(
+                1, ("e", f"every one of the {len(hidden_ids)} that you have not labelled")
+            )
 
         question = STUDY_QUESTION if contents.may_retest else QUESTION
 
         def answered(answer: str | None) -> None:
             if answer in ("a", "e"):
-                trace_ids = [trace_id] if answer == "a" else hidden
+                trace_ids = [trace_id] if answer == "a" else hidden_ids
                 self.mast.workspace.when_ready(lambda opened: self._take_on(opened, trace_ids))
 
         title = f"Adjudicate {self.queue.name_of(trace_id)}?"
@@ -657,8 +659,8 @@ class AdjudicateScreen(BaseScreen):
 
         A decision that replaces one of the user is named first.
         """
-        added: list[str] = []
-        replaced: list[str] = []
+        added_messages: list[str] = []
+        replaced_messages: list[str] = []
         for trace_id, items in contents.items.items():
             shown_items = self.queue.items.get(trace_id)
             if shown_items is None:
@@ -670,10 +672,10 @@ class AdjudicateScreen(BaseScreen):
                     continue
                 message = self._news_text(trace_id, dispute, new_decisions, items)
                 if any(self._replaces_mine(decision, shown_by_item) for decision in new_decisions):
-                    replaced.append(f"{message}, otherwise than you, and that counts")
+                    replaced_messages.append(f"{message}, otherwise than you, and that counts")
                 else:
-                    added.append(message)
-        messages = [*replaced, *added]
+                    added_messages.append(message)
+        messages = [*replaced_messages, *added_messages]
         if len(messages) > 1:
             return f"{messages[0]} · {len(messages) - 1} more"
         return "".join(messages)
@@ -854,10 +856,10 @@ class AdjudicateScreen(BaseScreen):
             overrules: Whether to decide an agreed item too.
             only_target: The only place to decide; None for all disputed places of the row.
         """
-        current = await self._current_work()
-        if current is None:
+        current_work = await self._current_work()
+        if current_work is None:
             return
-        work, group = current
+        work, group = current_work
         items = self.queue.items[work.trace_id]
         is_agreed = items.agreed(group.id) is not None
         question = group if only_target is None else group.at_place(only_target)
@@ -881,10 +883,10 @@ class AdjudicateScreen(BaseScreen):
     @piece_of_work
     async def action_other_mode(self) -> None:
         """Decide that another mode is present at the same places."""
-        current = await self._current_work()
-        if current is None:
+        current_work = await self._current_work()
+        if current_work is None:
             return
-        work, group = current
+        work, group = current_work
         target = self._place_at_cursor()
         question = group if target is None else group.at_place(target)
         if question is None:
@@ -907,10 +909,10 @@ class AdjudicateScreen(BaseScreen):
     @piece_of_work
     async def action_confirm(self) -> None:
         """Confirm a decision after a side has changed its answer."""
-        current = await self._current_work()
-        if current is None:
+        current_work = await self._current_work()
+        if current_work is None:
             return
-        work, group = current
+        work, group = current_work
         items = self.queue.items[work.trace_id]
         row = self.queue.row
         dispute = None if row is None or row.item is None else items.dispute(row.item)
@@ -1128,10 +1130,10 @@ class AdjudicateScreen(BaseScreen):
             return
         if self.queue.row is None or self.queue.row.item is None:
             return
-        current = await self._current_work()
-        if current is None:
+        current_work = await self._current_work()
+        if current_work is None:
             return
-        work, group = current
+        work, group = current_work
         is_disputed = any(conflict.mode == group.mode for conflict in work.gold.conflicts)
         if is_disputed and not self._judge_first:
             self.hints.say("Decide this mode first: the judge's word comes after it")
@@ -1246,11 +1248,11 @@ class AdjudicateScreen(BaseScreen):
         A hint explains why there is no boundary: the place is undisputed, or the trace is missing.
         """
         if not self.asks:
-            current = await self._current_work()
+            current_work = await self._current_work()
             target = self._place_at_cursor()
-            if current is None:
+            if current_work is None:
                 return
-            _, group = current
+            _, group = current_work
             if target is not None and group.at_place(target) is None:
                 self.hints.say(NOT_IN_QUESTION, error=True)
                 return

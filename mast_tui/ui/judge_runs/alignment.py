@@ -298,9 +298,9 @@ def _model_notes(opened: OpenWorkspace, judge: str, case: Case) -> Collection[st
     for run in opened.workspace.runs():
         if run.judge != judge:
             continue
-        for asked in opened.workspace.answers_about(run.id, case.trace_id):
+        for request in opened.workspace.answers_about(run.id, case.trace_id):
             with suppress(Malformed):
-                text = notes_by_mode(asked.answer, opened.taxonomy).get(case.mode)
+                text = notes_by_mode(request.answer, opened.taxonomy).get(case.mode)
                 if text is not None:
                     notes[text] = None
     return notes

@@ -316,7 +316,7 @@ def count_columns(
         rates: The rates of the judge, by the slug of the mode; None if there are none.
     """
     rates_by_mode = rates or {}
-    both, same_place, first, second = GOLD_TITLES if gold else RUN_TITLES
+    both_title, place_title, first_title, second_title = GOLD_TITLES if gold else RUN_TITLES
     columns: tuple[TableColumn[ModeCounts], ...] = (
         sign_column(_counts_sign, lambda row: "doubt" if _has_difference(row) else "quiet"),
         TableColumn(
@@ -328,10 +328,10 @@ def count_columns(
             lambda row: "total" if row.mode == ALL_MODES else "figure",
             name_width(),
         ),
-        figure_column(both, lambda row: str(row.both), 95),
-        figure_column(same_place, _same_places, 70),
-        figure_column(first, lambda row: str(row.first), 94, "doubt"),
-        figure_column(second, lambda row: str(row.second), 93, "doubt"),
+        figure_column(both_title, lambda row: str(row.both), 95),
+        figure_column(place_title, _same_places, 70),
+        figure_column(first_title, lambda row: str(row.first), 94, "doubt"),
+        figure_column(second_title, lambda row: str(row.second), 93, "doubt"),
         figure_column("neither", lambda row: str(row.neither), 42),
         figure_column("undecided", lambda row: str(row.undecided), 40),
     )

@@ -168,12 +168,12 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
         example_ids = example_ids_by_judge.get(run.judge, set())
         counts = AnswerCounts()
         counts_by_mode: dict[str, AnswerCounts] = {}
-        waiting: dict[str, int] = {}
+        waiting_by_trace: dict[str, int] = {}
         for trace in run.traces:
             trace_answers = answers_by_trace.get((run.judge, trace.trace_id, run.taxonomy), ())
             waiting_count = sum(answer is None for _, answer in trace_answers)
             if waiting_count:
-                waiting[trace.trace_id] = waiting_count
+                waiting_by_trace[trace.trace_id] = waiting_count
             if trace.trace_id in example_ids:
                 continue
             for mode, answer in trace_answers:
@@ -184,7 +184,7 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
                 run=run,
                 answers=counts,
                 modes=counts_by_mode,
-                waiting=waiting,
+                waiting=waiting_by_trace,
                 left_out=sum(trace.trace_id in example_ids for trace in run.traces),
             )
         )
@@ -301,14 +301,14 @@ def answers_text(answers: Sequence[Asked]) -> str:
             "run on another machine stay there."
         )
     parts = []
-    for number, asked in enumerate(answers, 1):
-        use = "used" if asked.usable else "not usable"
-        time = asked.at[:TIME_CHARS].replace("T", " ")
+    for number, request in enumerate(answers, 1):
+        use = "used" if request.usable else "not usable"
+        time = request.at[:TIME_CHARS].replace("T", " ")
         parts.append(
-            f"{number} of {len(answers)} · {time} · {asked.form} · "
-            f"{asked.tokens_in:,} tokens in, {asked.tokens_out:,} out · "
-            f"{use if asked.finish == 'stop' else asked.finish}\n"
-            f"{asked.answer or '(no words)'}"
+            f"{number} of {len(answers)} · {time} · {request.form} · "
+            f"{request.tokens_in:,} tokens in, {request.tokens_out:,} out · "
+            f"{use if request.finish == 'stop' else request.finish}\n"
+            f"{request.answer or '(no words)'}"
         )
     return "\n\n".join(parts)
 
@@ -800,24 +800,24 @@ class RunsScreen(TableScreen[RunView]):
     def action_compare(self) -> None:
         """Compare the marked run with the run under the cursor, or show why this is impossible."""
         view = self._chosen_run()
-        marked = self._views.get(self._marked_run_id or "")
+        marked_view = self._views.get(self._marked_run_id or "")
         if view is None:
             return
-        if marked is None:
+        if marked_view is None:
             key_of = self.mast.key_of
             self.hints.say(
                 f"{key_of('runs.mark')} marks a run, {key_of('runs.compare')} then compares it "
                 f"with another; {key_of('runs.gold')} compares with gold"
             )
-        elif marked.run.id == view.run.id:
+        elif marked_view.run.id == view.run.id:
             key = self.mast.key_of("runs.compare")
             self.hints.say(f"This run is the marked one: go to another, {key} compares the two")
-        elif marked.run.taxonomy != view.run.taxonomy:
+        elif marked_view.run.taxonomy != view.run.taxonomy:
             self.hints.say("Runs with different taxonomies cannot be compared", error=True)
-        elif marked.run.judge == view.run.judge:
+        elif marked_view.run.judge == view.run.judge:
             self.hints.say("Both runs are of one judge, of which only the latest suggestions count")
         else:
-            self._open_comparison(marked, view)
+            self._open_comparison(marked_view, view)
 
     def action_gold(self) -> None:
         """Compare the run under the cursor with the gold."""

@@ -241,8 +241,10 @@ def _merged_examples(earlier: ChosenExamples, later: ChosenExamples) -> ChosenEx
     At most ``MOST_EXAMPLES`` are returned.
     """
     later_choices = {choice for choice, _ in later}
-    kept = tuple((choice, example) for choice, example in earlier if choice not in later_choices)
-    return (*later, *kept)[:MOST_EXAMPLES]
+    kept_examples = tuple(
+        (choice, example) for choice, example in earlier if choice not in later_choices
+    )
+    return (*later, *kept_examples)[:MOST_EXAMPLES]
 
 
 def prompt_change(old_setup: Setup, new_setup: Setup) -> Iterator[str]:
@@ -368,13 +370,13 @@ class TeachingScreen(TableScreen[JudgeError]):
     def _plan_version(self, opened: OpenWorkspace) -> None:
         """Plan the next version in a thread, then show it."""
         loader = self._loader
-        selected = self._selected
+        selected_keys = self._selected
         if loader is None:
             return
-        errors = [error for error in self._errors if (error.trace_id, error.mode) in selected]
-        listed = dict(self.mast.catalog.traces)
+        errors = [error for error in self._errors if (error.trace_id, error.mode) in selected_keys]
+        listed_traces = dict(self.mast.catalog.traces)
         try:
-            planned = next_version(opened, self._aligned, errors, loader, listed)
+            planned = next_version(opened, self._aligned, errors, loader, listed_traces)
         except (MastError, OSError) as error:
             self.call_later(self._show_plan, None, one_line(str(error)))
             return

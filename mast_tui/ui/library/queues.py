@@ -162,9 +162,9 @@ def read_queue(
     if request.name is QueueName.ALL:
         return QueueTraces(request)
     if study is None and request.name is QueueName.MINE:
-        finished = opened.finished()
-        unfinished = tuple(trace_id for trace_id in listed_ids if trace_id not in finished)
-        return QueueTraces(request, unfinished, in_order=False)
+        finished_ids = opened.finished()
+        unfinished_ids = tuple(trace_id for trace_id in listed_ids if trace_id not in finished_ids)
+        return QueueTraces(request, unfinished_ids, in_order=False)
     if study is None and request.name is QueueName.SAMPLE:
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
     items = opened.queue(request.name.value, n=request.n, seed=request.seed)
@@ -450,9 +450,9 @@ class CurrentQueue:
                 self._choose_queue(opened, QueueRequest(name))
 
         listed_ids = list(self._screen.mast.catalog.traces)
-        current = self.traces.request.name
+        current_name = self.traces.request.name
         self._screen.app.push_screen(
-            QueueChoice(opened, listed_ids, current, self._sizes), queue_chosen
+            QueueChoice(opened, listed_ids, current_name, self._sizes), queue_chosen
         )
 
     def _ask_for_sample(self, opened: OpenWorkspace) -> None:

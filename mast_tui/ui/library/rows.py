@@ -144,6 +144,15 @@ class _FilteredRows:
     rows: list[LibraryRow]
     similar: bool = False
 
+    def continues_in(self, needle: str, sort: Sort) -> bool:
+        """Return whether a needle has grown from this one, with the same order.
+
+        Args:
+            needle: The needle.
+            sort: The order.
+        """
+        return sort is self.sort and needle.startswith(self.needle)
+
 
 class TraceListing:
     """The rows of all traces. The last filtered rows are kept for the next key press."""
@@ -227,9 +236,9 @@ class TraceListing:
         if not terms:
             return self._all_rows.rows
         searched = self._all_rows
-        last = self._last_filtered
-        if last is not None and last.sort is sort and needle.startswith(last.needle):
-            searched = last
+        last_result = self._last_filtered
+        if last_result is not None and last_result.continues_in(needle, sort):
+            searched = last_result
         matches = [] if searched.similar else searched.rows
         for term in terms:
             matches = [row for row in matches if term in row.haystack]

@@ -164,12 +164,12 @@ class LibraryScreen(ListScreen):
 
     def _update_same_runs(self, same_runs_by_id: Mapping[str, tuple[str, ...]]) -> None:
         """Store the ids of the traces that are the same run, and update the changed rows."""
-        previous = self._same_runs
+        previous_same_runs = self._same_runs
         self._same_runs = same_runs_by_id
         changed_ids = [
             trace_id
-            for trace_id in (previous.keys() | same_runs_by_id)
-            if previous.get(trace_id) != same_runs_by_id.get(trace_id)
+            for trace_id in (previous_same_runs.keys() | same_runs_by_id)
+            if previous_same_runs.get(trace_id) != same_runs_by_id.get(trace_id)
         ]
         if changed_ids:
             self._update_rows(changed_ids)
@@ -220,14 +220,14 @@ class LibraryScreen(ListScreen):
             view: The annotator's entry of each trace, by trace id.
             hidden_visible: Whether hidden facts of traces without an entry are shown.
         """
-        previous = self._entry_by_trace
+        previous_entries = self._entry_by_trace
         self._entry_by_trace = view
         visibility_changed = hidden_visible != self._hidden_visible
         self._hidden_visible = hidden_visible
         traces = self.mast.catalog.traces
 
         def has_changed(trace_id: str) -> bool:
-            if view.get(trace_id) != previous.get(trace_id):
+            if view.get(trace_id) != previous_entries.get(trace_id):
                 return True
             return visibility_changed and trace_id in traces and tells_outcome(traces[trace_id])
 
@@ -333,8 +333,9 @@ class LibraryScreen(ListScreen):
 
     def who(self) -> tuple[str, ...]:
         """Return the annotator, their role, and the number of traces that they have finished."""
-        finished = (self.mast.trace_queue.finished_words(),)
-        return (*super().who(), *(finished if self.mast.opened is not None else ()))
+        if self.mast.opened is None:
+            return super().who()
+        return (*super().who(), self.mast.trace_queue.finished_words())
 
     def _show_list_or_reason(self) -> None:
         """Show the list that has rows, or the reason why there are none."""

@@ -484,25 +484,25 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     finished_by_name = study_from_workspace(workspace, taxonomy, which=passes).finished
     names_by_trace: dict[str, set[str]] = {}
     for name, traces in finished_by_name.items():
         for trace in traces:
             names_by_trace.setdefault(trace, set()).add(name)
     shared_traces = {trace for trace, names in names_by_trace.items() if len(names) > 1}
-    compared_traces = shared_traces & visible
+    compared_traces = shared_traces & visible_ids
     without_report = PeopleFigures(
-        hidden=tuple(sorted(shared_traces - visible)),
+        hidden=tuple(sorted(shared_traces - visible_ids)),
         finished={name: len(traces) for name, traces in finished_by_name.items()},
-        visible=visible,
+        visible=visible_ids,
     )
     if not compared_traces:
         yield without_report
         return
     names = sorted({name for trace in compared_traces for name in names_by_trace[trace]})
     study = study_from_workspace(
-        workspace, taxonomy, annotators=names, which=passes, traces=visible, agents=True
+        workspace, taxonomy, annotators=names, which=passes, traces=visible_ids, agents=True
     )
     agent_traces = {trace for table in study.agents for trace in table.traces}
     revealed_traces = compared_traces | agent_traces

@@ -335,9 +335,9 @@ class ReportLines(VirtualLines):
         if line.row is None:
             return self._heading_strip(line.table, width)
         strip = self._row_strip(line.table, line.row, width, at_cursor=row == self.cursor)
-        chosen = self._chosen_column(line.table) if row == self.cursor else None
-        edges = None if chosen is None else self._layouts[line.table.id].edges(chosen)
-        if edges is None or line.row.cells.get(chosen or "") in (None, ""):
+        chosen_key = self._chosen_column(line.table) if row == self.cursor else None
+        edges = None if chosen_key is None else self._layouts[line.table.id].edges(chosen_key)
+        if edges is None or line.row.cells.get(chosen_key or "") in (None, ""):
             return strip
         cell_start, cell_end = edges
         cell = strip.crop(cell_start, cell_end).apply_style(Style(reverse=True))

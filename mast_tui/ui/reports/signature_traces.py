@@ -165,14 +165,14 @@ def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter
     codes = [mode.code for mode in inputs.modes]
     members = inputs.members()[group]
     failed = members & (inputs.outcome == FAILED)
-    chosen = members
+    chosen_flags = members
     if trace_filter.outcome == "failed":
-        chosen = failed
+        chosen_flags = failed
     elif trace_filter.outcome is not None:
-        chosen = members & (inputs.outcome == SUCCEEDED)
+        chosen_flags = members & (inputs.outcome == SUCCEEDED)
     for code in trace_filter.modes:
-        chosen = chosen & (inputs.verdicts[:, codes.index(code)] == PRESENT)
-    onsets_by_row = _onsets_by_row(inputs, codes, chosen)
+        chosen_flags = chosen_flags & (inputs.verdicts[:, codes.index(code)] == PRESENT)
+    onsets_by_row = _onsets_by_row(inputs, codes, chosen_flags)
     shape_by_row = _shape_by_row(inputs, members, failed)
 
     def failing_trace(row: int) -> FailingTrace:
@@ -198,7 +198,7 @@ def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter
     counts = (inputs.verdicts == PRESENT).sum(axis=1).tolist()
     rows = [
         row
-        for row in chosen.nonzero()[0].tolist()
+        for row in chosen_flags.nonzero()[0].tolist()
         if _passes_filter(onsets_by_row.get(row, []), int(inputs.spans[row]), trace_filter)
     ]
     rows.sort(key=lambda row: (-counts[row], inputs.traces[row]))

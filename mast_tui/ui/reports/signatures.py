@@ -207,9 +207,11 @@ class SignaturesScreen(ReportScreen):
 
     def _receive_figures(self, signatures: Signatures) -> None:
         """Show the figures, and a hint about hidden traces."""
-        previous = self.signatures
+        previous_signatures = self.signatures
         is_complete = (
-            previous is not None and previous.choice == signatures.choice and not previous.pending
+            previous_signatures is not None
+            and previous_signatures.choice == signatures.choice
+            and not previous_signatures.pending
         )
         if signatures.pending and is_complete:
             # The complete figures stay until the new ones are complete.
@@ -527,13 +529,13 @@ class SignaturesScreen(ReportScreen):
 
     def action_look(self) -> None:
         """Ask whether to include hidden traces as their adjudicator."""
-        hidden = self.signatures.hidden if self.signatures is not None else ()
-        if not hidden:
+        hidden_ids = self.signatures.hidden if self.signatures is not None else ()
+        if not hidden_ids:
             self.hints.say("No trace is left out")
         elif self.choice.of_judge:
             self.hints.say("The judge's labels on them are hidden from you for now")
         else:
-            self.offer_adjudication(hidden)
+            self.offer_adjudication(hidden_ids)
 
     def _start_choice(self, choice: SignatureChoice) -> None:
         """Compute the figures of a choice, unless it is the current one."""

@@ -122,7 +122,9 @@ class JudgeRuns:
             self._start_rules(traces, opened, hint)
             return
         setting = f"judge.chosen:{opened.annotator}"
-        previous = await self._workspace.carry_out(partial(opened.workspace.get_setting, setting))
+        previous_key = await self._workspace.carry_out(
+            partial(opened.workspace.get_setting, setting)
+        )
 
         def answered(answer: tuple[str, Plan | None] | None) -> None:
             """Store the chosen judge, and start it; a model asks first."""
@@ -139,7 +141,9 @@ class JudgeRuns:
                 self._start_rules(traces, opened, hint)
 
         is_possible = {TWINS_KEY: bool(twin_runs), **dict.fromkeys(WAYS, setup is not None)}
-        default = previous if previous is not None and is_possible.get(previous) else RULES_KEY
+        default = RULES_KEY
+        if previous_key is not None and is_possible.get(previous_key):
+            default = previous_key
         dialog = JudgeDialog(setup, opened, traces, twins=bool(twin_runs), default=default)
         self._app.ask(dialog, answered)
 

@@ -110,24 +110,24 @@ class Catalog:
         trace_id = trace.identity.trace_id
         if self.traces.get(trace_id) is not trace:
             return trace
-        opened = self._open.get(trace_id)
-        if opened is None or opened.changed() is not None:
-            opened = trace.anew()
-            if opened is not trace:
-                if _is_small(opened):
-                    opened.advance()
-                self._open[trace_id] = opened
-        self._last_opened = opened
-        return opened
+        opened_trace = self._open.get(trace_id)
+        if opened_trace is None or opened_trace.changed() is not None:
+            opened_trace = trace.anew()
+            if opened_trace is not trace:
+                if _is_small(opened_trace):
+                    opened_trace.advance()
+                self._open[trace_id] = opened_trace
+        self._last_opened = opened_trace
+        return opened_trace
 
     def learn(self) -> None:
         """Update the summaries of traces whose spans have been read meanwhile."""
-        for trace_id, opened in list(self._open.items()):
-            without_spans = opened.anew()
-            listed = self.traces.get(trace_id)
-            if listed is None or opened.identity.trace_id != trace_id:
+        for trace_id, opened_trace in list(self._open.items()):
+            without_spans = opened_trace.anew()
+            listed_trace = self.traces.get(trace_id)
+            if listed_trace is None or opened_trace.identity.trace_id != trace_id:
                 continue
-            if without_spans.summary != listed.summary:
+            if without_spans.summary != listed_trace.summary:
                 self.traces[trace_id] = without_spans
                 self.changes.append(trace_id)
 

@@ -146,5 +146,5 @@ class TraceLoader:
         record = self._record_by_id.get(trace_id)
         if record is not None and record.identity == trace.identity:
             return True
-        stored = self._workspace.find_trace(TraceRecord.from_trace(trace))
-        return stored is not None and stored.trace_id == trace_id
+        stored_record = self._workspace.find_trace(TraceRecord.from_trace(trace))
+        return stored_record is not None and stored_record.trace_id == trace_id

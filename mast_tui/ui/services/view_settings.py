@@ -49,13 +49,13 @@ class ViewSettings(NamedTuple):
 def remembered_settings() -> ViewSettings:
     """Return the stored settings, with the default for each missing or invalid setting."""
     try:
-        stored = json.loads(_settings_path().read_text("utf-8"))
+        document = json.loads(_settings_path().read_text("utf-8"))
     except (OSError, ValueError):
         return ViewSettings()
-    if not isinstance(stored, dict):
+    if not isinstance(document, dict):
         return ViewSettings()
-    share = stored.get("text_share")
-    time_bar = stored.get("time_bar")
+    share = document.get("text_share")
+    time_bar = document.get("time_bar")
     is_valid_share = type(share) is int and MIN_SHARE <= share <= MAX_SHARE
     return ViewSettings(
         share if is_valid_share else None,

@@ -218,11 +218,13 @@ class PageLines(VirtualLines):
 
         After the last row the search continues at the first.
         """
-        current = self.paragraph
+        current_paragraph = self.paragraph
         for offset in range(1, len(self._rows) + 1):
             row = (self.cursor + offset) % len(self._rows)
             paragraph = self._rows[row].paragraph
-            if paragraph is not None and paragraph is not current and paragraph.entry is not None:
+            if paragraph is None or paragraph is current_paragraph:
+                continue
+            if paragraph.entry is not None:
                 self.move_to(row)
                 return True
         return False

@@ -315,13 +315,15 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
 
 def _people_text(study: Study) -> str:
     """Return the sentences on annotators, adjudicators and former annotators."""
-    present = study.present
-    annotators_text = f"{_joined_names(present)} label{'s' if len(present) == 1 else ''}"
-    former = [name for name in study.annotators if name not in present]
+    present_annotators = study.present
+    annotators_text = (
+        f"{_joined_names(present_annotators)} label{'s' if len(present_annotators) == 1 else ''}"
+    )
+    former_annotators = [name for name in study.annotators if name not in present_annotators]
     former_text = ""
-    if former:
-        verb = "has" if len(former) == 1 else "have"
-        former_text = f" {_joined_names(former)} {verb} left; what they finished counts."
+    if former_annotators:
+        verb = "has" if len(former_annotators) == 1 else "have"
+        former_text = f" {_joined_names(former_annotators)} {verb} left; what they finished counts."
     if study.per_trace == 1:
         return f"{annotators_text}.{former_text}"
     adjudicators_text = "anyone may decide"
@@ -670,22 +672,22 @@ class StudyScreen(TableScreen[StudyProgress]):
         opened_study = await self._require_study()
         if opened_study is None:
             return
-        opened, previous = opened_study
-        changed = await self.mast.workspace.carry_out(lambda: change(previous))
-        if changed is None:
+        opened, previous_study = opened_study
+        changed_study = await self.mast.workspace.carry_out(lambda: change(previous_study))
+        if changed_study is None:
             return
-        if changed == previous:
+        if changed_study == previous_study:
             self.hints.say("Nothing is left to give back")
             return
 
         def answered(answer: str | None) -> None:
             if answer == "y":
                 self.hints.prompt("Changing the study …")
-                self.set_up(opened, changed, None)
+                self.set_up(opened, changed_study, None)
 
         self.mast.ask_key(
             one_line(title),
-            f"{effect}\n\n{assignment_text(previous, changed)}",
+            f"{effect}\n\n{assignment_text(previous_study, changed_study)}",
             (("y", "yes, change the study"), ("n", "leave the study as it is")),
             answered,
             default="n",
@@ -708,15 +710,18 @@ class StudyScreen(TableScreen[StudyProgress]):
             selection: The traces of the study; None to keep its present traces.
             add: Whether to add the selection to the present traces, instead of replacing them.
         """
-        ids: list[str] = []
+        trace_ids: list[str] = []
         try:
             if selection is not None:
                 for start in range(0, len(selection.traces), BATCH_SIZE):
                     batch = selection.traces[start : start + BATCH_SIZE]
                     with opened.workspace.transaction():
-                        ids += [known_trace(opened.workspace, trace.anew()) for trace in batch]
-                ids = ids or list(selection.ids)
-                new_study = with_traces(study, ids) if add else _with_only_traces(study, ids)
+                        trace_ids += [
+                            known_trace(opened.workspace, trace.anew()) for trace in batch
+                        ]
+                trace_ids = trace_ids or list(selection.ids)
+                change_traces = with_traces if add else _with_only_traces
+                new_study = change_traces(study, trace_ids)
             else:
                 new_study = study
             set_study(opened.workspace, opened.annotator, new_study)
