@@ -129,7 +129,7 @@ def _is_character(name: str) -> bool:
 def _duplicate_keys(keymap: Keymap) -> Iterator[tuple[str, str]]:
     """Yield an action id and a problem for each set key that another action of the screen has.
 
-    If both actions are in the keymap, only the one with the smaller id is reported.
+    If both actions are in the keymap, only the action with the smaller id is reported.
     """
     for name, keys in keymap.items():
         for other_action in ACTIONS:

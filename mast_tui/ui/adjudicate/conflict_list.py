@@ -185,7 +185,8 @@ class ConflictList(ColumnTable[QueueRow]):
     def first_in_trace(self, heading: int) -> int:
         """Return the position of a trace's first open or changed item.
 
-        If there is none, return that of its first item, or the heading if it has no items.
+        If there is none, return the position of its first item, or of the heading if the trace has
+        no items.
 
         Args:
             heading: The position of the row of the trace.

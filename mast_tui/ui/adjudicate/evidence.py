@@ -61,8 +61,8 @@ class EvidencePanes:
     def show_item(self, item: ItemView | None, *, empty: str = "", reading: bool = False) -> None:
         """Show the sides of an item, and move the timeline to its first target.
 
-        The timeline marks the spans of each side with the side's number, and those of a judge as
-        ``judge``.
+        The timeline marks the spans of each side with the number of the side. It marks the spans of
+        a judge with ``judge``.
 
         Args:
             item: The item; None if there is none under the cursor.

@@ -138,7 +138,7 @@ class TraceItems:
         return SideNames(self.letters if self.hidden else {})
 
     def has_same_answers(self, other: TraceItems) -> bool:
-        """Return whether the sides, the gold and the decisions are those of ``other``."""
+        """Return whether the sides, the gold and the decisions equal those of other items."""
         return (
             list(self.sides) == list(other.sides)
             and self.gold == other.gold
@@ -506,7 +506,7 @@ def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
     """Return a short text of the decision of a row.
 
     Args:
-        decisions: The decision on a verdict, or those on the span ranges of a mode.
+        decisions: The decision on a verdict, or the decisions on the span ranges of a mode.
         names: The names of the sides on screen.
 
     Returns:

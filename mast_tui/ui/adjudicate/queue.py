@@ -221,7 +221,7 @@ class Queue:
         return cached.rows
 
     def _make_rows(self, items: TraceItems) -> list[QueueRow]:
-        """Return the row of a trace and those of its items, or nothing if no item is listed."""
+        """Return the row of a trace and the rows of its items; empty if no item is listed."""
         item_rows = items.rows(agreed=self.agreed, mode=self.mode)
         if not item_rows:
             return []

@@ -1037,7 +1037,7 @@ class AdjudicateScreen(BaseScreen):
         self._ask_reason(work, item_ids, show_row)
 
     def _items_to_explain(self, dispute: Dispute) -> tuple[str, ...]:
-        """Return the items of a dispute that the user decided, or else all decided ones."""
+        """Return the items of a dispute that the user decided, or else all decided items."""
         own_items = tuple(d.item for d in dispute.decisions if d.decided_by == self._annotator_name)
         return own_items or tuple(decision.item for decision in dispute.decisions)
 

@@ -86,7 +86,7 @@ class NameScreen(Dialog[str]):
         Args:
             people: The names to choose from, each with the person's part in the study.
             suggested: The name on the line outside a study.
-            in_study: Whether the people are those of a study.
+            in_study: Whether the people take part in a study.
             check: Returns the name in its final form, or raises ``MastError``.
             outside: Returns why labels under a name will not count; None if they do.
         """

@@ -82,7 +82,7 @@ class JudgeAlignment:
         held_out: The number of traces left out because they are kept for other uses, such as tests.
         test_traces: The ids of the traces that are kept for tests.
         agreed: The trace id and mode of each verdict that is unanimous or adjudicated.
-        is_default: Whether the judge is the one that ``J`` asks.
+        is_default: Whether the judge is the default judge, which ``J`` asks.
     """
 
     rates: Mapping[str, JudgeRates] = field(default_factory=dict)

@@ -602,7 +602,7 @@ class ComparisonScreen(OpensTraces):
     def _visible_cases(self) -> list[Case]:
         """Return the traces of the mode under the cursor.
 
-        Of all modes together, those on which the sides differ come first.
+        For all modes together, the traces on which the sides differ come first.
         """
         if self._comparison is None:
             return []

@@ -208,9 +208,10 @@ def local_time(iso: str) -> str:
 
 
 def in_order_of_work(view: RunView) -> list[RunTrace]:
-    """Return a run's failed traces, then the others, those with the most waiting suggestions first.
+    """Return a run's traces in the order in which they need work.
 
-    Traces with the same number are in the order of their ids.
+    Failed traces come first, then the traces with the most waiting suggestions. Traces with the
+    same number are in the order of their ids.
     """
 
     def sort_key(trace: RunTrace) -> tuple[bool, int, str]:

@@ -305,7 +305,7 @@ def error_columns(
 
 
 class TeachingScreen(TableScreen[JudgeError]):
-    """The errors of a judge, of which the chosen ones become examples."""
+    """The errors of a judge. The chosen errors become examples."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     where = Where.TEACHING
@@ -424,10 +424,10 @@ class TeachingScreen(TableScreen[JudgeError]):
         elif not planned.change:
             self.hints.say("Nothing changes: choose examples, or write a guideline")
         else:
-            self._keep_and_ask(planned)
+            self._store_and_judge(planned)
 
     @piece_of_work
-    async def _keep_and_ask(self, planned: NextVersion) -> None:
+    async def _store_and_judge(self, planned: NextVersion) -> None:
         """Store the next version and judge its traces."""
         opened = self.mast.opened
         if opened is None:

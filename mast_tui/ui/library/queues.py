@@ -56,7 +56,7 @@ class _QueueTexts(NamedTuple):
         key: The key that chooses it in the dialog.
         choice: The name in the dialog.
         empty: The message if the queue is empty.
-        title: The name in the title of the screen; None if it is the one in the dialog.
+        title: The name in the title of the screen; None if it equals ``choice``.
     """
 
     key: str

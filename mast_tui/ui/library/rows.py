@@ -85,7 +85,7 @@ class LibraryRow:
 
 
 class Sort(StrEnum):
-    """The orders of the library; the first is that of the queue."""
+    """The orders of the library; the first is the order of the queue."""
 
     QUEUE = "queue"
     NAME = "name"
@@ -180,7 +180,7 @@ class TraceListing:
         return any(row.look_here is not None for row in self)
 
     def put(self, rows: Iterable[LibraryRow]) -> None:
-        """Add rows, or replace those of the same traces."""
+        """Add rows; a row replaces the row of the same trace."""
         self._rows.update((row.trace_id, row) for row in rows)
         self._clear_results()
 

@@ -218,7 +218,7 @@ class LibraryList(ColumnTable[LibraryRow]):
         return lengths
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Render a trace, the heading of the unreadable files, or such a file.
+        """Render a trace, the heading of the unreadable files, or an unreadable file.
 
         Args:
             row: The position of the row.

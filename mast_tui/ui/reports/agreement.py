@@ -153,8 +153,8 @@ class JudgeChoice:
 class AgreementScreen(ReportScreen):
     """The agreement of people and judges.
 
-    Figures of people are computed at once, those of span ranges and of a judge when their pages are
-    opened.
+    The figures of people are computed at once. The figures of span ranges and of a judge are
+    computed when their pages are opened.
     """
 
     where = Where.AGREEMENT
@@ -179,7 +179,7 @@ class AgreementScreen(ReportScreen):
     # Counting
 
     def start(self, opened: OpenWorkspace) -> None:
-        """Compute the figures of people, and those of the open page if it needs others.
+        """Compute the figures of people, and the other figures that the open page needs.
 
         The figures of span ranges and judges are discarded.
         """

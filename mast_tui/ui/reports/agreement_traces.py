@@ -318,8 +318,12 @@ def _may_adjudicate(opened: OpenWorkspace) -> bool:
 def _evidence_location(opened: OpenWorkspace, row: TraceAnswers) -> TraceLocation:
     """Return the location of the evidence for the answers on a trace and mode.
 
-    This is the first suggestion of the judge, or else the first span of a label of the user, or
-    else that of another side. Without any label it is the trace.
+    This is the first of these that exists:
+
+    - the first suggestion of the judge,
+    - the span of a label of the user,
+    - the span of a label of another side,
+    - the whole trace.
     """
     labels = [
         label

@@ -52,8 +52,10 @@ one lower.
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: a row of a table, the titles of its columns, or a text (a title, a paragraph, a
-    rule).
+    """One line of a page.
+
+    It is a row of a table, the titles of a table's columns, or a text. A text is a title, a part
+    of a paragraph, or a rule.
     """
 
     table: Table | None = None
@@ -66,7 +68,10 @@ class Line:
 
     @property
     def row_key(self) -> tuple[str, str] | None:
-        """The ids of the table and the row; no row id for a title, None if the cursor skips it."""
+        """The ids of the table and the row, or None if the cursor skips the line.
+
+        The row id of a title is empty.
+        """
         if self.folds is not None:
             return (self.folds.id, "")
         return None if self.table is None or self.row is None else (self.table.id, self.row.id)

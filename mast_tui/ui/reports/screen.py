@@ -283,7 +283,7 @@ class ReportScreen(TablesScreen):
         self._read_changes(opened)
 
     def written_elsewhere(self) -> None:
-        """Show how much has changed; the figures stay until the user asks for new ones."""
+        """Show how much has changed; the figures stay until the user asks for new figures."""
         if self.mast.opened is not None:
             self._read_changes(self.mast.opened)
 
@@ -610,7 +610,7 @@ class TracesScreen(TablesScreen):
         self.title_bar.show((self._figure, *facts), self.who())
 
     def _show_rows(self, listing: Listing) -> None:
-        """Show the traces, or only those on which the sides differ."""
+        """Show all traces, or only the traces on which the sides differ."""
         table = listing.table
         if self._only_differing and listing.differing is not None:
             differing_rows = tuple(row for row in table.rows if row.id in listing.differing)

@@ -155,7 +155,7 @@ class FailingTraces:
 
 
 def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter) -> FailingTraces:
-    """List the traces of a group that pass a filter, those with the most modes first.
+    """List the traces of a group that pass a filter, sorted by the number of modes, most first.
 
     Args:
         inputs: The input of the figures.
@@ -220,8 +220,8 @@ def _onsets_by_row(
 def _shape_by_row(inputs: SignatureInput, members: Flags, failed: Flags) -> dict[int, str]:
     """Return the shape of each trace of a group, by the row of the trace.
 
-    The shape of a failed trace is determined among the failed traces; that of any other trace
-    among all traces of the group.
+    The shape of a failed trace is determined among the failed traces. The shape of any other trace
+    is determined among all traces of the group.
     """
     shape_by_row: dict[int, str] = {}
     for population in (members, failed):
@@ -323,9 +323,9 @@ def position_text(trace: FailingTrace) -> str:
 
 
 def chain_text(trace: FailingTrace) -> str:
-    """Return the modes in order of onset, then the modes without a span: ``A → B+C · no place: D``.
+    """Return the modes in order of onset, such as ``A → B+C · no place: D``.
 
-    Modes that begin at the same span are joined by ``+``.
+    Modes that begin at the same span are joined by ``+``. Modes without a span come last.
     """
     codes_in_chain = {code for step in trace.chain for code in step}
     chain = " → ".join("+".join(step) for step in trace.chain)

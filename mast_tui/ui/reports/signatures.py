@@ -139,7 +139,7 @@ class Signatures:
 
     @property
     def groups(self) -> Mapping[str, FigureTable]:
-        """The figures of all traces (``OVERALL``), then those of the groups, by name."""
+        """The figures of all traces, under ``OVERALL``, and of each group, by name."""
         report = self.report
         if report is None or not report.inputs.traces:
             return {}
@@ -664,8 +664,8 @@ def _experiment_of_groups(inputs: SignatureInput) -> tuple[Experiment, FigureInd
 def counted_labels_title(signatures: Signatures) -> str:
     """Return whose labels are counted.
 
-    If each verdict of the gold is that of a single annotator, return their name or number. A name
-    is cut so that the outcomes stay on a narrow screen.
+    If each verdict of the gold comes from a single annotator, return the name of the annotator, or
+    the number if there are several. A name is cut so that the outcomes stay on a narrow screen.
     """
     gold = None if signatures.report is None else signatures.report.inputs.gold
     if gold is None or is_gold(gold) or not gold["sources"]["single"]:

@@ -163,7 +163,7 @@ class InputQueue:
             self._follow_delivered()
 
     def put_back(self, event: events.Key) -> None:
-        """Put a key at the front of the queue, for the screen below the one that received it."""
+        """Put a key at the front of the queue, for the screen below the screen that received it."""
         self._waiting.appendleft(events.Key(event.key, event.character))
 
     def resume(self) -> None:

@@ -100,8 +100,8 @@ class OpenWorkspace:
     def library_view(self) -> Mapping[str, LibraryEntry]:
         """Return the visible facts of each trace for the library, by trace id.
 
-        While a server is away, only the annotator's own work is new; the other facts are those of
-        the last call.
+        While a server is away, only the annotator's own work is new; the other facts are repeated
+        from the last call.
         """
         entry_by_trace = dict(
             library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
@@ -122,7 +122,7 @@ class OpenWorkspace:
         Args:
             kind: The queue, a value of ``QueueKind``.
             n: The number of traces of a sample.
-            seed: The seed of a sample; None for that of the study.
+            seed: The seed of a sample; None for the seed of the study.
 
         Raises:
             MastError: There is no such queue here.

@@ -127,7 +127,7 @@ class TraceLoader:
         return self._read_from(record.path, trace_id)
 
     def _read_from(self, path: Path, trace_id: str, previous: Trace | None = None) -> Trace | None:
-        """Return the trace with an id in a file, read to its end; None if it is not in the file.
+        """Return the trace with an id in a file, read to its end, or None if it is not there.
 
         Args:
             path: The file.

@@ -252,7 +252,7 @@ async def _wait_for_scan(scan: ScanThread) -> None:
 
 
 class TraceQueue:
-    """The order in which the user goes from trace to trace: that of the library, or of a study."""
+    """The order of the library or a study, in which the user goes from trace to trace."""
 
     def __init__(self, traces: TraceService, workspace: WorkspaceService) -> None:
         self.ids: list[str] = []

@@ -155,7 +155,7 @@ def bar(finished: int, begun: int, total: int, cells: int = BAR_CELLS) -> str:
     least_empty_cells = 1 if finished + begun < total else 0
     free_cells = cells - finished_cells - least_empty_cells
     begun_cells = min(_bar_cells(begun, total, cells), free_cells)
-    if begun and begun_cells < 1 < finished_cells:
+    if begun and begun_cells == 0 and finished_cells > 1:
         finished_cells -= 1
         begun_cells = 1
     return "█" * finished_cells + "▒" * begun_cells + "·" * (cells - finished_cells - begun_cells)
