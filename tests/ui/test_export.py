@@ -13,7 +13,7 @@ from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.session import set_study
 from mast_tui.ui.dialogs.export import ExportForm
 from mast_tui.ui.dialogs.finder import ChoiceList
-from mast_tui.ui.dialogs.form import completed
+from mast_tui.ui.dialogs.form import completed_path
 from mast_tui.workspace import Workspace
 from tests.session.studies import study_of
 from tests.ui.office import Office
@@ -285,10 +285,10 @@ async def test_whoever_works_blind_gets_no_ones_words_but_their_own(
 def test_names_of_files_are_completed(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "gold.json").touch()
-    assert completed(f"{tmp_path}/res") == f"{tmp_path}/results/"
-    assert completed(f"{tmp_path}/results/g") == f"{tmp_path}/results/gold.json"
-    assert completed(f"{tmp_path}/results/") is None
-    assert completed(f"{tmp_path}/nowhere/g") is None
+    assert completed_path(f"{tmp_path}/res") == f"{tmp_path}/results/"
+    assert completed_path(f"{tmp_path}/results/g") == f"{tmp_path}/results/gold.json"
+    assert completed_path(f"{tmp_path}/results/") is None
+    assert completed_path(f"{tmp_path}/nowhere/g") is None
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.dialogs.editor import NoEditor, edited, editor_command
+from mast_tui.ui.dialogs.editor import NoEditor, edited_text, editor_command
 from mast_tui.ui.dialogs.note import NoteScreen
 from tests.ui.stage import stage, write_trace
 
@@ -25,10 +25,10 @@ ADDS = python("p.write_text(p.read_text() + 'and\\x1b[31m more\\n\\n')")
 
 
 def test_what_the_editor_leaves_comes_back() -> None:
-    assert edited("one", ADDS) == "one\nand\x1b[31m more"
-    assert edited("", ADDS) == "and\x1b[31m more"
-    assert edited("é\n\n two", python("pass")) == "é\n\n two"
-    assert edited("one", python("p.write_text('')")) == ""
+    assert edited_text("one", ADDS) == "one\nand\x1b[31m more"
+    assert edited_text("", ADDS) == "and\x1b[31m more"
+    assert edited_text("é\n\n two", python("pass")) == "é\n\n two"
+    assert edited_text("one", python("p.write_text('')")) == ""
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_what_the_editor_leaves_comes_back() -> None:
 )
 def test_an_editor_that_fails_is_named(command: list[str], words: str) -> None:
     with pytest.raises(NoEditor, match=words):
-        edited("one", command)
+        edited_text("one", command)
 
 
 def test_the_editor_is_that_of_the_environment() -> None:

@@ -15,7 +15,7 @@ from mast_tui.ui.annotate.screen import AnnotateScreen
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
-from mast_tui.ui.reports.screen import LeftError, Listing, Page, ReportScreen, Stopped
+from mast_tui.ui.reports.screen import Listing, Page, ReportScreen, Stopped, StoppedError
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office, said
@@ -62,15 +62,15 @@ class GivenScreen(ReportScreen):
                 assert waits.wait(PATIENCE)
                 if stopped():
                     self.left += 1
-                    raise LeftError
+                    raise StoppedError
             yield from stages
 
-        self.count("all", counting, self._take, lambda problem: table(problem, ""))
+        self.run_stages("all", counting, self._take, lambda problem: table(problem, ""))
 
     def action_passes(self) -> None:
         self.mast.workspace.when_ready(self.start)
 
-    def count_again(self, opened: OpenWorkspace) -> None:
+    def start_changed(self, opened: OpenWorkspace) -> None:
         self.start(opened)
 
     def _take(self, found: Table) -> None:

@@ -25,8 +25,9 @@ _MOTIONS: Final = {
 
 
 def preset_keys(preset: str) -> Keymap:
-    """Return the keys of a preset that differ from the registry, whose keys are those of
-    ``vim``.
+    """Return the keys of a preset that differ from the default keys, by action id.
+
+    The default keys are those of the preset ``vim``.
     """
     if preset != "plain":
         return {}
@@ -39,22 +40,24 @@ def preset_keys(preset: str) -> Keymap:
 
 
 def checked(configuration: Configuration) -> Configuration:
-    """Return the configuration with the keys of its preset, without unknown actions, keys and
-    themes.
+    """Return the configuration with the keys of its preset and the problems of its keys and theme.
+
+    Unknown actions, keys and themes are left out.
     """
     problems: list[tuple[DottedKey, str]] = []
     valid_keys: dict[str, tuple[str, ...]] = {}
     for name, keys in configuration.keys.items():
         location = _location_of(configuration, name)
-        unknown = [key for key in keys if not _is_key(key)]
+        unknown_key = next((key for key in keys if not _is_key(key)), None)
         if find_action(name) is None:
-            ids = (action.id for action in ACTIONS)
-            hint = name_hint(name, ids, "the palette (ctrl+p) names them all")
+            action_ids = (action.id for action in ACTIONS)
+            hint = name_hint(name, action_ids, "the palette (ctrl+p) names them all")
             problems.append((location, f"there is no action {name}{hint}"))
-        elif unknown:
-            names = (key.value for key in Keys)
-            hint = name_hint(unknown[0], names, 'one is written such as "m", "ctrl+n" or "pageup"')
-            problems.append((location, f'{name}: there is no key "{unknown[0]}"{hint}'))
+        elif unknown_key is not None:
+            key_names = (key.value for key in Keys)
+            example = 'one is written such as "m", "ctrl+n" or "pageup"'
+            hint = name_hint(unknown_key, key_names, example)
+            problems.append((location, f'{name}: there is no key "{unknown_key}"{hint}'))
         else:
             valid_keys[name] = keys
     keymap = {**preset_keys(configuration.preset), **valid_keys}
@@ -71,7 +74,14 @@ def checked(configuration: Configuration) -> Configuration:
 
 
 class KeySetting(NamedTuple):
-    """The keys of an action; ``is_custom`` tells whether the user has set them."""
+    """The keys of an action.
+
+    Attributes:
+        name: The id of the action.
+        keys: The keys.
+        is_custom: Whether the user has set the keys.
+        help: The effect of the action.
+    """
 
     name: str
     keys: tuple[str, ...]
@@ -82,21 +92,25 @@ class KeySetting(NamedTuple):
 def key_settings(configuration: Configuration) -> list[KeySetting]:
     """Return the keys of every action in a checked configuration."""
     preset = preset_keys(configuration.preset)
-    return [
-        KeySetting(action.id, keys, keys != preset.get(action.id, action.keys), action.help)
-        for action in ACTIONS
-        for keys in (keys_of(action, configuration.keys),)
-    ]
+    settings = []
+    for action in ACTIONS:
+        keys = keys_of(action, configuration.keys)
+        is_custom = keys != preset.get(action.id, action.keys)
+        settings.append(KeySetting(action.id, keys, is_custom, action.help))
+    return settings
 
 
 def _location_of(configuration: Configuration, name: str) -> DottedKey:
-    """Return where the keys of an action are in the file: its id may be one key or two."""
-    whole_name = ("keys", name)
-    return whole_name if whole_name in configuration.lines else ("keys", *name.split("."))
+    """Return the dotted key of an action's keys in the file.
+
+    The id of the action may be written as one key (``"annotate.finish"``) or as two.
+    """
+    quoted_key = ("keys", name)
+    return quoted_key if quoted_key in configuration.lines else ("keys", *name.split("."))
 
 
 def _is_key(key: str) -> bool:
-    """Return whether Textual may send a key: a character or a name, with modifiers before it."""
+    """Return whether a text is a key of Textual: a character or a name, perhaps with modifiers."""
     name = _MODIFIERS.sub("", key)
     if len(name) == 1:
         return not name.isspace()
@@ -105,7 +119,7 @@ def _is_key(key: str) -> bool:
 
 
 def _is_character(name: str) -> bool:
-    """Return whether a name is that of a character in Textual (``question_mark``)."""
+    """Return whether a text is Textual's name of a character, such as ``question_mark``."""
     try:
         return name.islower() and bool(unicodedata.lookup(name.replace("_", " ")))
     except KeyError:
@@ -113,11 +127,14 @@ def _is_character(name: str) -> bool:
 
 
 def _duplicate_keys(keymap: Keymap) -> Iterator[tuple[str, str]]:
-    """Yield the keys that the user has set although another action of the screen has them."""
+    """Yield an action id and a problem for each set key that another action of the screen has.
+
+    If both actions are in the keymap, only the action with the smaller id is reported.
+    """
     for name, keys in keymap.items():
-        for other in ACTIONS:
-            is_reported = other.id in keymap and other.id <= name
-            if not is_reported and share_a_screen(name, other.id):
-                shared = set(keys) & set(keys_of(other, keymap))
-                for key in sorted(shared):
-                    yield name, f"{key} of {name} is also the key of {other.id}"
+        for other_action in ACTIONS:
+            is_reported_there = other_action.id in keymap and other_action.id <= name
+            if not is_reported_there and share_a_screen(name, other_action.id):
+                shared_keys = set(keys) & set(keys_of(other_action, keymap))
+                for key in sorted(shared_keys):
+                    yield name, f"{key} of {name} is also the key of {other_action.id}"

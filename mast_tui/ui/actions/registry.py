@@ -33,7 +33,7 @@ Keymap = Mapping[str, tuple[str, ...]]
 """The keys that the user has set, by action id."""
 
 KeyOf = Callable[[str], str]
-"""A function that returns how the key of an action is shown, given the id of the action."""
+"""A function that returns the text of the key of an action, given the id of the action."""
 
 ACTIONS: Final[tuple[KeyAction, ...]] = (
     EVERYWHERE
@@ -65,7 +65,7 @@ _FUNCTION_KEY: Final = re.compile(r"f\d{1,2}")
 
 
 def key_text(key: str) -> str:
-    """Return how a key is written on screen: ``^p`` for ``ctrl+p``."""
+    """Return the text of a key on screen: ``^p`` for ``ctrl+p``."""
     for modifier, sign in (("ctrl+", "^"), ("shift+", "⇧")):
         if key.startswith(modifier):
             return sign + key_text(key.removeprefix(modifier))
@@ -75,12 +75,12 @@ def key_text(key: str) -> str:
 
 
 def actions_for(where: Where) -> tuple[KeyAction, ...]:
-    """Return the actions of one screen, without those of all screens."""
+    """Return the actions of one screen, without the actions that all screens have."""
     return tuple(action for action in ACTIONS if action.where is where)
 
 
 def keys_of(action: KeyAction, keymap: Keymap) -> tuple[str, ...]:
-    """Return the keys of an action: those that the user has set, or its own.
+    """Return the keys of an action: the keys that the user has set, or the default keys.
 
     Args:
         action: The action.
@@ -90,17 +90,17 @@ def keys_of(action: KeyAction, keymap: Keymap) -> tuple[str, ...]:
 
 
 def key_of(action_id: str, keymap: Keymap) -> str:
-    """Return how the footer and messages show the key of an action.
+    """Return the text of one key of an action, for the footer and for messages.
 
     Some terminals keep control and function keys for themselves, so another key of the action is
-    shown where it has one.
+    preferred.
 
     Args:
         action_id: The id of the action, such as ``annotate.finish``.
         keymap: The keys that the user has set.
 
     Returns:
-        One key of the action, or nothing where it has none.
+        The text of the key; empty if the action has no key.
 
     Raises:
         ValueError: There is no such action.
@@ -109,39 +109,37 @@ def key_of(action_id: str, keymap: Keymap) -> str:
     if action is None:
         raise ValueError(f"there is no action {action_id}")
     keys = keys_of(action, keymap)
-    plain = (
+    plain_keys = (
         key for key in keys if not key.startswith("ctrl+") and not _FUNCTION_KEY.fullmatch(key)
     )
-    return key_text(next(plain, keys[0])) if keys else ""
+    return key_text(next(plain_keys, keys[0])) if keys else ""
 
 
 def key_while_typing(action_id: str, keymap: Keymap) -> str:
-    """Return how a key of an action is shown that works on a line of text.
+    """Return the text of a key of an action that works while the user types.
 
     Args:
         action_id: The id of the action.
         keymap: The keys that the user has set.
 
     Returns:
-        A key that types nothing, or nothing where the action has none.
+        The text of a key that types no character; empty if the action has no such key.
     """
     action = find_action(action_id)
     keys = () if action is None else keys_of(action, keymap)
     return next((key_text(key) for key in keys if len(key) > 1 and key != "space"), "")
 
 
-def _joined(keys: Iterable[str]) -> str:
+def _textual_keys(keys: Iterable[str]) -> str:
     """Return keys as Textual expects them: separated by commas, a comma itself by its name."""
     return ",".join("comma" if key == "," else key for key in keys)
 
 
 def bindings_for(*screens: Where) -> list[BindingType]:
-    """Return the Textual bindings for the actions of some screens; a keymap may change their
-    keys.
-    """
+    """Return the Textual bindings for the actions of some screens, with their default keys."""
     return [
         Binding(
-            _joined(action.keys),
+            _textual_keys(action.keys),
             action.command,
             action.title,
             show=False,
@@ -156,25 +154,26 @@ def bindings_for(*screens: Where) -> list[BindingType]:
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
     """Return the user's keys for ``App.set_keymap``, which expects names for characters."""
-    return {
-        name: ",".join(
-            binding.key for binding in Binding.make_bindings([Binding(_joined(keys), "")])
-        )
-        for name, keys in keymap.items()
-    }
+    texts_by_action = {}
+    for action_id, keys in keymap.items():
+        bindings = Binding.make_bindings([Binding(_textual_keys(keys), "")])
+        texts_by_action[action_id] = ",".join(binding.key for binding in bindings)
+    return texts_by_action
 
 
 def share_a_screen(action_id: str, other_id: str) -> bool:
-    """Return whether two different actions can be run on the same screen.
+    """Return whether two actions are different and can be run on the same screen.
 
     Args:
         action_id: The id of an action.
         other_id: The id of another action.
     """
-    screens = {action_id.partition(".")[0], other_id.partition(".")[0]}
-    return action_id != other_id and (len(screens) == 1 or Where.EVERYWHERE in screens)
+    screen, _, _ = action_id.partition(".")
+    other_screen, _, _ = other_id.partition(".")
+    is_same_screen = screen == other_screen or Where.EVERYWHERE in (screen, other_screen)
+    return action_id != other_id and is_same_screen
 
 
-def find_action(command_id: str) -> KeyAction | None:
+def find_action(action_id: str) -> KeyAction | None:
     """Return the action with an id, or None."""
-    return next((action for action in ACTIONS if action.id == command_id), None)
+    return next((action for action in ACTIONS if action.id == action_id), None)

@@ -31,8 +31,17 @@ class Where(StrEnum):
 class KeyAction(NamedTuple):
     """An action of a screen, and its keys.
 
-    ``command`` is the Textual action that it runs; ``title`` is shown in the footer; ``hint`` is
-    its order there (0 leaves it out; low numbers stay longest on a narrow screen).
+    Attributes:
+        where: The screen.
+        name: The name of the action in the configuration file.
+        keys: The default keys.
+        title: The title in the footer.
+        help: The effect, for help and palette.
+        command: The Textual action that it runs.
+        hint: The order in the footer. Low numbers stay longest on a narrow screen; 0 leaves the
+            action out.
+        priority: Whether the keys work while the user types.
+        section: The heading in the help of the screen; empty for the title of the screen.
     """
 
     where: Where
@@ -68,13 +77,13 @@ def action(  # noqa: PLR0913 - a row of the table of actions
     Args:
         where: The screen of the action.
         name: Its name in the configuration file.
-        keys: Its keys, with spaces between them.
+        keys: Its default keys, with spaces between them.
         title: Its title in the footer.
         help: Its effect, for help and palette.
-        command: The Textual action that it runs, if that has another name.
+        command: The Textual action that it runs; empty if that has the same name.
         hint: Its order in the footer; 0 leaves it out.
         priority: Whether its keys work while the user types.
-        section: Its heading in the help of the screen; empty for the screen's own.
+        section: Its heading in the help of the screen; empty for the title of the screen.
     """
     key_list = tuple(keys.split())
     return KeyAction(where, name, key_list, title, help, command or name, hint, priority, section)
@@ -82,16 +91,16 @@ def action(  # noqa: PLR0913 - a row of the table of actions
 
 def moves(where: Where) -> tuple[KeyAction, ...]:
     """Return the actions that move over a list."""
-    row = partial(action, where, section="Move")
+    move = partial(action, where, section="Move")
     return (
-        row("up", "up k", "up", "One line up", "move(-1)"),
-        row("down", "down j", "down", "One line down", "move(1)"),
-        row("top", "g home", "first", "To the first line", "move_to_start"),
-        row("bottom", "G end", "last", "To the last line", "move_to_end"),
-        row("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
-        row("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
-        row("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
-        row("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
+        move("up", "up k", "up", "One line up", "move(-1)"),
+        move("down", "down j", "down", "One line down", "move(1)"),
+        move("top", "g home", "first", "To the first line", "move_to_start"),
+        move("bottom", "G end", "last", "To the last line", "move_to_end"),
+        move("page_up", "pageup", "page up", "One page up", "move_page(-1)"),
+        move("page_down", "pagedown", "page down", "One page down", "move_page(1)"),
+        move("half_up", "ctrl+u", "half page up", "Half a page up", "move_half(-1)"),
+        move("half_down", "ctrl+d", "half page down", "Half a page down", "move_half(1)"),
     )
 
 
@@ -103,13 +112,13 @@ def scrolls(
     Args:
         where: The screen of the actions.
         subject: The name of the text in the help.
-        up: The key that scrolls up, if ``b`` has another effect.
+        up: The key that scrolls up.
         section: Their heading in the help.
     """
-    row = partial(action, where, section=section)
+    scroll = partial(action, where, section=section)
     return (
-        row("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
-        row("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
+        scroll("text_down", "d", "text ↓", f"Scroll {subject} down", "text(1)"),
+        scroll("text_up", up, "text ↑", f"Scroll {subject} up", "text(-1)"),
     )
 
 

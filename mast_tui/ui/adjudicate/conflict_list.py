@@ -42,11 +42,16 @@ GLYPHS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """One row: a trace, or an item of it. ``item`` is None in the row of a trace.
+    """One row: a trace, or a dispute or agreed verdict in it.
 
-    ``code`` and ``name`` are those of the mode; in the row of a trace ``name`` is its name.
-    ``summary`` is the difference or the decision, and ``sides`` the answer of each side, shown if
-    there is room.
+    Attributes:
+        trace_id: The id of the trace.
+        item: The id of the dispute or agreed verdict; None in the row of a trace.
+        state: The state of the row.
+        code: The code of the mode; empty in the row of a trace.
+        name: The name of the mode, or of the trace.
+        summary: The difference or the decision.
+        sides: The answer of each side, shown if there is room.
     """
 
     trace_id: str
@@ -100,12 +105,12 @@ class ConflictList(ColumnTable[QueueRow]):
 
     def show(self, rows: Sequence[QueueRow]) -> None:
         """Show other rows; keep the cursor on its item, or else on its trace."""
-        current = self.row
+        current_row = self.row
         self.rows = rows
-        if current is not None:
-            position = self.position_of(current.trace_id, current.item)
+        if current_row is not None:
+            position = self.position_of(current_row.trace_id, current_row.item)
             if position is None:
-                position = self.position_of(current.trace_id, None)
+                position = self.position_of(current_row.trace_id, None)
             if position is None:
                 position = min(self.cursor, max(0, len(rows) - 1))
             self.cursor = position
@@ -137,7 +142,7 @@ class ConflictList(ColumnTable[QueueRow]):
     def next_open(
         self, start: int, step: int = 1, *, postpone: Callable[[QueueRow], bool] = lambda _: False
     ) -> int | None:
-        """Return the position of the next undecided item, continuing at the other end.
+        """Return the position of the next open or changed item, continuing at the other end.
 
         Args:
             start: The position after which the search begins.
@@ -145,7 +150,7 @@ class ConflictList(ColumnTable[QueueRow]):
             postpone: Tells which items are returned only if there is no other.
 
         Returns:
-            The position, or None if all items are decided.
+            The position, or None if no item is open or changed.
         """
         total = len(self.rows)
         postponed = None
@@ -178,13 +183,20 @@ class ConflictList(ColumnTable[QueueRow]):
         return None
 
     def first_in_trace(self, heading: int) -> int:
-        """Return the position of a trace's first open item, else its first item, else its own."""
-        end = heading + 1
-        while end < len(self.rows) and self.rows[end].item is not None:
-            if self.rows[end].state in (RowState.OPEN, RowState.CHANGED):
-                return end
-            end += 1
-        return heading + 1 if end > heading + 1 else heading
+        """Return the position of a trace's first open or changed item.
+
+        If there is none, return the position of its first item, or of the heading if the trace has
+        no items.
+
+        Args:
+            heading: The position of the row of the trace.
+        """
+        position = heading + 1
+        while position < len(self.rows) and self.rows[position].item is not None:
+            if self.rows[position].state in (RowState.OPEN, RowState.CHANGED):
+                return position
+            position += 1
+        return heading + 1 if position > heading + 1 else heading
 
     def render_row(self, row: int, width: int) -> Strip:
         """Render the row of a trace, or of an item.
@@ -193,16 +205,17 @@ class ConflictList(ColumnTable[QueueRow]):
             row: The position of the row.
             width: The cells of the row.
         """
-        item = self.rows[row]
-        if item.item is not None:
+        queue_row = self.rows[row]
+        if queue_row.item is not None:
             return super().render_row(row, width)
         base = self.row_style(row)
-        glyph = GLYPHS[item.state].strip()
-        room = max(4, width - 3 - cell_len(glyph) - cell_len(item.summary))
+        glyph = GLYPHS[queue_row.state].strip()
+        name = one_line(queue_row.name or queue_row.trace_id)
+        name_width = max(4, width - 3 - cell_len(glyph) - cell_len(queue_row.summary))
         parts = [
             Segment("▌" if row == self.cursor else " ", base + self._part("name")),
             Segment(f"{glyph} " if glyph else "", base + self._part("quiet")),
-            Segment(padded(one_line(item.name or item.trace_id), room), base + self._part("trace")),
-            Segment(f" {item.summary}", base + self._part("quiet")),
+            Segment(padded(name, name_width), base + self._part("trace")),
+            Segment(f" {queue_row.summary}", base + self._part("quiet")),
         ]
         return Strip(parts).adjust_cell_length(width, base)

@@ -20,7 +20,11 @@ NO_FILE = "The file of this trace is not on this machine: the sides are all ther
 class EvidencePanes:
     """The sides, the timeline and the span text for the item under the queue's cursor.
 
-    While a boundary is moved, ``range_from`` is the index of the span at its fixed end.
+    Attributes:
+        trace: The trace of the item; None if it is not on this machine.
+        item: The item; None if there is none under the cursor.
+        fixed_end_index: The index of the span at the fixed end of the boundary that is moved; None
+            while no boundary is moved.
     """
 
     def __init__(self, span_text: SpanText) -> None:
@@ -30,7 +34,7 @@ class EvidencePanes:
         self.span_view = SpanView(id="text")
         self.trace: Trace | None = None
         self.item: ItemView | None = None
-        self.range_from: int | None = None
+        self.fixed_end_index: int | None = None
         self._span_text = span_text
 
     @property
@@ -43,7 +47,7 @@ class EvidencePanes:
         return self.trace.index_of(key) if self.trace is not None else None
 
     def show_trace(self, trace: Trace | None) -> None:
-        """Show another trace; None for one that is not on this machine."""
+        """Show another trace; None if it is not on this machine."""
         self.timeline.display = trace is not None
         if trace is self.trace:
             return
@@ -57,12 +61,12 @@ class EvidencePanes:
     def show_item(self, item: ItemView | None, *, empty: str = "", reading: bool = False) -> None:
         """Show the sides of an item, and move the timeline to its first target.
 
-        The timeline marks the spans of each side with the side's number, and those of a judge as
-        ``judge``.
+        The timeline marks the spans of each side with the number of the side. It marks the spans of
+        a judge with ``judge``.
 
         Args:
             item: The item; None if there is none under the cursor.
-            empty: The text in place of the sides then.
+            empty: The text in place of the sides if there is no item.
             reading: Whether the trace is still being read.
         """
         self.item = item
@@ -75,7 +79,7 @@ class EvidencePanes:
             reason = READING if reading else NO_FILE
             self.span_view.show_text("", empty="" if item is None else reason)
             return
-        targets = [
+        marked_targets = [
             (
                 marked_place.target,
                 GutterMark("judge" if side.is_judge else str(side.number), MarkKind.OTHER),
@@ -84,27 +88,31 @@ class EvidencePanes:
             if side.is_judge or side.number is not None
             for marked_place in side.places
         ]
-        self.timeline.show_marks(marks_by_span(targets, self.trace.index_of))
+        self.timeline.show_marks(marks_by_span(marked_targets, self.trace.index_of))
         target = item.target if item is not None else None
-        self.timeline.show_range(self._range_of(target))
+        self.timeline.show_range(self._index_range(target))
         if target is not None:
             self._move_to_target(target)
         self.show_span()
 
-    def _range_of(self, target: Target | None) -> tuple[int, int] | None:
-        """Return the first and last index of a target, or None for the whole trace or unknown
-        spans.
+    def _index_range(self, target: Target | None) -> tuple[int, int] | None:
+        """Return the first and last span index of a target.
+
+        Return None if the target is None, is the whole trace, or has unknown spans.
         """
         if target is None or target.first is None or target.last is None:
             return None
-        first = self.index_of(target.first)
-        last = self.index_of(target.last)
-        if first is None or last is None:
+        first_index = self.index_of(target.first)
+        last_index = self.index_of(target.last)
+        if first_index is None or last_index is None:
             return None
-        return min(first, last), max(first, last)
+        return min(first_index, last_index), max(first_index, last_index)
 
     def _move_to_target(self, target: Target) -> None:
-        """Move the timeline's cursor to a target; the whole trace leaves it in place."""
+        """Move the timeline's cursor to the first known span of a target.
+
+        The cursor stays in place if the target is the whole trace or has unknown spans.
+        """
         for key in (target.first, target.last):
             index = self.index_of(key) if key is not None else None
             if index is not None:
@@ -137,13 +145,16 @@ class EvidencePanes:
         self.span_view.border_subtitle = origin_title(span)
         self.span_view.show_text(
             text,
-            self._highlights(span),
+            self._quote_highlights(span),
             empty=self._span_text.empty_text,
             text_format=text_format(span),
         )
 
-    def _highlights(self, span: Span) -> list[TextPart]:
-        """Return the quotes of the sides in a span, the one under the sides' cursor first."""
+    def _quote_highlights(self, span: Span) -> list[TextPart]:
+        """Return the highlights of the sides' quotes in a span.
+
+        The quote under the sides' cursor comes first.
+        """
         if self.item is None:
             return []
         current_place = self.sides.place
@@ -158,54 +169,61 @@ class EvidencePanes:
 
     def span_moved(self) -> None:
         """Show the span that is now under the timeline's cursor."""
-        if self.range_from is not None:
+        if self.fixed_end_index is not None:
             self.timeline.show_range(self.marked_range())
         self.show_span()
 
     def side_moved(self) -> None:
         """Show the target under the sides' cursor, unless a boundary is moved."""
         marked_place = self.sides.place
-        if marked_place is not None and self.trace is not None and self.range_from is None:
-            self.timeline.show_range(self._range_of(marked_place.target))
+        if marked_place is not None and self.trace is not None and self.fixed_end_index is None:
+            self.timeline.show_range(self._index_range(marked_place.target))
             self._move_to_target(marked_place.target)
             self.show_span()
 
     # A boundary that is moved
 
     def move_boundary(self, target: Target | None = None) -> None:
-        """Begin to move the end of a target or of the marked range, or switch to the other end."""
-        if self.range_from is not None:
-            self._show_boundary(self.timeline.index, moving_end=self.range_from)
+        """Begin to move a boundary, or switch to its other end if it is moved already.
+
+        Args:
+            target: The target whose last span is moved; None for the marked range.
+        """
+        if self.fixed_end_index is not None:
+            self._show_boundary(self.timeline.index, moving_end=self.fixed_end_index)
             return
-        marked = self._range_of(target) if target is not None else self.timeline.range
-        if marked is None:
+        index_range = self._index_range(target) if target is not None else self.timeline.range
+        if index_range is None:
             self.begin_boundary()
-        else:
-            self._show_boundary(marked[0], moving_end=marked[1])
+            return
+        first_index, last_index = index_range
+        self._show_boundary(first_index, moving_end=last_index)
 
     def begin_boundary(self) -> None:
         """Begin the boundary at the timeline's cursor."""
         self._show_boundary(self.timeline.index, moving_end=self.timeline.index)
 
     def _show_boundary(self, fixed_end: int, *, moving_end: int) -> None:
-        self.range_from = fixed_end
+        """Move the timeline's cursor to one end of a boundary, and mark its spans."""
+        self.fixed_end_index = fixed_end
         self.timeline.go_to(moving_end)
         self.timeline.show_range(self.marked_range())
         self.show_span()
 
     def marked_range(self) -> tuple[int, int] | None:
         """Return the first and last index of the boundary that is moved, or None."""
-        if self.range_from is None:
+        if self.fixed_end_index is None:
             return None
         index = self.timeline.index
-        return min(self.range_from, index), max(self.range_from, index)
+        return min(self.fixed_end_index, index), max(self.fixed_end_index, index)
 
     def boundary(self) -> Target | None:
         """Return the target within the boundary that is moved, or None."""
-        marked = self.marked_range()
-        if marked is None or self.trace is None:
+        index_range = self.marked_range()
+        if index_range is None or self.trace is None:
             return None
-        return Target(self.trace.span(marked[0]).key, self.trace.span(marked[1]).key)
+        first_index, last_index = index_range
+        return Target(self.trace.span(first_index).key, self.trace.span(last_index).key)
 
 
 def _span_title(span: Span) -> str:

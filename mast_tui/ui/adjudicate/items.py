@@ -101,7 +101,11 @@ class SideNames:
 class ItemView:
     """The contents of the panes for one item.
 
-    ``target`` is the target to show first; ``note`` tells how the item was resolved.
+    Attributes:
+        title: The mode, and the question or the state of the item.
+        sides: The answers of the sides.
+        target: The target to show first; None if there is none.
+        note: The decision, by whom, and its targets; empty for an open item.
     """
 
     title: str
@@ -134,7 +138,7 @@ class TraceItems:
         return SideNames(self.letters if self.hidden else {})
 
     def has_same_answers(self, other: TraceItems) -> bool:
-        """Return whether the sides, the gold and the decisions are those of ``other``."""
+        """Return whether the sides, the gold and the decisions equal those of other items."""
         return (
             list(self.sides) == list(other.sides)
             and self.gold == other.gold
@@ -158,47 +162,53 @@ class TraceItems:
             mode: The slug of the only mode to include; None for all.
         """
         return [
-            self._row(subject)
-            for subject in self._subjects()
+            self._row_of_subject(subject)
+            for subject in self._row_subjects()
             if (mode is None or subject.mode == mode)
             and (agreed or not isinstance(subject, GoldVerdict))
         ]
 
-    def find(self, row: str) -> RowSubject | None:
-        """Return the subject of a row, or None if there is no such row."""
-        return next((subject for subject in self._subjects() if _id_of(subject) == row), None)
+    def find(self, subject_id: str) -> RowSubject | None:
+        """Return the subject with an id, or None if there is none."""
+        subjects = self._row_subjects()
+        return next((subject for subject in subjects if _subject_id(subject) == subject_id), None)
 
-    def dispute(self, row: str) -> Dispute | None:
-        """Return the dispute of a row, or None if the row has none."""
-        subject = self.find(row)
+    def dispute(self, subject_id: str) -> Dispute | None:
+        """Return the dispute with an id, or None if there is none."""
+        subject = self.find(subject_id)
         return subject if isinstance(subject, Dispute) else None
 
-    def question(self, row: str) -> ConflictGroup | None:
-        """Return the conflicts that a key decides, also of a decided or agreed row, or None."""
-        subject = self.find(row)
+    def question(self, subject_id: str) -> ConflictGroup | None:
+        """Return the conflicts of a subject that a key decides, or None if there is no subject.
+
+        A decided dispute or agreed verdict has conflicts too, as the decision can be changed.
+        """
+        subject = self.find(subject_id)
         if isinstance(subject, GoldVerdict):
             return ConflictGroup((agreed_conflict(subject.mode, self.sides),))
         return None if subject is None else subject.in_question(self.sides, self.order)
 
-    def is_open(self, row: str) -> bool:
-        """Return whether the row has something to decide."""
-        dispute = self.dispute(row)
+    def is_open(self, subject_id: str) -> bool:
+        """Return whether the subject with an id is an open dispute."""
+        dispute = self.dispute(subject_id)
         return dispute is not None and dispute.is_open
 
-    def agreed(self, row: str) -> GoldVerdict | None:
-        """Return the verdict on which all sides agree, or None if the row is a dispute."""
-        subject = self.find(row)
+    def agreed(self, subject_id: str) -> GoldVerdict | None:
+        """Return the agreed verdict with an id, or None if there is none."""
+        subject = self.find(subject_id)
         return subject if isinstance(subject, GoldVerdict) else None
 
-    def row_of(self, item: str) -> str:
-        """Return the row with the decision on an item, or the item if there is none."""
+    def subject_id_of(self, item: str) -> str:
+        """Return the id of the subject that a decision on an item belongs to.
+
+        If there is no such subject, return the id of the item.
+        """
         decision = next((d for d in self.decisions if d.item == item), None)
         if decision is not None:
             return row_id(decision)
-        open_rows = (
-            group.id for group in conflict_groups(self.gold.conflicts) if _has_item(group, item)
-        )
-        return next(open_rows, item)
+        groups = conflict_groups(self.gold.conflicts)
+        open_group_ids = (group.id for group in groups if _has_item(group, item))
+        return next(open_group_ids, item)
 
     def side_name(self, group: ConflictGroup, number: int) -> str | None:
         """Return the name of a side, or None if there is no side with the number.
@@ -229,10 +239,10 @@ class TraceItems:
         """Return whether a dispute is decided and a side has changed its answer since."""
         return dispute.has_changed(self.sides, self.order)
 
-    def view(self, row: str) -> ItemView | None:
-        """Return the contents of the panes for a row, or None if there is no such row."""
-        subject = self.find(row)
-        group = self.question(row)
+    def view(self, subject_id: str) -> ItemView | None:
+        """Return the contents of the panes for a subject, or None if there is no such subject."""
+        subject = self.find(subject_id)
+        group = self.question(subject_id)
         if subject is None or group is None:
             return None
         title = " ".join(mode_code_and_name(self.taxonomy, subject.mode))
@@ -251,8 +261,8 @@ class TraceItems:
         views += [SideView(None, "why", "", note=reason) for reason in reasons]
         note = self._decision_text(subject.decisions)
         targets = targets_taken(subject.decisions)
-        in_order = in_reading_order(targets, lambda target: target, self.order)
-        return ItemView(title, tuple(views), next(iter(in_order), group.where), note)
+        ordered_targets = in_reading_order(targets, lambda target: target, self.order)
+        return ItemView(title, tuple(views), next(iter(ordered_targets), group.where), note)
 
     def _question_text(self, group: ConflictGroup) -> str:
         """Return the question that an open row asks."""
@@ -263,9 +273,9 @@ class TraceItems:
         return f"is it at {place_words(group.where, self.order, quoted=False)}?"
 
     def _resolved_views(self, dispute: Dispute) -> list[SideView]:
-        """Return the targets already resolved or dropped while others of the mode are open.
+        """Return the resolved, dropped and formerly taken targets of a mode with open targets.
 
-        A target taken before a side changed its answer is in question again.
+        A target that was taken before a side changed its answer is in question again.
         """
         if dispute.is_verdict:
             return []
@@ -274,37 +284,43 @@ class TraceItems:
             for label in self.gold.labels
             if label.mode == dispute.mode and not label.changed
         ]
-        changed = dispute.changed(self.sides, self.order)
+        changed_decisions = dispute.changed(self.sides, self.order)
+        dropping_decisions = [
+            decision
+            for decision in dispute.decisions
+            if decision.value is not VerdictValue.PRESENT and decision not in changed_decisions
+        ]
         dropped = [
             target
-            for decision in dispute.decisions
-            if decision.value is not VerdictValue.PRESENT and decision not in changed
+            for decision in dropping_decisions
             for answer in decision.said
             for target in answer.targets
         ]
+        targets_by_title = {
+            "settled": resolved,
+            "dropped": [*dict.fromkeys(dropped)],
+            "taken before": targets_taken(changed_decisions),
+        }
         return [
             SideView(
-                None, name, "", tuple(_side_place(target, (), self.order) for target in targets)
+                None, title, "", tuple(_side_place(target, (), self.order) for target in targets)
             )
-            for name, targets in (
-                ("settled", resolved),
-                ("dropped", [*dict.fromkeys(dropped)]),
-                ("taken before", targets_taken(changed)),
-            )
+            for title, targets in targets_by_title.items()
             if targets
         ]
 
     def _ranges_text(self, targets: Sequence[Target]) -> str:
-        in_order = in_reading_order(targets, lambda target: target, self.order)
-        ranges = [place_words(target, self.order, quoted=False) for target in in_order]
-        more = " …" if len(ranges) > MOST_RANGES else ""
-        return f"{', '.join(ranges[:MOST_RANGES])}{more}"
+        """Return the first span ranges of the targets in reading order: ``#3, #5-7 …``."""
+        ordered_targets = in_reading_order(targets, lambda target: target, self.order)
+        ranges = [place_words(target, self.order, quoted=False) for target in ordered_targets]
+        ellipsis = " …" if len(ranges) > MOST_RANGES else ""
+        return f"{', '.join(ranges[:MOST_RANGES])}{ellipsis}"
 
     def _side_views(self, group: ConflictGroup, decisions: Sequence[Decision]) -> list[SideView]:
         """Return the sides, numbered as their keys, with the targets that they marked.
 
-        A remark tells what a side had answered when the conflict was decided, if that was
-        different.
+        If a side's answer was different when the conflict was decided, its remark says so. Sides
+        that answered then but have no answer now come last, without a number.
         """
         places_only = group.kind is ConflictKind.PLACE
         earlier_answers = {answer.annotator: answer for answer in merged_sides(decisions)}
@@ -315,8 +331,8 @@ class TraceItems:
             labels = [label for label in group.labels if label.annotator == side.annotator]
             remarks = ["✓ taken"] if side.annotator in chosen_sides else []
             if has_earlier_answers:
-                earlier = earlier_answers.pop(side.annotator, None)
-                remarks += _changed_remarks(earlier, side, self.order, places_only)
+                earlier_answer = earlier_answers.pop(side.annotator, None)
+                remarks += _changed_remarks(earlier_answer, side, self.order, places_only)
             views.append(
                 SideView(
                     number=number,
@@ -342,44 +358,50 @@ class TraceItems:
             if mode is None or dispute.mode == mode
         ]
 
-    def _subjects(self) -> list[RowSubject]:
+    def _row_subjects(self) -> list[RowSubject]:
         """Return the disputes and the agreed verdicts in the order of the rows."""
         disputed = self.disputes()
-        modes = {dispute.mode for dispute in disputed}
+        disputed_modes = {dispute.mode for dispute in disputed}
         subjects: list[RowSubject] = [*disputed]
         subjects += [
             verdict
             for verdict in self.gold.verdicts
-            if verdict.value is not None and verdict.mode not in modes
+            if verdict.value is not None and verdict.mode not in disputed_modes
         ]
-        return sorted(subjects, key=self._rank)
+        return sorted(subjects, key=self._row_sort_key)
 
-    def _rank(self, subject: RowSubject) -> tuple[bool, int, bool, int, str]:
-        """Return a sort key: verdicts first, then the disputed ranges of a mode, then single
-        ranges.
+    def _row_sort_key(self, subject: RowSubject) -> tuple[bool, int, bool, int, str]:
+        """Return a sort key for the subjects of the rows.
+
+        - Verdicts come before span ranges.
+        - Modes are in the order of the taxonomy, unknown modes last.
+        - The disputed ranges of a mode come before decisions on a single range.
+        - Single ranges are in the order of their first span.
         """
         slugs = [mode.slug for mode in self.taxonomy.modes]
-        mode = slugs.index(subject.mode) if subject.mode in slugs else len(slugs)
-        row = _id_of(subject)
+        mode_index = slugs.index(subject.mode) if subject.mode in slugs else len(slugs)
+        subject_id = _subject_id(subject)
+        is_range = subject_id != subject.mode
         decision = _single_decision(subject)
         target = None if decision is None else first_place(decision)
-        index = self.order(target.first) if target is not None and target.first else None
+        span_index = self.order(target.first) if target is not None and target.first else None
         is_single = decision is not None
-        return (row != subject.mode, mode, is_single, -1 if index is None else index, row)
+        return is_range, mode_index, is_single, -1 if span_index is None else span_index, subject_id
 
-    def _row(self, subject: RowSubject) -> QueueRow:
+    def _row_of_subject(self, subject: RowSubject) -> QueueRow:
         """Return the row of a dispute or an agreed verdict."""
         names = self.names
         if isinstance(subject, GoldVerdict):
             state = RowState.AGREED
             summary = subject.value.value if subject.value is not None else "open"
-            answered = [name for name, answer in subject.sides.items() if answer is not None]
-            has_single_source = subject.source is Resolution.SINGLE and answered
-            sides = f"only {names.display_name(answered[0])}" if has_single_source else ""
+            sides = ""
+            answering_sides = [name for name, answer in subject.sides.items() if answer is not None]
+            if subject.source is Resolution.SINGLE and answering_sides:
+                sides = f"only {names.display_name(answering_sides[0])}"
         elif subject.is_open:
             state = RowState.OPEN
             group = subject.in_question(self.sides, self.order)
-            summary = self._difference(group)
+            summary = self._difference_text(group)
             sides = self._answers_text(group.said, places_only=not subject.is_verdict)
         else:
             state = RowState.CHANGED if self.has_changed(subject) else RowState.DECIDED
@@ -389,7 +411,7 @@ class TraceItems:
         code, name = mode_code_and_name(self.taxonomy, subject.mode)
         return QueueRow(
             trace_id=self.trace_id,
-            item=_id_of(subject),
+            item=_subject_id(subject),
             state=state,
             code=code,
             name=name,
@@ -403,23 +425,23 @@ class TraceItems:
         targets = targets_taken(dispute.decisions)
         if len(dispute.decisions) == 1 or not targets:
             return text
-        _, comma, sides = text.partition(", as ")
-        return f"at {self._ranges_text(targets)}{comma}{sides}"
+        _, separator, sides = text.partition(", as ")
+        return f"at {self._ranges_text(targets)}{separator}{sides}"
 
-    def _difference(self, group: ConflictGroup) -> str:
+    def _difference_text(self, group: ConflictGroup) -> str:
         """Return the difference: ``present / absent``, ``place: only ann``, ``at #3 / #9``."""
         if group.kind is ConflictKind.VERDICT:
             values = {answer.value for answer in group.said}
             return " / ".join(value.value for value in VerdictValue if value in values)
         if len(group.conflicts) == 1:
-            marked = [answer for answer in group.said if answer.targets]
-            if len(marked) == 1:
-                return f"place: only {self.names.display_name(marked[0].annotator)}"
-        by_side = dict.fromkeys(
+            marking_sides = [side for side in group.said if side.targets]
+            if len(marking_sides) == 1:
+                return f"place: only {self.names.display_name(marking_sides[0].annotator)}"
+        distinct_ranges = dict.fromkeys(
             self._ranges_text(side.targets) if side.targets else "none"
             for side in self.names.in_order(group.said)
         )
-        return f"at {' / '.join(by_side)}"
+        return f"at {' / '.join(distinct_ranges)}"
 
     def _answers_text(self, answers: Iterable[Said], *, places_only: bool) -> str:
         """Return each side's answer: ``ann present · bob absent``, ``ann #3 · bob none``."""
@@ -429,19 +451,21 @@ class TraceItems:
         )
 
     def _short_answer(self, side: Said, places_only: bool) -> str:
+        """Return the verdict of a side, or only its span ranges."""
         if places_only:
             return self._ranges_text(side.targets) if side.targets else "none"
         return side.value.value if side.value is not None else "open"
 
     def _decision_text(self, decisions: Sequence[Decision]) -> str:
+        """Return the outcome, who decided it, and its span ranges."""
         deciders = dict.fromkeys(one_line(decision.decided_by) for decision in decisions)
         text = f"{outcome(decisions, self.names)} · {', '.join(deciders)}"
         targets = targets_taken(decisions)
         return f"{text} · {self._ranges_text(targets)}" if targets else text
 
 
-def _id_of(subject: RowSubject) -> str:
-    """Return the id by which a row of the queue is found again."""
+def _subject_id(subject: RowSubject) -> str:
+    """Return the id of a subject's row in the queue: of the dispute, or of the agreed mode."""
     return subject.id if isinstance(subject, Dispute) else subject.mode
 
 
@@ -457,9 +481,12 @@ def _has_item(group: ConflictGroup, item: str) -> bool:
 
 
 def _chosen_sides(decisions: Sequence[Decision]) -> set[str]:
-    """Return the sides whose answer was taken; of ranges those that marked a taken one, if any."""
-    present = [d for d in decisions if d.is_verdict or d.value is VerdictValue.PRESENT]
-    return {name for decision in present or decisions for name in decision.sides}
+    """Return the names of the sides whose answer was taken.
+
+    If a span range was taken, the sides of dropped ranges do not count.
+    """
+    taking_decisions = [d for d in decisions if d.is_verdict or d.value is VerdictValue.PRESENT]
+    return {name for decision in taking_decisions or decisions for name in decision.sides}
 
 
 def mode_code_and_name(taxonomy: Taxonomy, slug: str) -> tuple[str, str]:
@@ -479,7 +506,7 @@ def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
     """Return a short text of the decision of a row.
 
     Args:
-        decisions: The decision on a verdict, or those on the span ranges of a mode.
+        decisions: The decision on a verdict, or the decisions on the span ranges of a mode.
         names: The names of the sides on screen.
 
     Returns:
@@ -498,7 +525,10 @@ def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
 def _changed_remarks(
     earlier: Said | None, side: Said, index_of: IndexOf, places_only: bool
 ) -> list[str]:
-    """Return a remark with a side's answer at the time of the decision, if it was different."""
+    """Return a remark with a side's answer at the time of the decision; none if it was the same.
+
+    ``earlier`` is None if the side had no answer then.
+    """
     if earlier is None:
         return ["! since then"]
     same_value = places_only or earlier.value == side.value
@@ -508,14 +538,14 @@ def _changed_remarks(
 
 
 def _answer_text(side: Said, index_of: IndexOf, places_only: bool) -> str:
-    """Return the verdict or mark of a side with its first span ranges."""
+    """Return the verdict of a side, or ``marked`` or ``no place``, and its first span ranges."""
     if places_only:
         text = "marked" if side.targets else "no place"
     else:
         text = side.value.value if side.value is not None else "open"
     ranges = [place_words(target, index_of, quoted=False) for target in side.targets[:2]]
-    more = " …" if len(side.targets) > 2 else ""
-    return f"{text} {', '.join(ranges)}{more}" if ranges else text
+    ellipsis = " …" if len(side.targets) > len(ranges) else ""
+    return f"{text} {', '.join(ranges)}{ellipsis}" if ranges else text
 
 
 def judge_views(answers: Sequence[JudgeWord], index_of: IndexOf) -> list[SideView]:
@@ -545,7 +575,7 @@ def _judge_verdict(answer: JudgeWord) -> str:
 
 
 def _verdict_text(side: Said, group: ConflictGroup) -> str:
-    """Return the verdict of a side; nothing if it marked the disputed ranges itself."""
+    """Return the verdict of a side; an empty text if it marked some of the disputed ranges."""
     if group.kind is ConflictKind.VERDICT:
         return side.value.value if side.value is not None else "open"
     if side.targets:
@@ -555,22 +585,22 @@ def _verdict_text(side: Said, group: ConflictGroup) -> str:
 
 
 def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> SidePlace:
-    """Return a target as the panel of the sides shows it, with the facts of its label."""
+    """Return a target for the panel of the sides, with the note and facts of its label, if any."""
     label = next((label for label in labels if label.target == target), None)
-    extra = []
+    facts = []
     if label is not None:
         if label.severity is not None:
-            extra.append(label.severity.value)
+            facts.append(label.severity.value)
         if label.confidence is not None:
-            extra.append(f"sure {label.confidence:.0%}")
+            facts.append(f"sure {label.confidence:.0%}")
         if label.saw_suggestions:
-            extra.append("saw suggestions")
+            facts.append("saw suggestions")
     return SidePlace(
         target,
         place_words(target, index_of, quoted=False),
         quote=target.quote or "",
         note=label.note if label is not None else "",
-        extra=" · ".join(extra),
+        extra=" · ".join(facts),
     )
 
 
@@ -581,10 +611,16 @@ def _side_place(target: Target, labels: Sequence[Label], index_of: IndexOf) -> S
 class QueueContents:
     """The queue of an adjudicator, read from the workspace.
 
-    ``entries`` are in the order of the queue; ``items`` has those of each trace that the
-    adjudicator may see. ``finished`` counts finished traces by annotator. ``loader`` reads the
-    traces; ``study`` is the protocol, if any; ``problem`` is the reason why nothing could be read.
-    ``unordered`` counts the labels whose position is unknown, so that some conflicts may be none.
+    Attributes:
+        annotator: The adjudicator.
+        entries: The traces in the order of the queue.
+        items: The items of each trace that the adjudicator may see, by trace id.
+        finished: The number of finished traces, by annotator.
+        loader: Reads the traces; None if the queue was not read.
+        study: The protocol; None if there is none.
+        problem: The reason why nothing could be read; None if the queue was read.
+        unordered: The number of labels whose position is unknown. Because of them a conflict may be
+            shown where there is none.
     """
 
     annotator: str = ""
@@ -608,10 +644,10 @@ class QueueContents:
 
 
 def read_queue(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
-    """Read the whole queue. Slow if many traces have to be read, so for workers only.
+    """Read the whole queue. This is slow if many traces have to be read: call it in a worker.
 
-    Take on the traces first that the study assigns to this adjudicator. While the server is away,
-    return what was read last.
+    Before that, take on the traces that the study assigns to this adjudicator. While the server is
+    away, return what was read last.
 
     Args:
         opened: The open workspace.
@@ -632,7 +668,10 @@ def read_queue(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
 
 
 def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueContents:
-    """Read the entries of the queue, and the items of each trace that may be seen."""
+    """Read the entries of the queue, and the items of each trace that may be seen.
+
+    Before that, take on the traces that the study assigns to this adjudicator.
+    """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     annotator = opened.annotator
@@ -653,10 +692,10 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
         for entry in entries
         if entry.words is not None and entry.gold is not None
     }
-    finished = {
+    finished_counts = {
         progress.name: progress.finished for progress in status(workspace, taxonomy).annotators
     }
-    unordered = sum(
+    unordered_count = sum(
         len(entry.words.unordered(taxonomy, loader.orders(entry.trace_id)))
         for entry in entries
         if entry.words is not None
@@ -665,10 +704,10 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
         annotator=annotator,
         entries=entries,
         items=items,
-        finished=finished,
+        finished=finished_counts,
         loader=loader,
         study=study,
-        unordered=unordered,
+        unordered=unordered_count,
     )
 
 

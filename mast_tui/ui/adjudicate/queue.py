@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from mast_tui.adjudication import Access, Adjudication, QueueEntry, trace_disagreement
 from mast_tui.safe_text import one_line
@@ -16,12 +17,32 @@ HIDDEN = "hidden"
 FINISH_FIRST = "finish it first"
 
 
-class Queue:
-    """The traces of an adjudicator with their items, listed in ``lines``.
+class _TraceCounts(NamedTuple):
+    """The conflicts of a trace, counted for one version of its items."""
 
-    A trace that the adjudicator may not see yet is a row without items. ``items`` are by trace id.
-    ``agreed`` tells whether undisputed modes are listed too, and ``names_hidden`` whether letters
-    replace the names of the sides.
+    items: TraceItems
+    decided: int
+    changed: int
+
+
+class _TraceRows(NamedTuple):
+    """The rows of a trace, made for one version of its items."""
+
+    items: TraceItems
+    agreed: bool
+    rows: list[QueueRow]
+
+
+class Queue:
+    """The traces of an adjudicator with their items.
+
+    Attributes:
+        lines: The list on screen. A trace that the adjudicator may not see yet has only one row.
+        mode: The slug of the only mode to list; None for all.
+        contents: The queue as it was read from the workspace.
+        items: The items of each visible trace, by trace id.
+        agreed: Whether undisputed modes are listed too.
+        names_hidden: Whether letters replace the names of the sides.
     """
 
     def __init__(self, mode: str | None, is_busy: Callable[[str], bool], *, agreed: bool) -> None:
@@ -39,9 +60,9 @@ class Queue:
         self.items: dict[str, TraceItems] = {}
         self.agreed = agreed
         self.names_hidden = False
-        self._order: list[QueueEntry] = []
-        self._counted: dict[str, tuple[TraceItems, int, int]] = {}
-        self._made: dict[str, tuple[TraceItems, bool, list[QueueRow]]] = {}
+        self._ordered_entries: list[QueueEntry] = []
+        self._counts_by_trace: dict[str, _TraceCounts] = {}
+        self._rows_by_trace: dict[str, _TraceRows] = {}
 
     # What is under the cursor
 
@@ -99,7 +120,7 @@ class Queue:
             item: The id of the item.
         """
         items = self.items.get(trace_id)
-        return self.go_to(trace_id, item if items is None else items.row_of(item))
+        return self.go_to(trace_id, item if items is None else items.subject_id_of(item))
 
     def next_open(self, start: int, step: int = 1) -> int | None:
         """Return the position of the next open item, or None if all are decided.
@@ -142,36 +163,39 @@ class Queue:
             contents: The contents of the queue.
             begin_at: The id of the trace to begin with.
         """
-        first = not self.was_read
+        is_first = not self.was_read
         self.contents = contents
-        if first:
+        if is_first:
             self.names_hidden = contents.study is not None and contents.study.names_hidden
         self.items = {
             trace_id: replace(items, hidden=self.names_hidden)
             for trace_id, items in contents.items.items()
         }
-        self._order = list(contents.entries)
+        self._ordered_entries = list(contents.entries)
         if self.mode is not None:
-            self._order.sort(key=self._rank_in_mode)
+            self._ordered_entries.sort(key=self._negative_disagreement)
         self.show()
-        if first:
+        if is_first:
             self._go_to_start(begin_at)
         elif self.current_items is not None and self.row is not None and self.row.item is None:
             # The trace was just taken on: move from its heading to its first item.
             self.lines.move_to(self.lines.first_in_trace(self.lines.cursor))
 
-    def _rank_in_mode(self, entry: QueueEntry) -> float:
-        """Return a sort key that puts the most disagreement on the mode first."""
+    def _negative_disagreement(self, entry: QueueEntry) -> float:
+        """Return a sort key that puts the trace with the most disagreement on the mode first."""
         items = self.items.get(entry.trace_id)
         conflicts = items.gold.conflicts if items is not None else ()
         return -trace_disagreement(conflict for conflict in conflicts if conflict.mode == self.mode)
 
     def _go_to_start(self, begin_at: str | None) -> None:
-        """Move to a trace, listing agreed items if needed, or else to the first open item."""
+        """Move to the first item of a trace, or to the first open item if it is not listed.
+
+        If needed, list the agreed items too.
+        """
         start = self.next_open(-1)
         if begin_at is not None:
             if self.lines.position_of(begin_at, None) is None and not self.agreed:
-                # It has been resolved since, so it is listed only with the agreed ones.
+                # The trace has been resolved since, so it is listed only with agreed items.
                 self.agreed = True
                 self.show()
             position = self.lines.position_of(begin_at, None)
@@ -182,28 +206,28 @@ class Queue:
     def show(self) -> None:
         """List all rows again."""
         rows: list[QueueRow] = []
-        for entry in self._order:
+        for entry in self._ordered_entries:
             items = self.items.get(entry.trace_id)
             if items is not None:
                 rows += self._rows_of(items)
         self.lines.show([*rows, *self._locked_rows()])
 
     def _rows_of(self, items: TraceItems) -> list[QueueRow]:
-        """Return the rows of a trace, made once until its items change."""
-        cached = self._made.get(items.trace_id)
-        if cached is None or cached[0] is not items or cached[1] != self.agreed:
-            cached = (items, self.agreed, self._make_rows(items))
-            self._made[items.trace_id] = cached
-        return cached[2]
+        """Return the rows of a trace; they are cached until its items change."""
+        cached = self._rows_by_trace.get(items.trace_id)
+        if cached is None or cached.items is not items or cached.agreed != self.agreed:
+            cached = _TraceRows(items, self.agreed, self._make_rows(items))
+            self._rows_by_trace[items.trace_id] = cached
+        return cached.rows
 
     def _make_rows(self, items: TraceItems) -> list[QueueRow]:
-        """Return the row of a trace and those of its items, or nothing if no item is listed."""
+        """Return the row of a trace and the rows of its items; empty if no item is listed."""
         item_rows = items.rows(agreed=self.agreed, mode=self.mode)
         if not item_rows:
             return []
         open_count = items.open_count(self.mode)
-        finished = "nothing left" if self.agreed else "✓"
-        summary = f"{open_count} left" if open_count else finished
+        finished_text = "nothing left" if self.agreed else "✓"
+        summary = f"{open_count} left" if open_count else finished_text
         name = self.name_of(items.trace_id)
         return [
             QueueRow(
@@ -228,7 +252,7 @@ class Queue:
                 name=self.name_of(entry.trace_id),
                 summary=FINISH_FIRST if entry.access is Access.UNFINISHED else HIDDEN,
             )
-            for entry in self._order
+            for entry in self._ordered_entries
             if entry.access is not Access.OPEN
         ]
 
@@ -240,15 +264,17 @@ class Queue:
     def hide_names(self, hidden: bool) -> None:
         """Show letters or names for the sides."""
         self.names_hidden = hidden
-        self.items = {name: replace(items, hidden=hidden) for name, items in self.items.items()}
+        self.items = {
+            trace_id: replace(items, hidden=hidden) for trace_id, items in self.items.items()
+        }
         self.show()
 
     def update_trace(self, work: Adjudication) -> None:
         """Update the items of a trace after a decision."""
-        previous = self.items.get(work.trace_id)
-        if previous is not None:
+        previous_items = self.items.get(work.trace_id)
+        if previous_items is not None:
             self.items[work.trace_id] = replace(
-                previous,
+                previous_items,
                 sides=work.words.sides,
                 gold=work.gold,
                 decisions=work.decisions,
@@ -263,46 +289,49 @@ class Queue:
         return sum(items.open_count(self.mode) for items in self.items.values())
 
     def decided_counts(self) -> tuple[int, int]:
-        """Return the number of decided conflicts, and of those whose sides have changed since.
+        """Return the number of decided conflicts, and the number with a side changed since.
 
-        The counts of a trace are kept until its items change.
+        The counts of a trace are cached until its items change.
         """
         for trace_id, items in self.items.items():
-            cached = self._counted.get(trace_id)
-            if cached is None or cached[0] is not items:
-                self._counted[trace_id] = (
+            cached = self._counts_by_trace.get(trace_id)
+            if cached is None or cached.items is not items:
+                self._counts_by_trace[trace_id] = _TraceCounts(
                     items,
-                    items.decided_count(self.mode),
-                    items.changed_count(self.mode),
+                    decided=items.decided_count(self.mode),
+                    changed=items.changed_count(self.mode),
                 )
-        counts = [self._counted[trace_id] for trace_id in self.items]
-        return sum(decided for _, decided, _ in counts), sum(changed for *_, changed in counts)
+        counts = [self._counts_by_trace[trace_id] for trace_id in self.items]
+        return sum(count.decided for count in counts), sum(count.changed for count in counts)
 
     def progress(self) -> list[str]:
         """Return the progress in parts for the title: decided, open, changed, not taken on."""
         if not self.was_read:
             return []
-        locked = len(self._locked_rows())
-        parts = self._progress() if self.items or not locked else []
-        if locked:
-            parts.append(f"{locked} trace{'' if locked == 1 else 's'} not taken on")
+        locked_count = len(self._locked_rows())
+        parts = self._conflict_counts() if self.items or not locked_count else []
+        if locked_count:
+            parts.append(f"{locked_count} trace{'' if locked_count == 1 else 's'} not taken on")
         return parts
 
-    def _progress(self) -> list[str]:
+    def _conflict_counts(self) -> list[str]:
         """Return the numbers of decided, changed and open conflicts as texts."""
         open_count = self.open_count()
-        traces = sum(items.open_count(self.mode) > 0 for items in self.items.values())
-        decided, changed = self.decided_counts()
-        total = decided + open_count
-        parts = [f"{decided} of {total} decided"] if total else []
-        if changed:
-            parts.append(f"{changed} changed since")
+        trace_count = sum(items.open_count(self.mode) > 0 for items in self.items.values())
+        decided_count, changed_count = self.decided_counts()
+        total = decided_count + open_count
+        parts = [f"{decided_count} of {total} decided"] if total else []
+        if changed_count:
+            parts.append(f"{changed_count} changed since")
         if open_count:
-            parts.append(f"{open_count} left in {traces} trace{'' if traces == 1 else 's'}")
+            noun = "trace" if trace_count == 1 else "traces"
+            parts.append(f"{open_count} left in {trace_count} {noun}")
         return parts if open_count else [*parts, "nothing left"]
 
     def locked_text(self, trace_id: str, key_of: KeyOf) -> str:
-        """Return why the labels of a trace are hidden, and the key that shows them.
+        """Return why the labels of a trace are hidden, and the key that takes the trace on.
+
+        The text is empty if the queue does not have the trace.
 
         Args:
             trace_id: The id of the trace.
@@ -317,20 +346,20 @@ class Queue:
         names = joined(other_annotators)
         if self.names_hidden:
             names = counted(len(other_annotators), "person", "people")
-        have = "has" if len(other_annotators) == 1 else "have"
+        verb = "has" if len(other_annotators) == 1 else "have"
         if entry.access is Access.UNFINISHED:
             return (
-                f"{names} {have} finished this trace. You have begun it: their labels stay "
+                f"{names} {verb} finished this trace. You have begun it: their labels stay "
                 "hidden until you have finished it too."
             )
         enter = key_of("adjudicate.enter")
         if self.contents.may_retest:
             return (
-                f"{names} {have} finished this trace: their labels are hidden from you for now. "
+                f"{names} {verb} finished this trace: their labels are hidden from you for now. "
                 f"{enter} takes it on as adjudicator."
             )
         return (
-            f"{names} {have} finished this trace, you have not: their labels are hidden from you. "
+            f"{names} {verb} finished this trace, you have not: their labels are hidden from you. "
             f"{enter} takes it on as adjudicator."
         )
 

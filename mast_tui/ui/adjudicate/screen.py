@@ -74,7 +74,10 @@ STUDY_QUESTION = (
 
 NOT_IN_QUESTION: Final = "This place is not in question: go to a place of a side, or to the queue"
 
-MOVING: Final = frozenset(
+MOST_PLACES: Final = 3
+"""The most places of a decision that one message names."""
+
+BOUNDARY_ACTIONS: Final = frozenset(
     f"adjudicate.{name}"
     for name in (
         *(move.name for move in moves(Where.ADJUDICATE)),
@@ -115,20 +118,22 @@ class AdjudicateScreen(BaseScreen):
             agreed: Whether to list undisputed modes too.
         """
         super().__init__()
-        self.queue = Queue(mode, self._is_busy, agreed=agreed)
+        self.queue = Queue(mode, self._is_decided_by_others, agreed=agreed)
         self.evidence = EvidencePanes(SpanText(self))
         self._adjudications: dict[str, Adjudication] = {}
-        self._last: tuple[str, tuple[str, ...]] | None = None
-        """The trace id and the items of the last decision."""
-        self._count = 0
+        self._last_decision: tuple[str, tuple[str, ...]] | None = None
+        """The trace id and the item ids of the last decision."""
+        self._change_count = 0
         """The number of decisions and undone decisions in this session."""
-        self._decided_in: list[str] = []
-        self._undone_in: list[str] = []
-        self._begin_at = trace
+        self._undo_trace_ids: list[str] = []
+        """The trace ids of the decisions that can be undone, the latest last."""
+        self._redo_trace_ids: list[str] = []
+        self._start_trace_id = trace
         self._visible_trace_id: str | None = None
-        self._reported_at: int | None = None
+        self._message_row: int | None = None
+        """The row of the queue at which a lasting message stays visible."""
         self._presence_key: str | None = None
-        self._boundary_of: Target | None = None
+        self._boundary_target: Target | None = None
         """The only place that the boundary replaces; None for all disputed places of the row."""
         self._is_reading = False
         self._needs_reading = False
@@ -152,29 +157,33 @@ class AdjudicateScreen(BaseScreen):
         self.main_list.border_title = plain_title(TITLE)
         self.show_words("Opening the workspace …")
         self.show_title()
-        self.mast.workspace.when_ready(self._start)
+        self.mast.workspace.when_ready(self._start_reading)
 
-    def _start(self, opened: OpenWorkspace) -> None:
+    def _start_reading(self, opened: OpenWorkspace) -> None:
+        """Read the queue in a worker, which then calls `_update_queue`."""
         if not self.queue.was_read:
             self.show_words("Reading the labels …")
         self._is_reading = True
         traces = list(self.mast.catalog.traces.values())
-        self._read_queue(opened, traces, self._count)
+        self._read_queue(opened, traces, self._change_count)
 
     @work(thread=True, group="queue", exclusive=True)
-    def _read_queue(self, opened: OpenWorkspace, traces: list[Trace], decided: int) -> None:
-        self.call_later(self._update_queue, read_queue(opened, traces), decided)
+    def _read_queue(self, opened: OpenWorkspace, traces: list[Trace], change_count: int) -> None:
+        self.call_later(self._update_queue, read_queue(opened, traces), change_count)
 
     def written_elsewhere(self) -> None:
-        """Read the queue again after others have written; only one reading runs at a time."""
+        """Read the queue again after others have written, or later if it cannot be read now.
+
+        It is read later while a reading runs, the screen is covered or a boundary is moved.
+        """
         opened = self.mast.opened
         if opened is None or not self.queue.was_read or not self.query(TitleBar):
             return
         self.show_title()  # the count of unsent changes may be different
-        if self._is_reading or not self.is_current or self.evidence.range_from is not None:
+        if self._is_reading or not self.is_current or self.evidence.fixed_end_index is not None:
             self._needs_reading = True
         else:
-            self._start(opened)
+            self._start_reading(opened)
 
     def on_screen_resume(self) -> None:
         """Report the presence again, and read the queue if others have written meanwhile."""
@@ -183,30 +192,33 @@ class AdjudicateScreen(BaseScreen):
             self._needs_reading = False
             self.written_elsewhere()
 
-    def _update_queue(self, contents: QueueContents, decided: int) -> None:
+    def _update_queue(self, contents: QueueContents, change_count: int) -> None:
         """List what was read, or show why there is nothing to adjudicate.
+
+        Contents that were read before the latest decision are ignored and read again.
 
         Args:
             contents: The queue as it was read.
-            decided: The number of decisions when the reading began.
+            change_count: The number of decisions and undone decisions when the reading began.
         """
-        must_read = self._needs_reading or decided != self._count
+        is_outdated = change_count != self._change_count
+        must_read = self._needs_reading or is_outdated
         was_read = self.queue.was_read
         self._is_reading = False
         self._needs_reading = False
         if must_read:
             self.written_elsewhere()
-        if decided != self._count:
-            return  # it was read before the latest decision
+        if is_outdated:
+            return
         if contents.problem is not None:
             if not was_read:
                 self.show_words(one_line(contents.problem))
             return
         if was_read and self.queue.is_showing(contents):
             return
-        decided_by_others = self._news_in(contents)
+        news_text = self._news_of_decisions(contents)
         self._adjudications.clear()
-        self.queue.update(contents, self._begin_at)
+        self.queue.update(contents, self._start_trace_id)
         title = TITLE
         if contents.unordered:
             title = f"Differences; order of {counted(contents.unordered, 'label')} unknown"
@@ -220,8 +232,8 @@ class AdjudicateScreen(BaseScreen):
             self.show_words(self._empty_queue_text(contents))
         elif not was_read:
             self.main_list.focus()
-        if decided_by_others:
-            self._report(decided_by_others)
+        if news_text:
+            self._show_lasting_message(news_text)
 
     # Presence of others
 
@@ -230,16 +242,20 @@ class AdjudicateScreen(BaseScreen):
         self.show_title()
 
     @property
-    def _presence(self) -> Presence | None:
+    def _presence_service(self) -> Presence | None:
         return None if self.mast.opened is None else self.mast.opened.workspace.presence
 
-    def _is_busy(self, presence_key: str) -> bool:
-        return self._presence is not None and bool(self._presence.annotators_at(presence_key))
+    def _is_decided_by_others(self, presence_key: str) -> bool:
+        """Return whether another adjudicator is now at the item with a presence key."""
+        return self._presence_service is not None and bool(
+            self._presence_service.annotators_at(presence_key)
+        )
 
     def _move_presence(self, presence_key: str | None) -> None:
+        """Report to others that the adjudicator is at an item; None for no item."""
         opened = self.mast.opened
-        if opened is not None and self._presence is not None:
-            self._presence.go_to(opened.annotator, presence_key)
+        if opened is not None and self._presence_service is not None:
+            self._presence_service.go_to(opened.annotator, presence_key)
 
     def on_screen_suspend(self) -> None:
         """Report that the annotator has left the item."""
@@ -263,7 +279,7 @@ class AdjudicateScreen(BaseScreen):
         opened = self.mast.opened
         if opened is None:
             return (self.mast.workspace.waiting_words(),)
-        others_present = () if self._presence is None else self._presence.company()
+        others_present = () if self._presence_service is None else self._presence_service.company()
         parts = [*self.mast.workspace.unsent_words()]
         if others_present:
             verb = "is" if len(others_present) == 1 else "are"
@@ -273,12 +289,12 @@ class AdjudicateScreen(BaseScreen):
         parts += [one_line(opened.annotator), ADJUDICATOR]
         return (*parts, "names hidden") if self.queue.names_hidden else tuple(parts)
 
-    def _report(self, message: str) -> None:
-        """Show a message that stays when the cursor moves on by itself."""
-        self._reported_at = self.main_list.cursor
+    def _show_lasting_message(self, message: str) -> None:
+        """Show a message that stays until the user moves the cursor to another row."""
+        self._message_row = self.main_list.cursor
         self.hints.say(message)
 
-    async def _attempt(self, step: Callable[[], Result]) -> Result | None:
+    async def _run_or_show_error(self, step: Callable[[], Result]) -> Result | None:
         """Run a step in the writer thread; if it is refused, show the error and return None."""
         try:
             return await self.writes.run(step)
@@ -290,18 +306,19 @@ class AdjudicateScreen(BaseScreen):
         """Return why there is nothing to adjudicate, and what to do."""
         if contents.entries:
             count = len(contents.entries)
-            traces = "the trace" if count == 1 else f"all {count} traces"
-            on_mode = ""
+            traces_text = "the trace" if count == 1 else f"all {count} traces"
+            mode_text = ""
             if self.queue.mode is not None:
-                on_mode = f" on {self._mode_title(self.queue.mode)}"
+                mode_text = f" on {self._mode_title(self.queue.mode)}"
             return (
-                f"Nothing to adjudicate: in {traces} that two people have finished they agree"
-                f"{on_mode}.\n\nAgreed items go to the gold without a key; "
+                f"Nothing to adjudicate: in {traces_text} that two people have finished they agree"
+                f"{mode_text}.\n\nAgreed items go to the gold without a key; "
                 f"{self.mast.key_of('adjudicate.agreed')} lists them. {self._gold_hint()}."
             )
         lines = ["Nothing to adjudicate: two people must have finished the same trace."]
-        done = [f"{one_line(name)} {count}" for name, count in contents.finished.items() if count]
-        lines += ["", f"Finished so far: {joined(done)}." if done else "Nobody has finished one."]
+        counts = [f"{one_line(name)} {count}" for name, count in contents.finished.items() if count]
+        finished_text = f"Finished so far: {joined(counts)}."
+        lines += ["", finished_text if counts else "Nobody has finished one."]
         lines += [
             "",
             f"{self.mast.key_of('annotate.finish')} in an open trace finishes it. "
@@ -314,11 +331,12 @@ class AdjudicateScreen(BaseScreen):
 
     @on(VirtualLines.Moved, "#queue")
     def _queue_moved(self, event: VirtualLines.Moved) -> None:
+        """Show the row under the cursor, and end the boundary that was moved."""
         event.stop()
-        self.evidence.range_from = None
-        if event.row != self._reported_at:
+        self.evidence.fixed_end_index = None
+        if event.row != self._message_row:
             self.hints.clear()
-        self._reported_at = None
+        self._message_row = None
         self._show_row()
 
     @on(VirtualLines.Moved, "#evidence")
@@ -351,7 +369,10 @@ class AdjudicateScreen(BaseScreen):
             self._show_item(items, row.item)
 
     def _show_item(self, items: TraceItems, item: str | None) -> None:
-        """Show an item, or the names of the sides for the row of a trace."""
+        """Show an item, or the names of the sides if the item is None (the row of a trace).
+
+        An item with a judge's answer appears later, once it is recorded that the answer was shown.
+        """
         if item is None:
             names = joined(items.names.listed(side.annotator for side in items.sides))
             self.evidence.show_item(None, empty=f"{names} have finished this trace.")
@@ -364,6 +385,7 @@ class AdjudicateScreen(BaseScreen):
         self._show_view(items, item, await self._view_with_judge(items, item))
 
     def _show_view(self, items: TraceItems, item: str, view: ItemView | None) -> None:
+        """Show the panes of an item if the cursor is still on it."""
         if self.queue.is_at_cursor(items.trace_id, item):
             self.evidence.show_item(view, reading=self.queue.is_reading)
 
@@ -382,14 +404,15 @@ class AdjudicateScreen(BaseScreen):
 
     @work(thread=True, group="trace", exclusive=True)
     def _read_trace(self, loader: TraceLoader, trace_id: str) -> None:
+        """Read a trace, then show it; show the error if it cannot be read."""
         try:
             loader.read(trace_id)
         except WorkspaceError as error:
             self.call_later(self.say_error, error)
             return
-        self.call_later(self._trace_read, trace_id)
+        self.call_later(self._show_read_trace, trace_id)
 
-    def _trace_read(self, trace_id: str) -> None:
+    def _show_read_trace(self, trace_id: str) -> None:
         """Show the trace if its row is still under the cursor."""
         row = self.queue.row
         if row is not None and row.trace_id == trace_id:
@@ -404,7 +427,11 @@ class AdjudicateScreen(BaseScreen):
             self.hints.say(self._finished_text())
 
     def _go_to_open(self, step: int = 1) -> bool:
-        """Move the cursor to the next open conflict; return False if there is none."""
+        """Move the cursor to the next open conflict; return False if there is none.
+
+        Args:
+            step: 1 for the next conflict, -1 for the previous one.
+        """
         position = self.queue.next_open(self.main_list.cursor, step)
         if position is None:
             return False
@@ -432,9 +459,9 @@ class AdjudicateScreen(BaseScreen):
         """Focus the next visible pane."""
         sides = self.evidence.sides
         panes = [self.main_list, sides, self.evidence.timeline, self.evidence.span_view]
-        visible = [pane for pane in panes if pane.is_on_screen and pane.display]
-        position = visible.index(self.pane) if self.pane in visible else 0
-        next_pane = visible[(position + 1) % len(visible)]
+        visible_panes = [pane for pane in panes if pane.is_on_screen and pane.display]
+        position = visible_panes.index(self.pane) if self.pane in visible_panes else 0
+        next_pane = visible_panes[(position + 1) % len(visible_panes)]
         next_pane.focus()
         if next_pane is sides:
             self._explain_single_places()
@@ -449,8 +476,12 @@ class AdjudicateScreen(BaseScreen):
         self.action_enter()
 
     def action_enter(self) -> None:
-        """Decide for the boundary or a side without a key, take a trace on, or focus the
-        timeline.
+        """Do the first of these that applies to the cursor.
+
+        - Decide for the boundary that is moved.
+        - Take the answer of a side that has no key.
+        - Take on a hidden trace.
+        - Focus the timeline.
         """
         row = self.queue.row
         side = self._side_without_key()
@@ -464,7 +495,7 @@ class AdjudicateScreen(BaseScreen):
             self.evidence.timeline.focus()
 
     def _side_without_key(self) -> int | None:
-        """Return the number of the side under the sides' cursor if no digit takes it, or None."""
+        """Return the number of the side under the sides' cursor; None if a digit key takes it."""
         side = self.evidence.sides.side if self.focused is self.evidence.sides else None
         if side is None or side.number is None or side.number <= MOST_SIDE_KEYS:
             return None
@@ -473,7 +504,7 @@ class AdjudicateScreen(BaseScreen):
     def action_back(self) -> None:
         """Leave the boundary, then the pane, then the screen."""
         if self.asks:
-            self.evidence.range_from = None
+            self.evidence.fixed_end_index = None
             self.hints.clear()
             self.main_list.focus()
             self._show_row()
@@ -486,15 +517,15 @@ class AdjudicateScreen(BaseScreen):
 
     def action_names(self) -> None:
         """Switch between letters and names for the sides."""
-        hidden = not self.queue.names_hidden
-        self.queue.hide_names(hidden)
+        are_hidden = not self.queue.names_hidden
+        self.queue.hide_names(are_hidden)
         self.show_title()
         self._show_row()
         key = self.mast.key_of("adjudicate.names")
         self.hints.say(
             "Names are hidden: letters stand for other people on every trace · "
             f"{key} shows the names"
-            if hidden
+            if are_hidden
             else f"The sides are shown by name · {key} hides the names"
         )
 
@@ -529,16 +560,18 @@ class AdjudicateScreen(BaseScreen):
     def _ask_to_take_on(self, trace_id: str) -> None:
         """Ask once whether to take a trace on; the answer begins an adjudication pass."""
         contents = self.queue.contents
-        hidden = self.queue.hidden_traces()
+        hidden_ids = self.queue.hidden_traces()
         answers = [("a", "adjudicate it"), ("n", "leave it hidden")]
-        if trace_id in hidden and len(hidden) > 1 and not contents.may_retest:
-            answers.insert(1, ("e", f"every one of the {len(hidden)} that you have not labelled"))
+        if trace_id in hidden_ids and len(hidden_ids) > 1 and not contents.may_retest:
+            answers.insert(
+                1, ("e", f"every one of the {len(hidden_ids)} that you have not labelled")
+            )
 
         question = STUDY_QUESTION if contents.may_retest else QUESTION
 
         def answered(answer: str | None) -> None:
             if answer in ("a", "e"):
-                trace_ids = [trace_id] if answer == "a" else hidden
+                trace_ids = [trace_id] if answer == "a" else hidden_ids
                 self.mast.workspace.when_ready(lambda opened: self._take_on(opened, trace_ids))
 
         title = f"Adjudicate {self.queue.name_of(trace_id)}?"
@@ -546,8 +579,11 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def _take_on(self, opened: OpenWorkspace, trace_ids: list[str]) -> None:
-        """Begin to adjudicate traces, and read the queue again."""
-        started_ids = await self._attempt(
+        """Begin to adjudicate traces, and read the queue again.
+
+        Show a hint if the annotator has begun to label them.
+        """
+        started_ids = await self._run_or_show_error(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, trace_ids)
         )
         if started_ids is None:
@@ -559,12 +595,15 @@ class AdjudicateScreen(BaseScreen):
                 error=True,
             )
             return
-        self._start(opened)
+        self._start_reading(opened)
 
     # Deciding
 
-    async def _adjudication(self, trace_id: str) -> Adjudication | None:
-        """Return the adjudicator's work on a trace, or show why there is none and return None."""
+    async def _adjudication_of(self, trace_id: str) -> Adjudication | None:
+        """Return the adjudicator's work on a trace, read once.
+
+        If it cannot be read, show the reason and return None.
+        """
         adjudication = self._adjudications.get(trace_id)
         opened = self.mast.opened
         loader = self.queue.contents.loader
@@ -573,7 +612,7 @@ class AdjudicateScreen(BaseScreen):
         if not loader.is_known(trace_id):
             self.hints.say("The trace is still being read; press the key again in a moment")
             return None
-        adjudication = await self._attempt(
+        adjudication = await self._run_or_show_error(
             lambda: Adjudication(
                 opened.workspace,
                 opened.taxonomy,
@@ -587,7 +626,11 @@ class AdjudicateScreen(BaseScreen):
         return adjudication
 
     async def _current_work(self) -> tuple[Adjudication, ConflictGroup] | None:
-        """Return the conflicts that a key decides, or show why there are none and return None."""
+        """Return the work on the trace under the cursor and the conflicts that a key decides.
+
+        Return None if there are none. A hint then tells what to choose; for a hidden trace a
+        dialog asks whether to take it on.
+        """
         row = self.queue.row
         items = self.queue.current_items
         if row is None:
@@ -603,11 +646,14 @@ class AdjudicateScreen(BaseScreen):
             )
             return None
         group = items.question(row.item)
-        work = await self._adjudication(row.trace_id)
+        work = await self._adjudication_of(row.trace_id)
         return None if work is None or group is None else (work, group)
 
     def _place_at_cursor(self) -> Target | None:
-        """Return the place that a key decides alone: the one under the sides' cursor, or None."""
+        """Return the place under the sides' cursor, which a key decides alone.
+
+        Return None if the sides have no focus or no place.
+        """
         if self.focused is not self.evidence.sides or self.evidence.sides.place is None:
             return None
         return self.evidence.sides.place.target
@@ -615,81 +661,88 @@ class AdjudicateScreen(BaseScreen):
     def _mode_title(self, slug: str) -> str:
         return " ".join(mode_code_and_name(self.mast.taxonomy, slug))
 
-    def _news_in(self, contents: QueueContents) -> str:
-        """Return a message about new decisions of others, first those that replace the user's."""
-        added: list[str] = []
-        replaced: list[str] = []
+    def _news_of_decisions(self, contents: QueueContents) -> str:
+        """Return a message about new decisions of others, empty if there are none.
+
+        A decision that replaces one of the user is named first.
+        """
+        added_messages: list[str] = []
+        replaced_messages: list[str] = []
         for trace_id, items in contents.items.items():
-            previous_items = self.queue.items.get(trace_id)
-            if previous_items is None:
+            shown_items = self.queue.items.get(trace_id)
+            if shown_items is None:
                 continue
-            previous = {decision.item: decision for decision in previous_items.decisions}
+            shown_by_item = {decision.item: decision for decision in shown_items.decisions}
             for dispute in items.disputes():
-                new = self._new_decisions(dispute, previous)
-                if not new:
+                new_decisions = self._new_decisions(dispute, shown_by_item)
+                if not new_decisions:
                     continue
-                message = self._news_text(trace_id, dispute, new, items)
-                if any(self._replaces_mine(decision, previous) for decision in new):
-                    replaced.append(f"{message}, otherwise than you, and that counts")
+                message = self._news_text(trace_id, dispute, new_decisions, items)
+                if any(self._replaces_mine(decision, shown_by_item) for decision in new_decisions):
+                    replaced_messages.append(f"{message}, otherwise than you, and that counts")
                 else:
-                    added.append(message)
-        messages = [*replaced, *added]
+                    added_messages.append(message)
+        messages = [*replaced_messages, *added_messages]
         if len(messages) > 1:
             return f"{messages[0]} · {len(messages) - 1} more"
         return "".join(messages)
 
-    def _new_decisions(self, dispute: Dispute, previous: Mapping[str, Decision]) -> list[Decision]:
-        """Return the decisions of others that are not among the ``previous`` ones, by item."""
+    def _new_decisions(
+        self, dispute: Dispute, shown_by_item: Mapping[str, Decision]
+    ) -> list[Decision]:
+        """Return the decisions of others on a dispute that the screen does not show yet."""
         return [
             decision
             for decision in dispute.decisions
-            if decision != previous.get(decision.item) and decision.decided_by != self._annotator
+            if decision != shown_by_item.get(decision.item)
+            and decision.decided_by != self._annotator_name
         ]
 
-    def _replaces_mine(self, decision: Decision, previous: Mapping[str, Decision]) -> bool:
+    def _replaces_mine(self, decision: Decision, shown_by_item: Mapping[str, Decision]) -> bool:
         """Return whether the user had decided the item with another result."""
-        replaced = previous.get(decision.item)
+        replaced = shown_by_item.get(decision.item)
         return (
             replaced is not None
-            and replaced.decided_by == self._annotator
+            and replaced.decided_by == self._annotator_name
             and (replaced.value, replaced.targets) != (decision.value, decision.targets)
         )
 
     def _news_text(
-        self, trace_id: str, dispute: Dispute, new: Sequence[Decision], items: TraceItems
+        self, trace_id: str, dispute: Dispute, new_decisions: Sequence[Decision], items: TraceItems
     ) -> str:
         """Return who has decided a dispute, on which trace, and the result."""
-        names = list(dict.fromkeys(one_line(decision.decided_by) for decision in new))
+        names = list(dict.fromkeys(one_line(decision.decided_by) for decision in new_decisions))
         verb = "has" if len(names) == 1 else "have"
-        trace = ""
+        trace_text = ""
         if not self.queue.is_at_cursor(trace_id, dispute.id):
-            trace = f" on {one_line(self.queue.name_of(trace_id), 40)}"
+            trace_text = f" on {one_line(self.queue.name_of(trace_id), 40)}"
         return (
-            f"{joined(names)} {verb} decided {self._mode_title(dispute.mode)}{trace}: "
+            f"{joined(names)} {verb} decided {self._mode_title(dispute.mode)}{trace_text}: "
             f"{outcome(dispute.decisions, items.names)}"
         )
 
     @property
-    def _annotator(self) -> str | None:
+    def _annotator_name(self) -> str | None:
         return None if self.mast.opened is None else self.mast.opened.annotator
 
     def _show_outcome(self, work: Adjudication) -> None:
-        """Update the rows of a trace after a decision."""
-        self._count += 1
+        """Update the rows of a trace after a decision, and count the change."""
+        self._change_count += 1
         self.queue.update_trace(work)
         self.show_title()
 
     def action_side(self, number: int) -> None:
-        """Take the answer of the side with a number."""
+        """Decide as the side with a number answered."""
 
-        def choose(group: ConflictGroup) -> Choices | str:
+        def answer_of_side(group: ConflictGroup) -> Choices | str:
+            """Return the choices of the side, or a message if no side has the number."""
             items = self.queue.current_items
             side = items.side_name(group, number) if items is not None else None
             if side is None:
                 return f"There is no side {number}: there are {len(group.said)}"
             return group.take_side(side)
 
-        self._decide(choose)
+        self._decide_at_cursor(answer_of_side)
 
     @on(SidesPanel.Chosen, "#sides")
     def _side_chosen(self, event: VirtualLines.Chosen) -> None:
@@ -709,7 +762,10 @@ class AdjudicateScreen(BaseScreen):
             )
 
     def _explain_single_places(self) -> bool:
-        """Show how to decide one of several disputed places; return False if there is only one."""
+        """Show how to decide one of several disputed places.
+
+        Return False, and show nothing, if fewer than two places of the row are open.
+        """
         row = self.queue.row
         items = self.queue.current_items
         if row is None or row.item is None or items is None or not items.is_open(row.item):
@@ -718,12 +774,12 @@ class AdjudicateScreen(BaseScreen):
         if group is None or len(group.conflicts) < 2:
             return False
         names = ("up", "down", "nobody", "boundary", "other_mode", "both")
-        up, down, none, boundary, mode, both = (
+        up, down, nobody, boundary, other_mode, both = (
             self.mast.key_of(f"adjudicate.{name}") for name in names
         )
         self.hints.say(
-            f"{up} {down} to one place: {none} drops it alone, {boundary} moves it, "
-            f"{mode} other mode · a side or {both} decides all"
+            f"{up} {down} to one place: {nobody} drops it alone, {boundary} moves it, "
+            f"{other_mode} other mode · a side or {both} decides all"
         )
         return True
 
@@ -731,7 +787,7 @@ class AdjudicateScreen(BaseScreen):
         """Keep all places that any side marked."""
         absent = self.mast.key_of("adjudicate.nobody")
         unsure = self.mast.key_of("adjudicate.unsure")
-        self._decide(
+        self._decide_at_cursor(
             lambda group: (
                 group.take_all(self.evidence.index_of)
                 or "No side says present, so there is nothing to keep: a side, "
@@ -740,13 +796,15 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def action_nobody(self) -> None:
-        """Decide that the mode is absent, or drop the disputed places or the one under the
-        cursor.
-        """
-        self._decide(lambda group: group.take_same(NOBODY), alone=self._place_at_cursor())
+        """Decide that the mode is absent, or drop its disputed places.
 
-    def _place_answers(self) -> str:
-        """Return the keys that answer whether a mode shows at a place."""
+        With the sides' cursor on a place, drop that place alone.
+        """
+        target = self._place_at_cursor()
+        self._decide_at_cursor(lambda group: group.take_same(NOBODY), only_target=target)
+
+    def _place_answers_text(self) -> str:
+        """Return a hint with the keys that decide about a place, which cannot be unsure."""
         key_of = self.mast.key_of
         return (
             f"A place is taken or not: a side, {key_of('adjudicate.both')} both, "
@@ -755,9 +813,9 @@ class AdjudicateScreen(BaseScreen):
 
     def action_unsure(self) -> None:
         """Decide that the mode is unsure."""
-        self._decide(
+        self._decide_at_cursor(
             lambda group: (
-                self._place_answers()
+                self._place_answers_text()
                 if group.kind is ConflictKind.PLACE
                 else group.take_same(UNSURE)
             )
@@ -767,73 +825,75 @@ class AdjudicateScreen(BaseScreen):
         """Decide that the mode is present within the boundary."""
         target = self.evidence.boundary()
         if target is not None:
-            self._decide(
+            self._decide_at_cursor(
                 lambda group: group.take_place(target, self.evidence.index_of),
                 overrules=True,
-                alone=self._boundary_of,
+                only_target=self._boundary_target,
             )
 
     def action_overrule(self) -> None:
-        """Overrule an agreed verdict: present becomes absent, absent the whole trace."""
+        """Overrule an agreed verdict.
+
+        Change ``present`` to ``absent``, and any other verdict to ``present`` for the whole trace.
+        """
         subject = self.queue.current_subject
-        agreed = subject if isinstance(subject, GoldVerdict) else None
-        if agreed is None:
+        if not isinstance(subject, GoldVerdict):
             key_of = self.mast.key_of
             self.hints.say(
                 f"{key_of('adjudicate.overrule')} overrules an agreed item: "
                 f"{key_of('adjudicate.agreed')} lists them"
             )
             return
-        present = agreed.value is VerdictValue.PRESENT
-        choice = NOBODY if present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
-        self._decide(lambda group: group.take_same(choice), overrules=True)
+        is_present = subject.value is VerdictValue.PRESENT
+        choice = NOBODY if is_present else Choice(VerdictValue.PRESENT, (WHOLE_TRACE,))
+        self._decide_at_cursor(lambda group: group.take_same(choice), overrules=True)
 
     @piece_of_work
-    async def _decide(
+    async def _decide_at_cursor(
         self,
         choose: Callable[[ConflictGroup], Choices | str],
         *,
         overrules: bool = False,
-        alone: Target | None = None,
+        only_target: Target | None = None,
     ) -> None:
-        """Decide the conflicts under the cursor, then move on.
+        """Decide the conflicts under the cursor and move on, or show why this is not possible.
 
         Args:
-            choose: Returns the decisions, or a message that says why there can be none.
+            choose: Returns the choices for the conflicts, or the reason why there are none.
             overrules: Whether to decide an agreed item too.
-            alone: The only place to decide; None for all disputed places of the row.
+            only_target: The only place to decide; None for all disputed places of the row.
         """
-        current = await self._current_work()
-        if current is None:
+        current_work = await self._current_work()
+        if current_work is None:
             return
-        work, group = current
+        work, group = current_work
         items = self.queue.items[work.trace_id]
-        agreed = items.agreed(group.id)
-        question = group if alone is None else group.at_place(alone)
+        is_agreed = items.agreed(group.id) is not None
+        question = group if only_target is None else group.at_place(only_target)
         choices = NOT_IN_QUESTION if question is None else choose(question)
         if isinstance(choices, str):
             self.hints.say(choices, error=True)
             return
-        if agreed is not None and not overrules:
+        if is_agreed and not overrules:
             key_of = self.mast.key_of
             self.hints.say(
                 f"The sides agree here: {key_of('adjudicate.overrule')} overrules them, "
                 f"{key_of('adjudicate.boundary')} names another place"
             )
             return
-        decisions = await self._attempt(lambda: work.decide_together(choices))
+        decisions = await self._run_or_show_error(lambda: work.decide_together(choices))
         if decisions is not None:
             message = self._decision_text(items, decisions)
-            decided = tuple(decision.item for decision in decisions)
-            self._show_decision(work, decided, message, reviews_agreed=agreed is not None)
+            item_ids = tuple(decision.item for decision in decisions)
+            self._show_decision(work, item_ids, message, reviews_agreed=is_agreed)
 
     @piece_of_work
     async def action_other_mode(self) -> None:
         """Decide that another mode is present at the same places."""
-        current = await self._current_work()
-        if current is None:
+        current_work = await self._current_work()
+        if current_work is None:
             return
-        work, group = current
+        work, group = current_work
         target = self._place_at_cursor()
         question = group if target is None else group.at_place(target)
         if question is None:
@@ -848,30 +908,30 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def _decide_other_mode(self, work: Adjudication, group: ConflictGroup, slug: str) -> None:
-        decisions = await self._attempt(lambda: work.another_mode(group.conflicts, slug))
+        decisions = await self._run_or_show_error(lambda: work.another_mode(group.conflicts, slug))
         if decisions is not None:
-            decided = tuple(decision.item for decision in decisions)
-            self._show_decision(work, decided, f"It is {self._mode_title(slug)}")
+            item_ids = tuple(decision.item for decision in decisions)
+            self._show_decision(work, item_ids, f"It is {self._mode_title(slug)}")
 
     @piece_of_work
     async def action_confirm(self) -> None:
         """Confirm a decision after a side has changed its answer."""
-        current = await self._current_work()
-        if current is None:
+        current_work = await self._current_work()
+        if current_work is None:
             return
-        work, group = current
+        work, group = current_work
         items = self.queue.items[work.trace_id]
         row = self.queue.row
         dispute = None if row is None or row.item is None else items.dispute(row.item)
         if dispute is None or not dispute.decisions:
             self.hints.say("Nothing is decided here yet: there is nothing to confirm")
             return
-        changed = [decision.item for decision in dispute.changed(items.sides, items.order)]
-        if not changed:
+        item_ids = [decision.item for decision in dispute.changed(items.sides, items.order)]
+        if not item_ids:
             self.hints.say("No side has changed since: the decision stays as it is")
-        elif await self._attempt(lambda: work.confirm(*changed)) is not None:
+        elif await self._run_or_show_error(lambda: work.confirm(*item_ids)) is not None:
             message = f"{self._mode_title(group.mode)}: confirmed"
-            self._show_decision(work, tuple(changed), message)
+            self._show_decision(work, tuple(item_ids), message)
 
     def _show_decision(
         self,
@@ -881,7 +941,9 @@ class AdjudicateScreen(BaseScreen):
         *,
         reviews_agreed: bool = False,
     ) -> None:
-        """Show a decision, ask for its reason if the study requires one, and move on.
+        """Show a written decision, ask for its reason if the study requires it, and move on.
+
+        The decision becomes the last one, which the user can undo.
 
         Args:
             work: The adjudicator's work on the trace.
@@ -889,13 +951,12 @@ class AdjudicateScreen(BaseScreen):
             message: The message about the decision.
             reviews_agreed: Whether to move to the next row instead of the next conflict.
         """
-        self._decided_in.append(work.trace_id)
-        self._undone_in.clear()
-        self._last = (work.trace_id, items)
-        self.evidence.range_from = None
+        self._undo_trace_ids.append(work.trace_id)
+        self._redo_trace_ids.clear()
+        self._last_decision = (work.trace_id, items)
+        self.evidence.fixed_end_index = None
         self._show_outcome(work)
-        partly = self._is_partly_decided()
-        (self.evidence.sides if partly else self.queue.lines).focus()
+        (self.evidence.sides if self._is_partly_decided() else self.queue.lines).focus()
         self.hints.clear()
         study = self.queue.contents.study
         if study is not None and study.reasons:
@@ -904,10 +965,13 @@ class AdjudicateScreen(BaseScreen):
             self._move_on(message, reviews_agreed)
 
     def _move_on(self, message: str, reviews_agreed: bool) -> None:
-        """Move to the next row or open conflict, and report the decision."""
+        """Move to the next row or open conflict, and report the decision.
+
+        A row with places left to decide keeps the cursor.
+        """
         if reviews_agreed:
             self.queue.lines.move_by(1)
-            self._report(message)
+            self._show_lasting_message(message)
             return
         if self._is_partly_decided():
             self._show_row()
@@ -918,9 +982,9 @@ class AdjudicateScreen(BaseScreen):
         elif self.queue.open_count():
             message = f"{message} · {self.queue.open_count()} to go"
         else:
-            _, changed = self.queue.decided_counts()
-            message = f"{message} · {changed} to look at again: a side has changed since"
-        self._report(message)
+            _, changed_count = self.queue.decided_counts()
+            message = f"{message} · {changed_count} to look at again: a side has changed since"
+        self._show_lasting_message(message)
 
     def _finished_text(self) -> str:
         """Return what to do once nothing is left to decide."""
@@ -929,7 +993,7 @@ class AdjudicateScreen(BaseScreen):
         return f"Nothing left to decide: {self._gold_hint()}"
 
     def _gold_hint(self) -> str:
-        """Return the keys for the gold."""
+        """Return a hint with the keys that export the gold and show agreement."""
         export, agreement = (
             self.mast.key_of(f"everywhere.{name}") for name in ("export", "agreement")
         )
@@ -944,11 +1008,11 @@ class AdjudicateScreen(BaseScreen):
         """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
         targets = targets_taken(decisions)
         places = [place_words(t, self.evidence.index_of, quoted=False) for t in targets]
-        more = " …" if len(places) > 3 else ""
+        ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
-        location = f" {preposition} {', '.join(places[:3])}{more}" if places else ""
-        verdict, comma, sides = outcome(decisions, items.names).partition(", as ")
-        return f"{self._mode_title(decisions[0].mode)}: {verdict}{location}{comma}{sides}"
+        location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
+        verdict, separator, sides = outcome(decisions, items.names).partition(", as ")
+        return f"{self._mode_title(decisions[0].mode)}: {verdict}{location}{separator}{sides}"
 
     # Reasons
 
@@ -959,17 +1023,17 @@ class AdjudicateScreen(BaseScreen):
         subject = self.queue.current_subject
         if row is not None and isinstance(subject, Dispute) and subject.decisions:
             trace_id = row.trace_id
-            decided = self._items_to_explain(subject)
-        elif self._last is not None:
-            trace_id, decided = self._last
+            item_ids = self._items_to_explain(subject)
+        elif self._last_decision is not None:
+            trace_id, item_ids = self._last_decision
         else:
             key = self.mast.key_of("adjudicate.reason")
             self.hints.say(f"A reason belongs to a decision: decide first, then {key} says why")
             return
-        work = await self._adjudication(trace_id)
+        work = await self._adjudication_of(trace_id)
         if work is None:
             return
-        if not _current_items(work, decided):
+        if not _items_with_decision(work, item_ids):
             self.hints.say("A reason belongs to a decision, and the last one was taken back")
             return
 
@@ -977,12 +1041,12 @@ class AdjudicateScreen(BaseScreen):
             self.hints.clear()
             self._show_row()
 
-        self._ask_reason(work, decided, show_row)
+        self._ask_reason(work, item_ids, show_row)
 
     def _items_to_explain(self, dispute: Dispute) -> tuple[str, ...]:
-        """Return the items of a dispute that the user decided, or else all decided ones."""
-        mine = tuple(d.item for d in dispute.decisions if d.decided_by == self._annotator)
-        return mine or tuple(decision.item for decision in dispute.decisions)
+        """Return the items of a dispute that the user decided, or else all decided items."""
+        own_items = tuple(d.item for d in dispute.decisions if d.decided_by == self._annotator_name)
+        return own_items or tuple(decision.item for decision in dispute.decisions)
 
     def _ask_reason(
         self, work: Adjudication, items: tuple[str, ...], on_done: Callable[[], None]
@@ -994,21 +1058,21 @@ class AdjudicateScreen(BaseScreen):
             items: The items that were decided.
             on_done: Called after the reason was written, or if there is nothing to ask.
         """
-        decided_items = _current_items(work, items)
+        decided_items = _items_with_decision(work, items)
         if not decided_items:
             on_done()
             return
 
         def reason_entered(text: str | None) -> None:
             if text is not None:
-                self._explain(work, decided_items, text, on_done)
+                self._write_reason(work, decided_items, text, on_done)
             else:
                 on_done()
 
-        by_item = {decision.item: decision for decision in work.decisions}
-        decisions = [by_item[item] for item in decided_items]
-        same_mode = [d for d in decisions if d.mode == decisions[0].mode]
-        verdict = outcome(same_mode, self.queue.items[work.trace_id].names)
+        decision_by_item = {decision.item: decision for decision in work.decisions}
+        decisions = [decision_by_item[item] for item in decided_items]
+        mode_decisions = [d for d in decisions if d.mode == decisions[0].mode]
+        verdict = outcome(mode_decisions, self.queue.items[work.trace_id].names)
         self.app.push_screen(
             NoteScreen(
                 f"Why? {self._mode_title(decisions[0].mode)}: {verdict}",
@@ -1019,10 +1083,11 @@ class AdjudicateScreen(BaseScreen):
         )
 
     @piece_of_work
-    async def _explain(
+    async def _write_reason(
         self, work: Adjudication, items: list[str], text: str, on_done: Callable[[], None]
     ) -> None:
-        await self._attempt(partial(work.explain, items, text))
+        """Write the reason of decided items, show it, and call ``on_done``."""
+        await self._run_or_show_error(partial(work.explain, items, text))
         self._show_outcome(work)
         on_done()
 
@@ -1034,28 +1099,34 @@ class AdjudicateScreen(BaseScreen):
         return study is not None and study.judge_first
 
     def _may_show_judge(self, items: TraceItems, item: str) -> bool:
-        """Return whether showing an item can show a judge's answer, which must be recorded
-        first.
+        """Return whether an item may be shown with a judge's answer.
+
+        This is so if the study shows judges first, or the item is decided.
         """
         return not self.queue.is_reading and (self._judge_first or not items.is_open(item))
 
     async def _view_with_judge(self, items: TraceItems, item: str) -> ItemView | None:
-        """Return the panes of an item, with the judges' answers if they are shown already or come
-        first.
+        """Return the panes of an item, None if there is no such item.
+
+        The judges' answers are added, and recorded as shown, if the study shows judges first or
+        the adjudicator has seen the answers on this mode before.
         """
         view = items.view(item)
         subject = items.find(item)
         if view is None or subject is None:
             return view
-        work = await self._adjudication(items.trace_id)
+        work = await self._adjudication_of(items.trace_id)
         if work is None or not (self._judge_first or work.judge_shown(subject.mode)):
             return view
-        answers = await self._attempt(lambda: work.judge_words(subject.mode))
+        answers = await self._run_or_show_error(lambda: work.judge_words(subject.mode))
         return replace(view, sides=(*view.sides, *judge_views(answers or (), items.order)))
 
     @piece_of_work
     async def action_judge(self) -> None:
-        """Show the judges' answers on the mode under the cursor, or on the one decided last."""
+        """Show the judges' answers on the mode under the cursor, or on the last decided mode.
+
+        Unless the study shows judges first, a mode with an open conflict shows a hint instead.
+        """
         row = self.queue.row
         items = self.queue.current_items
         if row is None or items is None:
@@ -1066,39 +1137,39 @@ class AdjudicateScreen(BaseScreen):
             return
         if self.queue.row is None or self.queue.row.item is None:
             return
-        current = await self._current_work()
-        if current is None:
+        current_work = await self._current_work()
+        if current_work is None:
             return
-        work, group = current
+        work, group = current_work
         is_disputed = any(conflict.mode == group.mode for conflict in work.gold.conflicts)
         if is_disputed and not self._judge_first:
             self.hints.say("Decide this mode first: the judge's word comes after it")
             return
-        answers = await self._attempt(lambda: work.judge_words(group.mode))
+        answers = await self._run_or_show_error(lambda: work.judge_words(group.mode))
         if answers is None:
             return
         if work.workspace.away:
             self.hints.say("The judges' answers are on the server, which is away", error=True)
             return
         self._show_row()
-        names = ", ".join(
-            one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers
-        )
-        self._report(
-            f"{names}: later decisions about this mode count as made with the judge on screen"
-            if answers
-            else "No judge has looked at this mode here"
-        )
+        names = [one_line(answer.judge.removeprefix(JUDGE_PREFIX), 24) for answer in answers]
+        message = "No judge has looked at this mode here"
+        if names:
+            message = (
+                f"{', '.join(names)}: later decisions about this mode count as made with the judge "
+                "on screen"
+            )
+        self._show_lasting_message(message)
 
     def _go_to_last(self) -> bool:
-        """Move the cursor to the last decision; return False if it is not listed."""
-        if self._last is None:
+        """Move the cursor to the last decision; return False if it is undone or not listed."""
+        if self._last_decision is None:
             return False
-        trace_id, decided = self._last
+        trace_id, (item, *_) = self._last_decision
         items = self.queue.items.get(trace_id)
-        if items is None or all(decision.item != decided[0] for decision in items.decisions):
+        if items is None or all(decision.item != item for decision in items.decisions):
             return False
-        if not self.queue.go_to_item(trace_id, decided[0]):
+        if not self.queue.go_to_item(trace_id, item):
             return False
         self._show_row()
         return True
@@ -1107,41 +1178,45 @@ class AdjudicateScreen(BaseScreen):
 
     def action_undo(self) -> None:
         """Undo the last decision of this session, or else the last one on this trace."""
-        self._step(self._decided_in, self._undone_in, undo=True)
+        self._undo_or_redo(self._undo_trace_ids, self._redo_trace_ids, undo=True)
 
     def action_redo(self) -> None:
         """Repeat the decision that was undone last."""
-        self._step(self._undone_in, self._decided_in, undo=False)
+        self._undo_or_redo(self._redo_trace_ids, self._undo_trace_ids, undo=False)
 
     @piece_of_work
-    async def _step(self, source: list[str], target: list[str], *, undo: bool) -> None:
+    async def _undo_or_redo(self, source: list[str], target: list[str], *, undo: bool) -> None:
         """Undo or repeat a decision, and move its trace id between the two stacks.
 
+        With an empty ``source``, undo or repeat the last decision on the trace under the cursor.
+
         Args:
-            source: The trace ids of the steps that can be undone or repeated.
-            target: The trace ids of the steps in the other direction.
-            undo: Whether to undo a decision rather than to repeat it.
+            source: The trace ids of the decisions that can be undone or repeated, the latest last.
+            target: The stack that receives the trace id of the changed decision.
+            undo: True to undo a decision, False to repeat it.
         """
         items = self.queue.current_items
-        trace_id = source[-1] if source else items and items.trace_id
+        trace_id = None if items is None else items.trace_id
+        if source:
+            trace_id = source[-1]
         if trace_id:
-            work = await self._adjudication(trace_id)
+            work = await self._adjudication_of(trace_id)
             if work is None:
                 return
-            changed = await self._attempt(work.undo if undo else work.redo)
-            if changed is None:
+            changed_items = await self._run_or_show_error(work.undo if undo else work.redo)
+            if changed_items is None:
                 return
             if source:
                 source.pop()
-            if changed:
+            if changed_items:
                 target.append(trace_id)
-                self.evidence.range_from = None
+                self.evidence.fixed_end_index = None
                 self._show_outcome(work)
-                self.queue.go_to_item(trace_id, changed[0])
+                self.queue.go_to_item(trace_id, changed_items[0])
                 self._show_row()
                 key = self.mast.key_of("everywhere.redo")
-                undone = f"Taken back: decide it again, or {key} does it again"
-                self._report(undone if undo else "Done again")
+                undo_text = f"Taken back: decide it again, or {key} does it again"
+                self._show_lasting_message(undo_text if undo else "Done again")
                 return
         self.hints.say("Nothing to take back on this trace" if undo else "Nothing to do again")
 
@@ -1150,7 +1225,7 @@ class AdjudicateScreen(BaseScreen):
     @property
     def asks(self) -> bool:
         """True while a boundary is moved."""
-        return self.evidence.range_from is not None
+        return self.evidence.fixed_end_index is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
         """Ignore a key that does not work while a boundary is moved; return True if it was ignored.
@@ -1159,7 +1234,7 @@ class AdjudicateScreen(BaseScreen):
             key: The key.
             action: The action of the key, None if it has none.
         """
-        if action in MOVING:
+        if action in BOUNDARY_ACTIONS:
             return False
         self._prompt_boundary()
         return True
@@ -1175,13 +1250,16 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def action_boundary(self) -> None:
-        """Begin to move a boundary, or switch to its other end."""
+        """Begin to move a boundary, or switch to its other end.
+
+        A hint explains why there is no boundary: the place is undisputed, or the trace is missing.
+        """
         if not self.asks:
-            current = await self._current_work()
+            current_work = await self._current_work()
             target = self._place_at_cursor()
-            if current is None:
+            if current_work is None:
                 return
-            _, group = current
+            _, group = current_work
             if target is not None and group.at_place(target) is None:
                 self.hints.say(NOT_IN_QUESTION, error=True)
                 return
@@ -1190,9 +1268,9 @@ class AdjudicateScreen(BaseScreen):
                     "A boundary needs the file of the trace, which is missing", error=True
                 )
                 return
-            self._boundary_of = target
+            self._boundary_target = target
             self.evidence.timeline.focus()
-        self.evidence.move_boundary(self._boundary_of)
+        self.evidence.move_boundary(self._boundary_target)
         self._prompt_boundary()
 
     # Guidelines
@@ -1218,7 +1296,7 @@ class AdjudicateScreen(BaseScreen):
         return True
 
 
-def _current_items(work: Adjudication, items: tuple[str, ...]) -> list[str]:
-    """Return those of the items that have a current decision."""
-    decided = {decision.item for decision in work.decisions}
-    return [item for item in items if item in decided]
+def _items_with_decision(work: Adjudication, items: tuple[str, ...]) -> list[str]:
+    """Return the items that have a decision now; an undone decision does not count."""
+    decided_items = {decision.item for decision in work.decisions}
+    return [item for item in items if item in decided_items]

@@ -51,7 +51,7 @@ class KeyDialog(Dialog[Result]):
 
     @abstractmethod
     def take(self, key: str) -> bool:
-        """Answer with a key; return False if the key is no answer."""
+        """Use a key as the answer; return False if the key is no answer."""
 
     def on_key(self, event: events.Key) -> None:
         """Answer with the key."""
@@ -114,9 +114,7 @@ class LinesDialog(MovesLines, Dialog[None]):
 
 
 class Ask(KeyDialog[str]):
-    """A question that returns the key of the answer, or None after Escape. Texts are never
-    markup.
-    """
+    """A question that returns the key of the answer, or None after Escape."""
 
     def __init__(
         self,
@@ -126,6 +124,14 @@ class Ask(KeyDialog[str]):
         *,
         default: str | None = None,
     ) -> None:
+        """Make the question.
+
+        Args:
+            title: The title.
+            question: The text of the question.
+            answers: The key and the text of each answer.
+            default: The key of the answer that Enter chooses; None if Enter does nothing.
+        """
         super().__init__()
         self._title = title
         self._question = question
@@ -143,10 +149,11 @@ class Ask(KeyDialog[str]):
             box.border_title = plain_title(self._title)
             yield Static(plain_lines(self._question), classes="question")
             for key, answer in self._answers:
-                yield KeyRow(key, f" {answer}{'  ↵' * (key == self.default)}")
+                default_mark = "  ↵" if key == self.default else ""
+                yield KeyRow(key, f" {answer}{default_mark}")
 
     def take(self, key: str) -> bool:
-        """Return the answer of a key."""
+        """Close the dialog with a key; return False if the key is no answer."""
         is_answer = key in dict(self._answers)
         if is_answer:
             self.dismiss(key)

@@ -22,7 +22,7 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
         environment: The environment with ``VISUAL`` and ``EDITOR``.
 
     Raises:
-        NoEditor: Neither is set, or one is no command.
+        NoEditor: Neither variable is set, or a variable is no command.
     """
     for name in ("VISUAL", "EDITOR"):
         try:
@@ -34,11 +34,11 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
     raise NoEditor("No editor: set EDITOR, for instance EDITOR=nano, and start again")
 
 
-def edited(text: str, command: list[str]) -> str:
-    """Edit a text and return it without line breaks at its end.
+def edited_text(text: str, command: list[str]) -> str:
+    """Open a text in an editor, and return the result without line breaks at its end.
 
     Args:
-        text: The first text of the file.
+        text: The text to edit.
         command: The words of the command, before the path.
 
     Raises:

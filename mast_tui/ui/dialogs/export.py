@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from textual import work
 from textual.worker import get_current_worker
@@ -44,23 +44,31 @@ from mast_tui.ui.wording import counted
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
 
-REPORTS: Final[Mapping[str, tuple[str, str]]] = {
-    "html": ("the report on this screen as one page", "html"),
-    "markdown": ("the report on this screen as Markdown", "md"),
-    "csv": ("every figure of the report on this screen", "csv"),
-    "latex": ("the tables of the report on this screen, for LaTeX", "tex"),
+
+class ScreenFormat(NamedTuple):
+    """A format of the report or run on the screen."""
+
+    description: str
+    suffix: str
+
+
+REPORTS: Final[Mapping[str, ScreenFormat]] = {
+    "html": ScreenFormat("the report on this screen as one page", "html"),
+    "markdown": ScreenFormat("the report on this screen as Markdown", "md"),
+    "csv": ScreenFormat("every figure of the report on this screen", "csv"),
+    "latex": ScreenFormat("the tables of the report on this screen, for LaTeX", "tex"),
 }
-"""The formats of a report: a description of each, and the suffix of its file."""
+"""The formats of a report, by name."""
 
-RUN_PAGES: Final[Mapping[str, tuple[str, str]]] = {
-    "page": ("this run with its labels, to read, print and import", "html"),
-    "markdown": ("this run with its labels as Markdown", "md"),
+RUN_PAGES: Final[Mapping[str, ScreenFormat]] = {
+    "page": ScreenFormat("this run with its labels, to read, print and import", "html"),
+    "markdown": ScreenFormat("this run with its labels as Markdown", "md"),
 }
-"""The formats of a run: a description of each, and the suffix of its file."""
+"""The formats of a run, by name."""
 
 
-def _formats_of(report: ReportToWrite | RunToWrite | None) -> Mapping[str, tuple[str, str]]:
-    """Return the formats of what the screen shows."""
+def _screen_formats(report: ReportToWrite | RunToWrite | None) -> Mapping[str, ScreenFormat]:
+    """Return the formats of the report or run on the screen; empty without one."""
     if report is None:
         return {}
     return RUN_PAGES if isinstance(report, RunToWrite) else REPORTS
@@ -74,8 +82,10 @@ class ExportFormats(FinderDialog):
 
         ``report`` is the report or run on the screen, whose formats come first.
         """
-        own_formats = _formats_of(report).items()
-        choices = [FinderChoice(name, name, title) for name, (title, _) in own_formats]
+        choices = [
+            FinderChoice(name, name, screen_format.description)
+            for name, screen_format in _screen_formats(report).items()
+        ]
         choices += [FinderChoice(row.name, row.name, row.title) for row in EXPORT_FORMATS.values()]
         super().__init__("Export as", choices, placeholder="a format, or what it holds")
 
@@ -96,7 +106,7 @@ _MASKS: Final = Field(
 
 
 def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
-    """Return the fields of an export that its format uses.
+    """Return the fields that an export of labels needs.
 
     Args:
         file_format: The format.
@@ -144,8 +154,8 @@ def fields_of(file_format: Format, names: Sequence[str]) -> tuple[Field, ...]:
         ),
         _PSEUDONYMS,
     )
-    by_name = {field.name: field for field in all_fields}
-    return tuple(by_name[name] for name in _FIELDS[file_format.content].split())
+    field_by_name = {field.name: field for field in all_fields}
+    return tuple(field_by_name[name] for name in _FIELDS[file_format.content].split())
 
 
 _LABEL_FIELDS: Final = "file labels which majority pseudonyms"
@@ -189,7 +199,7 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
     Args:
         opened: The workspace, and the annotator who works in it.
         file_format: The format.
-        texts: The texts of the fields that it has.
+        texts: The texts of the fields of its form.
 
     Raises:
         MastError: The text of a field is not valid; the message names the field.
@@ -200,12 +210,12 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
     return ExportRequest(
         workspace,
         opened.taxonomy,
-        _viewer(opened),
+        _viewer_of(opened),
         file_format,
         _output_path(values["file"], "folder" if file_format.is_folder else "file"),
         labels=values["labels"],
         which="first" if values["which"] == "first" else "last",
-        annotators=_names(values["annotators"]),
+        annotators=_parsed_names(values["annotators"]),
         majority=values["majority"] == "yes",
         gold="settled" if values["gold"] == "settled" else None,
         datasheet=Path(datasheet).expanduser() if datasheet else None,
@@ -214,12 +224,14 @@ def request_of(opened: OpenWorkspace, file_format: Format, texts: Texts) -> Expo
 
 
 def _output_path(text: str, title: str) -> Path:
+    """Return the absolute path in a field; raise `MastError` with its title if it is empty."""
     if not text.strip():
         raise MastError(f"{title}: say where to write it")
     return Path(text.strip()).expanduser().absolute()
 
 
-def _names(text: str) -> list[str] | None:
+def _parsed_names(text: str) -> list[str] | None:
+    """Return the annotators between commas, None for all; raise `MastError` for a bad name."""
     try:
         return [checked_person(name) for name in text.split(",") if name.strip()] or None
     except MastError as error:
@@ -253,21 +265,24 @@ def success_text(
     return "\n".join(one_line(line, 2000) for line in lines)
 
 
-class _Stopped(Exception):
-    """An export was stopped."""
+class _ExportStopped(Exception):
+    """An error that ends an export that the user has stopped."""
 
 
 ReportStage = Callable[[str], None]
-"""Shows the present stage; it raises an error to stop the export."""
+"""Shows the present stage of an export; raises an error if the user has stopped it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportJob:
-    """A job that writes files to ``output``, the file or folder that the user named.
+    """An export to a file or folder.
 
-    ``check`` raises an error if it cannot or must not be written. ``add`` adds the files to the
-    outputs and returns a summary; it is slow, for workers. ``although_unordered`` returns a job
-    that allows gold with labels whose order is unknown.
+    Attributes:
+        output: The file or folder that the user named.
+        check: Raises an error if ``output`` cannot or must not be written.
+        add: Adds the files to the outputs and returns a summary. It is slow: call it in a worker.
+        although_unordered: Returns the same export, but allows gold with labels whose order is
+            unknown; None if the export has no gold.
     """
 
     output: Path
@@ -277,36 +292,37 @@ class ExportJob:
 
 
 def labels_job(request: ExportRequest, adjudicate_key: str) -> ExportJob:
-    """Return the job of an export of labels.
+    """Return the job that exports labels.
 
     Args:
         request: The export.
         adjudicate_key: The key that opens the adjudication.
     """
 
-    def _check(outputs: Outputs) -> None:
+    def check_output_path(outputs: Outputs) -> None:
         check_output(outputs, request.format, request.output)
 
-    def _add(outputs: Outputs, report_stage: ReportStage) -> str:
+    def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+        """Add the labels, and return the summary."""
         remarks = list[str]()
         if request.format.writes is None:
             report_stage("Reading the workspace")
             counts = add_workspace(request.workspace, outputs, request.output, remarks.append)
         else:
-            reporting = replace(request, say=remarks.append, stage=report_stage)
-            counts = request.format.writes(reporting, outputs)
+            observed_request = replace(request, say=remarks.append, stage=report_stage)
+            counts = request.format.writes(observed_request, outputs)
         return success_text(request, counts, remarks, adjudicate_key)
 
     def although_unordered() -> ExportJob:
         return labels_job(replace(request, allow_unordered=True), adjudicate_key)
 
-    return ExportJob(request.output, _check, _add, although_unordered)
+    return ExportJob(request.output, check_output_path, _add_files, although_unordered)
 
 
 def report_job(
     opened: OpenWorkspace, report: ReportToWrite, language: str, output: Path
 ) -> ExportJob:
-    """Return the job of an export of a report.
+    """Return the job that exports a report.
 
     Args:
         opened: The open workspace.
@@ -315,23 +331,25 @@ def report_job(
         output: The file.
     """
 
-    def _add(outputs: Outputs, report_stage: ReportStage) -> str:
-        def stopped() -> bool:
+    def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+        """Compute the report, add its file, and return the summary."""
+
+        def raise_if_stopped() -> bool:
             report_stage("Counting the figures")
             return False
 
-        stopped()
-        computed = report.make(opened, stopped)
+        raise_if_stopped()
+        computed_report = report.make(opened, raise_if_stopped)
         report_stage("Making the page")
-        outputs.add(output, rendered(computed, language))
-        lines = ["Written:", str(output), "", computed.about]
+        outputs.add(output, rendered(computed_report, language))
+        lines = ["Written:", str(output), "", computed_report.about]
         return "\n".join(one_line(line, 2000) for line in lines)
 
-    return ExportJob(output, lambda outputs: outputs.check(output), _add)
+    return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
 
 
 def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts) -> ExportJob:
-    """Return the job of the page of a run.
+    """Return the job that exports a run as a page.
 
     Args:
         opened: The workspace, and the annotator who works in it.
@@ -341,14 +359,16 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
     """
     output = _output_path(texts["file"], "file")
 
-    def _add(outputs: Outputs, report_stage: ReportStage) -> str:
+    def _add_files(outputs: Outputs, report_stage: ReportStage) -> str:
+        """Add the page, and return the summary; raise `MastError` if the trace is incomplete."""
         if not trace.loaded.complete:
             raise MastError("the trace is still being read; wait until all of it is there")
         report_stage("Reading the labels")
-        letters = pseudonyms_of(opened.workspace) if texts["pseudonyms"] == "letters" else None
-        key = partial(mask_key, opened.workspace)
-        masks = requested_masks(texts["masks"] == "masked", None, key)
-        pages = RunPages(opened.taxonomy, _viewer(opened), pseudonyms=letters, masks=masks)
+        uses_letters = texts["pseudonyms"] == "letters"
+        pseudonyms = pseudonyms_of(opened.workspace) if uses_letters else None
+        read_mask_key = partial(mask_key, opened.workspace)
+        masks = requested_masks(texts["masks"] == "masked", None, read_mask_key)
+        pages = RunPages(opened.taxonomy, _viewer_of(opened), pseudonyms=pseudonyms, masks=masks)
         page = pages.page_of(trace)
         report_stage("Writing the run")
         is_page = file_format == "page"
@@ -358,11 +378,11 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
             lines += ["", hidden_traces_text(opened.annotator, len(pages.hidden))]
         return "\n".join(one_line(line, 2000) for line in lines)
 
-    return ExportJob(output, lambda outputs: outputs.check(output), _add)
+    return ExportJob(output, lambda outputs: outputs.check(output), _add_files)
 
 
-def _viewer(opened: OpenWorkspace) -> Viewer:
-    """Return the annotator who works here, and what they may see."""
+def _viewer_of(opened: OpenWorkspace) -> Viewer:
+    """Return the annotator as a viewer, who determines which labels are hidden."""
     return viewer_for_name(
         opened.workspace,
         opened.taxonomy.ref,
@@ -373,7 +393,7 @@ def _viewer(opened: OpenWorkspace) -> Viewer:
 
 
 class ExportForm(Form):
-    """The form of an export, which is written in the background."""
+    """The form of an export. A worker writes the export."""
 
     def __init__(
         self,
@@ -389,41 +409,44 @@ class ExportForm(Form):
             report: The report or run on the screen.
         """
         self._opened = opened
-        self._format = file_format
-        own_formats = _formats_of(report)
-        self._report = report if file_format in own_formats else None
+        self._format_name = file_format
+        screen_format = _screen_formats(report).get(file_format)
+        suffix = "" if screen_format is None else screen_format.suffix
+        self._report_on_screen = None if screen_format is None else report
         fields: tuple[Field, ...] = (_file_field("file"),)
-        match self._report:
+        match self._report_on_screen:
             case ReportToWrite(name=name):
-                first_texts = {"file": f"{name}.{own_formats[file_format][1]}"}
+                initial_texts = {"file": f"{name}.{suffix}"}
                 title = f"Write the report: {file_format}"
             case RunToWrite(trace=trace):
                 fields += (_PSEUDONYMS, _MASKS)
-                name = file_name_of(trace.identity.trace_id, own_formats[file_format][1])
-                first_texts = {"file": name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE}
+                name = file_name_of(trace.identity.trace_id, suffix)
+                initial_texts = {"file": name, "pseudonyms": _AS_THEY_ARE, "masks": _AS_THEY_ARE}
                 title = f"Write the run: {file_format}"
             case None:
                 names = [info.name for info in opened.workspace.annotators()]
-                row = EXPORT_FORMATS[file_format]
-                fields = fields_of(row, names)
-                first_texts = default_texts(row)
+                label_format = EXPORT_FORMATS[file_format]
+                fields = fields_of(label_format, names)
+                initial_texts = default_texts(label_format)
                 title = f"Export as {file_format}"
-        super().__init__(title, fields, {field.name: first_texts[field.name] for field in fields})
+        texts = {field.name: initial_texts[field.name] for field in fields}
+        super().__init__(title, fields, texts)
         self._export_number = 0
+        """The number of starts and stops; a worker of an earlier number is outdated."""
 
-    def _job(self, texts: Texts) -> ExportJob:
+    def _job_of_fields(self, texts: Texts) -> ExportJob:
         """Return the job that the fields describe."""
-        if isinstance(self._report, RunToWrite):
-            return page_job(self._opened, self._report.trace, self._format, texts)
-        if self._report is None:
-            request = request_of(self._opened, EXPORT_FORMATS[self._format], texts)
+        if isinstance(self._report_on_screen, RunToWrite):
+            return page_job(self._opened, self._report_on_screen.trace, self._format_name, texts)
+        if self._report_on_screen is None:
+            request = request_of(self._opened, EXPORT_FORMATS[self._format_name], texts)
             return labels_job(request, context_of(self).key_of("everywhere.adjudicate"))
         output = _output_path(texts["file"], "file")
-        return report_job(self._opened, self._report, self._format, output)
+        return report_job(self._opened, self._report_on_screen, self._format_name, output)
 
     async def take(self, texts: Texts) -> None:
         """Start the export, or ask first if it replaces a file."""
-        job = self._job(texts)
+        job = self._job_of_fields(texts)
         try:
             job.check(outputs_beside(self._opened.workspace, force=False))
         except InTheWay as obstacle:
@@ -436,10 +459,10 @@ class ExportForm(Form):
             self.show_text(
                 f"{one_line(str(job.output))} exists. The export replaces it once it is complete.",
                 "Enter replaces it · Esc back to the fields",
-                on_enter=partial(self._start, job),
+                on_enter=partial(self._start_export, job),
             )
         else:
-            self._start(job)
+            self._start_export(job)
 
     def _ask_to_replace(self, job: ExportJob, obstacle: InTheWay) -> None:
         """Ask whether to replace what is in the way."""
@@ -447,7 +470,7 @@ class ExportForm(Form):
             f"{one_line(str(obstacle.path))} {one_line(obstacle.reason)}. Replace it? Its present "
             "content is then lost.",
             "Enter replaces it · Esc back to the fields",
-            on_enter=partial(self._start, job, force=True),
+            on_enter=partial(self._start_export, job, force=True),
         )
 
     def _ask_although_unordered(
@@ -459,31 +482,37 @@ class ExportForm(Form):
             f"{one_line(error.explanation, 2000)} Open the traces once, or export anyway: "
             "the datasheet of gold then says how many there are.",
             "Enter exports anyway · Esc back to the fields",
-            on_enter=partial(self._start, job.although_unordered(), force=force),
+            on_enter=partial(self._start_export, job.although_unordered(), force=force),
         )
 
-    def _start(self, job: ExportJob, *, force: bool = False) -> None:
+    def _start_export(self, job: ExportJob, *, force: bool = False) -> None:
+        """Start a worker that writes the export; ``force`` replaces other files."""
         self._export_number += 1
         self._show_stage("Beginning")
-        self._write(self._export_number, job, force=force)
+        self._write_export(self._export_number, job, force=force)
 
     def _show_stage(self, stage: str) -> None:
-        self.show_text(f"{stage} …", "Esc stops; nothing is written then", on_escape=self._stop)
+        self.show_text(
+            f"{stage} …", "Esc stops; nothing is written then", on_escape=self._stop_export
+        )
 
-    def _stop(self) -> None:
+    def _stop_export(self) -> None:
         self._export_number += 1
         self.workers.cancel_group(self, "export")
         self.refuse("Stopped: nothing was written")
 
     @work(thread=True, group="export", exclusive=True)
-    def _write(self, export_number: int, job: ExportJob, *, force: bool) -> None:
+    def _write_export(self, export_number: int, job: ExportJob, *, force: bool) -> None:
         """Write the files in a worker, then show the summary, a question or the problem."""
         worker = get_current_worker()
 
         def report_stage(stage: str) -> None:
+            """Show a stage; raise `_ExportStopped` if the worker was cancelled."""
             if worker.is_cancelled:
-                raise _Stopped
-            self.call_later(self._if_current, export_number, partial(self._show_stage, stage))
+                raise _ExportStopped
+            self.call_later(
+                self._update_if_current, export_number, partial(self._show_stage, stage)
+            )
 
         try:
             outputs = outputs_beside(self._opened.workspace, force=force)
@@ -492,7 +521,7 @@ class ExportForm(Form):
             report_stage("Writing")
             outputs.commit()
             finish = partial(self._show_success, summary)
-        except _Stopped:
+        except _ExportStopped:
             return
         except InTheWay as obstacle:
             finish = partial(self._ask_to_replace, job, obstacle)
@@ -502,10 +531,10 @@ class ExportForm(Form):
             finish = partial(self.refuse, str(error))
         except OSError as error:
             finish = partial(self.refuse, _problem_of(error))
-        self.call_later(self._if_current, export_number, finish)
+        self.call_later(self._update_if_current, export_number, finish)
 
-    def _if_current(self, export_number: int, update: Callable[[], None]) -> None:
-        """Update the screen, unless the export has been stopped."""
+    def _update_if_current(self, export_number: int, update: Callable[[], None]) -> None:
+        """Update the screen, unless the export has been stopped or started again."""
         if export_number == self._export_number:
             update()
 

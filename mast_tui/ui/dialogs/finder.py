@@ -33,7 +33,7 @@ from mast_tui.ui.wording import plain_title
 
 @dataclass(frozen=True, slots=True)
 class FinderChoice:
-    """A choice: the value to return, the texts of its row, and a detail that is searched too."""
+    """A choice: the value to return, and the texts of its row, which are all searched."""
 
     value: str
     code: str
@@ -53,18 +53,25 @@ FRAME: Final = 7
 CODE_CELLS: Final = 14
 """The most cells of a code."""
 
-MEASURED: Final = 1_000
+MEASURED_ROWS: Final = 1_000
 """The number of rows that are measured; a list of traces may have many more."""
+
+SPACES: Final = 5
+"""The cells between the texts of a row and around them."""
+
+EXACT_CODE_SCORE: Final = 100.0
+"""The score of a choice whose code is the query, above all other scores."""
 
 
 def widest_row(choices: Sequence[FinderChoice]) -> int:
-    """Return the cells of the widest row when nothing of it is cut."""
-    measured = choices[:MEASURED]
-    code = min(CODE_CELLS, max((cell_len(choice.code) for choice in measured), default=0))
-    texts = (
-        cell_len(one_line(choice.name)) + cell_len(one_line(choice.detail)) for choice in measured
+    """Return the cells of the widest row if its name and detail are not cut."""
+    first_choices = choices[:MEASURED_ROWS]
+    code_cells = max((cell_len(choice.code) for choice in first_choices), default=0)
+    text_cells = (
+        cell_len(one_line(choice.name)) + cell_len(one_line(choice.detail))
+        for choice in first_choices
     )
-    return code + 5 + max(texts, default=0)
+    return min(CODE_CELLS, code_cells) + SPACES + max(text_cells, default=0)
 
 
 class ChoiceList(VirtualLines):
@@ -98,23 +105,26 @@ class ChoiceList(VirtualLines):
         """
         choice = self.choices[row]
         base = self.row_style(row)
-        code = base + self._part("code")
-        detail = base + self._part("detail")
         code_cells = max((cell_len(item.code) for item in self.choices), default=0)
-        head = f" {set_cell_size(choice.code, min(code_cells, CODE_CELLS))} " if code_cells else " "
-        name = one_line(choice.name, max(1, width - cell_len(head) - 1))
-        detail_cells = max(0, width - cell_len(head) - cell_len(name) - 2)
+        code = " "
+        if code_cells:
+            code = f" {set_cell_size(choice.code, min(code_cells, CODE_CELLS))} "
+        name = one_line(choice.name, max(1, width - cell_len(code) - 1))
+        detail_cells = max(0, width - cell_len(code) - cell_len(name) - 2)
+        detail = one_line(choice.detail, max(1, detail_cells))
         return Strip(
             [
-                Segment(head, code),
+                Segment(code, base + self._part("code")),
                 Segment(name, base),
-                Segment("  " + one_line(choice.detail, max(1, detail_cells)), detail),
+                Segment(f"  {detail}", base + self._part("detail")),
             ]
         ).adjust_cell_length(width, base)
 
 
 def best_first(query: str, choices: Sequence[FinderChoice]) -> list[FinderChoice]:
     """Return the choices that match a query in the code, the name or the detail, best first.
+
+    Choices with the same score keep their order.
 
     Args:
         query: The text that the user typed.
@@ -123,28 +133,32 @@ def best_first(query: str, choices: Sequence[FinderChoice]) -> list[FinderChoice
     if not query.strip():
         return list(choices)
     matcher = Matcher(query)
-    scored: list[tuple[float, int, FinderChoice]] = []
-    for index, choice in enumerate(choices):
-        compact = choice.code.replace(".", "")
-        if query in (choice.code, compact):
-            score = 100.0
-        else:
-            score = max(
-                20 * (query.casefold() in choice.name.casefold()),
-                4 * matcher.match(choice.name),
-                2 * matcher.match(choice.code),
-                1 + matcher.match(choice.detail)
-                if query.casefold() in choice.detail.casefold()
-                else 0,
-            )
-        if score > 0:
-            scored.append((-score, index, choice))
-    return [choice for _, _, choice in sorted(scored, key=lambda item: item[:2])]
+    scores = [_match_score(query, matcher, choice) for choice in choices]
+    matching_indices = [index for index, score in enumerate(scores) if score > 0]
+    matching_indices.sort(key=lambda index: -scores[index])
+    return [choices[index] for index in matching_indices]
+
+
+def _match_score(query: str, matcher: Matcher, choice: FinderChoice) -> float:
+    """Return how well a choice matches a query; 0 if it does not match.
+
+    A detail counts only if it contains the query.
+    """
+    if query in (choice.code, choice.code.replace(".", "")):
+        return EXACT_CODE_SCORE
+    name_score = 20 if query.casefold() in choice.name.casefold() else 0
+    detail_score = 0.0
+    if query.casefold() in choice.detail.casefold():
+        detail_score = 1 + matcher.match(choice.detail)
+    return max(
+        name_score, 4 * matcher.match(choice.name), 2 * matcher.match(choice.code), detail_score
+    )
 
 
 class FinderDialog(TypingDialog):
-    """A dialog that returns the value of the choice, or None. With ``free`` it may return the typed
-    text.
+    """A dialog that returns the value of the choice, or None after Escape.
+
+    With ``free`` it returns the typed text if that is a number or matches no choice.
     """
 
     dialog_keys: ClassVar = (*(("↑ ↓", "move"), ("Enter", "takes it"), ("Esc", "leaves")),)
@@ -157,6 +171,14 @@ class FinderDialog(TypingDialog):
     def __init__(
         self, title: str, choices: Sequence[FinderChoice], *, placeholder: str, free: bool = False
     ) -> None:
+        """Make the dialog.
+
+        Args:
+            title: The title.
+            choices: The choices.
+            placeholder: The hint on the empty line.
+            free: Whether the typed text can be returned.
+        """
         super().__init__()
         self._title = title
         self._choices = choices
@@ -167,8 +189,8 @@ class FinderDialog(TypingDialog):
         """Yield the input line, and the matches."""
         with Vertical(classes="dialog finder") as box:
             box.border_title = plain_title(self._title)
-            needed = widest_row(self._choices) + FRAME
-            box.styles.width = max(LEAST_WIDTH, min(needed, MOST_WIDTH))
+            needed_width = widest_row(self._choices) + FRAME
+            box.styles.width = max(LEAST_WIDTH, min(needed_width, MOST_WIDTH))
             yield TextLine(placeholder=self._placeholder)
             yield ChoiceList()
 
@@ -177,7 +199,7 @@ class FinderDialog(TypingDialog):
         self.query_one(ChoiceList).show(self._choices)
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _query_changed(self, event: Input.Changed) -> None:
         self.query_one(ChoiceList).show(best_first(event.value, self._choices))
         self._preview_choice()
 
@@ -190,25 +212,23 @@ class FinderDialog(TypingDialog):
         """Preview the choice under the cursor; subclasses override it."""
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        """Return the choice under the cursor, or with ``free`` the typed text."""
+    def _query_submitted(self, event: Input.Submitted) -> None:
+        """Return the choice under the cursor, or the typed text if the dialog allows it."""
         event.stop()
         choice_list = self.query_one(ChoiceList)
-        if (
-            self._free
-            and event.value.strip()
-            and (event.value.strip().removeprefix("#").isdecimal() or not choice_list.choices)
-        ):
-            self.dismiss(event.value.strip())
+        text = event.value.strip()
+        is_number = text.removeprefix("#").isdecimal()
+        if self._free and text and (is_number or not choice_list.choices):
+            self.dismiss(text)
         elif choice_list.choices:
             self.dismiss(choice_list.choices[choice_list.cursor].value)
 
     @on(VirtualLines.Moved)
-    def _clicked(self, event: VirtualLines.Moved) -> None:
+    def _row_clicked(self, event: VirtualLines.Moved) -> None:
         event.stop()
 
     @on(VirtualLines.Chosen)
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
+    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         choice_list = self.query_one(ChoiceList)
         self.dismiss(choice_list.choices[event.row].value)
@@ -236,10 +256,9 @@ class ModeFinder(FinderDialog):
 
 
 class Palette(FinderDialog):
-    """The palette of all actions of a screen with their keys; it also goes to a span by number or
-    key.
+    """The palette of all actions of a screen with their keys.
 
-    It returns the id of an action, the typed number or key, or None.
+    It returns the id of an action, the typed number or key of a span, or None after Escape.
     """
 
     def __init__(self, where: Where, keymap: Keymap) -> None:
@@ -260,15 +279,16 @@ class Palette(FinderDialog):
 
 
 class ThemeChoice(FinderDialog):
-    """A dialog that returns the name of the chosen theme, or None and restores the previous
-    theme.
+    """A dialog that sets a theme and returns its name.
+
+    Escape restores the previous theme and returns None.
     """
 
     def __init__(self, current: str) -> None:
-        """List all themes, first the current one."""
-        self._previous = current
+        """List all themes, first the current theme."""
+        self._previous_theme = current
         names = sorted(BUILTIN_THEMES, key=lambda name: (name != current, name))
-        choices = [FinderChoice(name, "", name, _kind(name)) for name in names]
+        choices = [FinderChoice(name, "", name, _theme_kind(name)) for name in names]
         super().__init__("Theme", choices, placeholder="a part of its name")
 
     def preview(self, value: str) -> None:
@@ -277,13 +297,13 @@ class ThemeChoice(FinderDialog):
 
     def dismiss(self, result: str | None = None) -> AwaitComplete:
         """Set the theme and save it in the configuration, or restore the previous one for None."""
-        self.app.theme = result or self._previous
+        self.app.theme = result or self._previous_theme
         if result is not None:
-            self._keep(result)
+            self._save_theme(result)
         return super().dismiss(result)
 
-    def _keep(self, name: str) -> None:
-        """Save the theme in the configuration file."""
+    def _save_theme(self, name: str) -> None:
+        """Save the theme in the configuration file, and show where, or why it is not saved."""
         path = configuration_path()
         try:
             text = path.read_text("utf-8") if path.exists() else ""
@@ -295,7 +315,7 @@ class ThemeChoice(FinderDialog):
             context_of(self).say(f"{name} is saved in {one_line(str(path))}")
 
 
-def _kind(name: str) -> str:
+def _theme_kind(name: str) -> str:
     theme = BUILTIN_THEMES[name]
     if theme.ansi:
         return "the terminal's own colours"

@@ -37,7 +37,15 @@ Texts = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field: a line to write on, or some choices. ``path`` completes file names."""
+    """A field of a form.
+
+    Attributes:
+        name: The name of the field, which is also the id of its widget.
+        title: The title on screen.
+        help: The help shown while the field has the cursor.
+        choices: The choices; empty for a line to write on.
+        path: Whether the line completes file names.
+    """
 
     name: str
     title: str
@@ -56,19 +64,19 @@ class ChoiceLine(Static, can_focus=True):
 
     def on_mount(self) -> None:
         """Show the choices."""
-        self._show()
+        self._show_choices()
 
     def on_resize(self) -> None:
         """Show as many choices as fit."""
-        self._show()
+        self._show_choices()
 
-    def _show(self) -> None:
+    def _show_choices(self) -> None:
         """Show all choices, or only the chosen one if they do not fit."""
         parts = []
         for choice in self._choices:
-            chosen = choice == self.value
-            text = f"{'●' if chosen else '○'} {one_line(choice)}   "
-            parts.append((text, "bold" if chosen else ""))
+            is_chosen = choice == self.value
+            text = f"{'●' if is_chosen else '○'} {one_line(choice)}   "
+            parts.append((text, "bold" if is_chosen else ""))
         if sum(cell_len(text) for text, _ in parts) > self.size.width > 0:
             number = self._choices.index(self.value) + 1
             hint = f"  {number} of {len(self._choices)}: space takes the next"
@@ -76,7 +84,7 @@ class ChoiceLine(Static, can_focus=True):
         self.update(Content.assemble(*parts))
 
     def on_key(self, event: events.Key) -> None:
-        """Choose the next or previous choice."""
+        """Choose the next or previous choice, for space or an arrow."""
         step = {"space": 1, "right": 1, "left": -1}.get(event.key)
         if step is not None:
             event.stop()
@@ -87,10 +95,10 @@ class ChoiceLine(Static, can_focus=True):
         self.turn(1)
 
     def turn(self, step: int) -> None:
-        """Choose another choice, as many further as ``step``."""
+        """Move the choice by a number of steps; the last is followed by the first."""
         index = (self._choices.index(self.value) + step) % len(self._choices)
         self.value = self._choices[index]
-        self._show()
+        self._show_choices()
 
 
 class PathSuggester(Suggester):
@@ -101,24 +109,27 @@ class PathSuggester(Suggester):
 
     async def get_suggestion(self, value: str) -> str | None:
         """Return the completed path, or None."""
-        return await asyncio.to_thread(completed, value)
+        return await asyncio.to_thread(completed_path, value)
 
 
-def completed(value: str) -> str | None:
-    """Return a path completed by the first name in its folder that begins so, or None."""
-    folder, start = os.path.split(value)
-    if not start:
+def completed_path(value: str) -> str | None:
+    """Return a path, completed by the first file name in its folder with this beginning.
+
+    Return None if no file name adds anything, or the folder cannot be read.
+    """
+    folder, name_start = os.path.split(value)
+    if not name_start:
         return None
     try:
         with os.scandir(Path(folder or ".").expanduser()) as entries:
             names = sorted(
                 entry.name + ("/" if entry.is_dir() else "")
                 for entry in entries
-                if entry.name.startswith(start)
+                if entry.name.startswith(name_start)
             )
     except OSError:
         return None  # there is no such folder, or it may not be read
-    ending = next((name[len(start) :] for name in names if name.isprintable()), None)
+    ending = next((name[len(name_start) :] for name in names if name.isprintable()), None)
     return value + ending if ending else None
 
 
@@ -128,9 +139,11 @@ FIELD_KEYS: Final = "Enter continues · ↑ ↓ move · space another choice · 
 class Form(Dialog[None]):
     """A form with fields; Escape closes it.
 
-    A subclass implements ``take``, which receives the texts. It raises ``MastError`` to refuse
-    them, which is shown at the field in question. It shows a text in place of the fields, from
-    which Enter continues and Escape returns. Or it closes the form.
+    A subclass implements ``take``, which receives the texts and does one of the following:
+
+    - raise ``MastError`` to refuse the texts; the error is shown at its field,
+    - show a text in place of the fields, from which Enter continues and Escape returns,
+    - close the form.
     """
 
     dialog_keys: ClassVar = (
@@ -149,7 +162,7 @@ class Form(Dialog[None]):
         Args:
             title: The title.
             fields: The fields in their order.
-            texts: The first texts of the fields, by their names.
+            texts: The initial texts of the fields, by their names.
         """
         super().__init__()
         self._title = title
@@ -159,8 +172,10 @@ class Form(Dialog[None]):
         self._escape_callback: Callable[[], object] | None = None
         self._current_field = fields[0].name
         """The field that has the cursor, or had it before a text replaced the fields."""
-        self._error = ("", "")
-        """The name of the refused field, and the message."""
+        self._refused_field = ""
+        """The name of the refused field; empty if none is refused."""
+        self._error_message = ""
+        """The error of the refused field."""
 
     @abstractmethod
     async def take(self, texts: Texts) -> None:
@@ -183,13 +198,13 @@ class Form(Dialog[None]):
                 for field in self._fields:
                     with Horizontal(classes="field"):
                         yield Static(Text(field.title), classes="field-title")
-                        yield self._line(field)
+                        yield self._field_widget(field)
             yield Static(classes="hint", id="about")
             with VerticalScroll(id="words"):
                 yield Static(id="said")
             yield Static(Content(FIELD_KEYS), classes="keys")
 
-    def _line(self, field: Field) -> Widget:
+    def _field_widget(self, field: Field) -> Widget:
         """Return the widget of a field."""
         value = self._texts[field.name]
         if field.choices:
@@ -205,63 +220,62 @@ class Form(Dialog[None]):
     def on_mount(self) -> None:
         """Focus the first field."""
         self.query_one("#words").display = False
-        self._lines()[0].focus()
+        self._field_widgets()[0].focus()
 
-    def _lines(self) -> list[Input | ChoiceLine]:
+    def _field_widgets(self) -> list[Input | ChoiceLine]:
         """Return the widgets of the fields in their order."""
-        lines: list[Input | ChoiceLine] = []
+        widgets: list[Input | ChoiceLine] = []
         for field in self._fields:
-            line = self.query_one(f"#{field.name}")
-            assert isinstance(line, Input | ChoiceLine)
-            lines.append(line)
-        return lines
+            widget = self.query_one(f"#{field.name}")
+            assert isinstance(widget, Input | ChoiceLine)
+            widgets.append(widget)
+        return widgets
 
     @property
     def texts(self) -> dict[str, str]:
         """The current texts of the fields."""
-        return {line.id or "": line.value for line in self._lines()}
+        return {widget.id or "": widget.value for widget in self._field_widgets()}
 
     # Fields
 
     @on(events.DescendantFocus)
     def _field_changed(self, event: events.DescendantFocus) -> None:
         """Show the help of the field with the focus, or its error."""
-        error_field, message = self._error
         field = next((field for field in self._fields if field.name == event.widget.id), None)
         # A late event of a field that was left must not replace a newer message.
         if field is None or event.widget is not self.focused:
             return
         self._current_field = field.name
-        if field.name == error_field:
-            self.say_below(message, error=True)
+        if field.name == self._refused_field:
+            self.say_below(self._error_message, error=True)
         else:
-            self._error = ("", "")
+            self._refused_field = ""
             self.say_below(field.help)
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _line_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.action_keep()
 
     def action_field(self, step: int) -> None:
-        """Focus the next or previous field."""
+        """Focus the next or previous field; do nothing if a text replaces the fields."""
         if self._shows_text:
             return
-        lines = self._lines()
-        index = next((i for i, line in enumerate(lines) if line is self.focused), 0)
-        line = lines[(index + step) % len(lines)]
+        widgets = self._field_widgets()
+        index = next((i for i, widget in enumerate(widgets) if widget is self.focused), 0)
+        next_widget = widgets[(index + step) % len(widgets)]
         # Set at once: the next key may come before the focus event.
-        self._current_field = line.id or ""
-        self.set_focus(line)
+        self._current_field = next_widget.id or ""
+        self.set_focus(next_widget)
 
     def action_keep(self) -> None:
         """Use the texts of the fields, or continue from the text in place of them."""
         if not self._shows_text:
-            self.mast.writes.do(self._take)
+            self.mast.writes.do(self._take_texts)
         elif self._enter_callback is not None:
             self._enter_callback()
 
-    async def _take(self) -> None:
+    async def _take_texts(self) -> None:
         try:
             await self.take(self.texts)
         except MastError as error:
@@ -271,14 +285,16 @@ class Form(Dialog[None]):
         """Show an error at its field; the texts stay.
 
         Args:
-            message: The error; it may begin with the title of a field and a colon.
+            message: The error. If it begins with the title of a field and a colon, it is shown at
+                that field, else at the current field.
         """
-        title = message.partition(":")[0]
-        names = [field.name for field in self._fields if field.title == title]
-        name = (*names, self._current_field)[0]
+        title, _, _ = message.partition(":")
+        names = (field.name for field in self._fields if field.title == title)
+        name = next(names, self._current_field)
         # Kept, because the focus event of the field replaces the hint.
-        self._error = (name, one_line(message, 600))
-        self.say_below(self._error[1], error=True)
+        self._refused_field = name
+        self._error_message = one_line(message, 600)
+        self.say_below(self._error_message, error=True)
         self.show_fields(name)
 
     # A text in place of the fields
@@ -306,15 +322,15 @@ class Form(Dialog[None]):
         self._enter_callback = on_enter
         self._escape_callback = on_escape
         self.query_one("#said", Static).update(plain_lines(text))
-        self._switch(to_text=True, keys=keys)
+        self._show_text_or_fields(to_text=True, keys=keys)
         self.query_one("#words").focus()
 
     def show_fields(self, name: str | None = None) -> None:
-        """Show the fields again, with the cursor on one of them, or on the last one."""
-        self._switch(to_text=False, keys=FIELD_KEYS)
+        """Show the fields again, with the cursor on the field ``name``, or on the current field."""
+        self._show_text_or_fields(to_text=False, keys=FIELD_KEYS)
         self.query_one(f"#{name or self._current_field}").focus()
 
-    def _switch(self, *, to_text: bool, keys: str) -> None:
+    def _show_text_or_fields(self, *, to_text: bool, keys: str) -> None:
         self.query_one("#words").display = to_text
         self.query_one(".fields").display = not to_text
         self.query_one("#about").display = not to_text

@@ -46,9 +46,10 @@ class HelpSection:
     entries: Sequence[Entry]
 
 
-_MINE, _WAITS, _OTHER, _NOTE = (
-    GLYPHS[kind] for kind in (MarkKind.OWN, MarkKind.SUGGESTION, MarkKind.OTHER, MarkKind.NOTE)
-)
+_MINE: Final = GLYPHS[MarkKind.OWN]
+_WAITS: Final = GLYPHS[MarkKind.SUGGESTION]
+_OTHER: Final = GLYPHS[MarkKind.OTHER]
+_NOTE: Final = GLYPHS[MarkKind.NOTE]
 
 LEGEND: Final[Mapping[Where, Sequence[HelpSection]]] = MappingProxyType(
     {
@@ -120,19 +121,20 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[HelpSection]:
         keymap: The keys that the user has set.
     """
     for screen in dict.fromkeys((where, Where.EVERYWHERE)):
-        grouped: dict[str, list[Entry]] = {}
+        entries_by_title: dict[str, list[Entry]] = {}
         for action in actions_for(screen):
             keys = "  ".join(key_text(key) for key in keys_of(action, keymap))
             if action.name.startswith(("digit_", "side_")):
+                # One entry describes all digits or sides.
                 if not action.name.endswith("_1"):
                     continue
                 keys = "0…9  0…9"
                 if action.name.startswith("side_"):
-                    last = key_of("adjudicate.side_9", keymap)
-                    keys = f"{key_of(action.id, keymap)}…{last}"
+                    last_key = key_of("adjudicate.side_9", keymap)
+                    keys = f"{key_of(action.id, keymap)}…{last_key}"
             title = action.section or screen.value.capitalize().replace("_", " ")
-            grouped.setdefault(title, []).append((keys, action.help))
-        yield from (HelpSection(title, entries) for title, entries in grouped.items())
+            entries_by_title.setdefault(title, []).append((keys, action.help))
+        yield from (HelpSection(title, entries) for title, entries in entries_by_title.items())
     yield from LEGEND.get(where, ())
     if where in RUNS_A_JUDGE:
         paragraphs = model_judge_help(key_of(f"{where}.judge", keymap))
@@ -140,7 +142,11 @@ def sections_of(where: Where, keymap: Keymap) -> Iterator[HelpSection]:
 
 
 def model_judge_help(key: str) -> tuple[str, ...]:
-    """Return how ``config.toml`` names a model, as paragraphs; ``key`` runs a judge."""
+    """Return paragraphs that explain how to set up a model as judge.
+
+    Args:
+        key: The key that runs a judge.
+    """
     return (
         f"{key} runs the rules judge, which needs no network. It also offers a language model of "
         "any server with the OpenAI chat API if config.toml in the configuration folder names one:",
@@ -157,11 +163,13 @@ def model_judge_help(key: str) -> tuple[str, ...]:
 
 
 def matching(sections: Iterable[HelpSection], needle: str) -> Iterator[HelpSection]:
-    """Yield the sections with a text, each with its matching entries, or all if its title matches.
+    """Yield the sections that contain a text, each with its matching entries.
+
+    A section whose title matches keeps all of its entries.
 
     Args:
         sections: The sections.
-        needle: The text, in any case.
+        needle: The text, in upper or lower case.
     """
     needle = needle.strip().casefold()
     for section in sections:
@@ -181,12 +189,12 @@ class HelpLines(VirtualLines):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._sections: Sequence[HelpSection] = ()
-        self._lines: list[tuple[str, str]] = []
+        self._help_lines: list[tuple[str, str]] = []
 
     @property
     def row_count(self) -> int:
         """The number of lines."""
-        return len(self._lines)
+        return len(self._help_lines)
 
     def show(self, sections: Iterable[HelpSection]) -> None:
         """Show other sections, from the top."""
@@ -196,13 +204,13 @@ class HelpLines(VirtualLines):
 
     def rows_changed(self) -> None:
         """Wrap the texts to the width."""
-        self._lines = list(self._wrapped(self.lines_area.width))
+        self._help_lines = list(self._wrapped_lines(self.lines_area.width))
         super().rows_changed()
 
-    def _wrapped(self, width: int) -> Iterator[tuple[str, str]]:
+    def _wrapped_lines(self, width: int) -> Iterator[tuple[str, str]]:
         """Yield the key and the text of each line."""
-        for number, section in enumerate(self._sections):
-            if number:
+        for index, section in enumerate(self._sections):
+            if index:
                 yield "", ""
             yield section.title, ""
             for keys, text in section.entries:
@@ -220,7 +228,7 @@ class HelpLines(VirtualLines):
             width: The cells of the row.
         """
         base = self.rich_style
-        key, text = self._lines[row]
+        key, text = self._help_lines[row]
         parts = [(key, "key"), (text, "words")] if text else [(key, "title")]
         strip = Strip([Segment(part, base + self._part(name)) for part, name in parts])
         return strip.adjust_cell_length(width, base)
@@ -271,14 +279,14 @@ class HelpScreen(LinesDialog):
         self.lines.show(self._sections)
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _needle_changed(self, event: Input.Changed) -> None:
         event.stop()
         sections = [*matching(self._sections, event.value)]
-        nothing = HelpSection(f"No match for “{event.value}”", ())
-        self.lines.show(sections or [nothing])
+        no_match = HelpSection(f"No match for “{event.value}”", ())
+        self.lines.show(sections or [no_match])
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _needle_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         event.input.display = bool(event.value)
         self.lines.focus()

@@ -39,7 +39,7 @@ REPORT_EVERY: Final = 20
 class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
     """A dialog that returns the key of the judge and the plan of a model, or None after Escape.
 
-    A model can be chosen once its estimate is there.
+    A model that is chosen before its estimate is known is returned with the estimate.
     """
 
     def __init__(
@@ -51,17 +51,29 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
         twins: bool,
         default: str,
     ) -> None:
+        """Make the dialog.
+
+        Args:
+            setup: The setup of the model; None if no model is configured.
+            opened: The open workspace.
+            traces: The traces to judge.
+            twins: Whether the twins judge can be chosen.
+            default: The key of the judge that Enter chooses.
+        """
         super().__init__()
         rows = [(RULES_KEY, "the rules: offline, at once")]
         if twins:
             rows.append((TWINS_KEY, "the twins: what only the failed runs of a task do; offline"))
         if setup is not None:
             rows += (
-                (MODEL_KEY, f"{model_name(setup)}{_taught(setup)} at {one_line(setup.host, 60)}"),
+                (
+                    MODEL_KEY,
+                    f"{model_name(setup)}{_version_text(setup)} at {one_line(setup.host, 60)}",
+                ),
                 ("d", "the same, for the decisive step alone"),
                 ("s", "the same, for the decisive step, asked step by step"),
             )
-        self._rows = dict(rows)
+        self._title_by_key = dict(rows)
         self._setup = setup
         self._opened = opened
         self._traces = traces
@@ -76,7 +88,7 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
         """The keys and their judges."""
         names = {RULES_KEY: "the rules", TWINS_KEY: "the twins", MODEL_KEY: "the model"}
         keys = {MODEL_KEY: " ".join(WAYS)}
-        effects = ((keys.get(key, key), names[key]) for key in self._rows if key in names)
+        effects = ((keys.get(key, key), names[key]) for key in self._title_by_key if key in names)
         return (*effects, ("Esc", "asks nothing"))
 
     def compose(self) -> ComposeResult:
@@ -88,37 +100,38 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
                 plain_lines("For this trace." if count == 1 else f"For {count:,} traces."),
                 classes="question",
             )
-            for key, title in self._rows.items():
-                yield KeyRow(key, f" {title}{'  ↵' * (key == self.default)}")
+            for key, title in self._title_by_key.items():
+                default_mark = "  ↵" if key == self.default else ""
+                yield KeyRow(key, f" {title}{default_mark}")
             if self._setup is not None:
                 yield Static(plain_lines(f"{ESTIMATING} …"), classes="hint")
 
     def on_mount(self) -> None:
         """Start the estimate."""
         if self._setup is not None:
-            self._estimate(self._setup)
+            self._estimate_cost(self._setup)
 
     @work(thread=True, group="estimate", exclusive=True)
-    def _estimate(self, setup: Setup) -> None:
-        """Estimate tokens and cost in a worker, and show them."""
+    def _estimate_cost(self, setup: Setup) -> None:
+        """Estimate tokens and cost in a worker, then show the estimate or the problem."""
         worker = get_current_worker()
         key = self._estimated_key
         setup = setup.deciding(WAYS[key]) if WAYS[key] else setup
 
         def report_progress(partial_estimate: RunEstimate) -> None:
             if partial_estimate.traces % REPORT_EVERY == 0:
-                self.call_later(self._show_counted, partial_estimate.traces)
+                self.call_later(self._show_progress, partial_estimate.traces)
 
         traces = takewhile(lambda _: not worker.is_cancelled, self._traces)
         try:
             estimate = estimate_run(setup, traces, self._opened.workspace, on_trace=report_progress)
         except (WorkspaceError, OSError) as error:
-            self.call_later(self._cannot_estimate, key, str(error))
+            self.call_later(self._show_failed_estimate, key, str(error))
             return
         if not worker.is_cancelled:
             self.call_later(self._show_plan, key, Plan(setup, estimate))
 
-    def _show_counted(self, traces: int) -> None:
+    def _show_progress(self, traces: int) -> None:
         """Show the progress of the estimate."""
         if self._plan is None:
             self.say_below(f"{ESTIMATING}: {traces:,} of {len(self._traces):,} traces …")
@@ -131,16 +144,19 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
             if self._is_chosen:
                 self.dismiss((key, plan))
 
-    def _cannot_estimate(self, key: str, problem: str) -> None:
-        """Show why there is no estimate."""
+    def _show_failed_estimate(self, key: str, problem: str) -> None:
+        """Show why there is no estimate, and let the user choose again."""
         if key == self._estimated_key:
             self.say_below(problem, error=True)
             self._is_chosen = False
             self._estimated_key = ""
 
     def take(self, key: str) -> bool:
-        """Choose a judge; a model is chosen as soon as its estimate is there."""
-        if key not in self._rows:
+        """Choose the judge of a key; return False if no judge has the key.
+
+        A model is returned as soon as its estimate is known.
+        """
+        if key not in self._title_by_key:
             return False
         if key not in WAYS or self._setup is None:
             self.dismiss((key, None))
@@ -152,30 +168,31 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
             if key != self._estimated_key:
                 self._estimated_key = key
                 self._plan = None
-                self._estimate(self._setup)
+                self._estimate_cost(self._setup)
         return True
 
 
-def _taught(setup: Setup) -> str:
-    """Return which version of the judge is asked; nothing for one that nobody taught."""
+def _version_text(setup: Setup) -> str:
+    """Return the version of the judge; an empty text for a judge that no one has taught."""
     return f"@{setup.prompt.hash}, as taught," if setup.guidelines or setup.examples else ""
 
 
 def tokens_of(text: str) -> str:
-    """Return a number of tokens in digits: ``310,000``, ``310k`` or ``1.5M`` as a plain number.
+    """Return the digits of a number of tokens, such as ``310,000``, ``310k`` or ``1.5M``.
 
     Raises:
-        MastError: The text is no number of tokens.
+        MastError: The text is no whole number of tokens, or it is zero or too large.
     """
-    plain = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
-    unit = {"k": 1_000, "m": 1_000_000}.get(plain[-1:], 1)
-    number = plain if unit == 1 else plain[:-1]
-    whole, _, part = number.partition(".")
-    if not whole.isdecimal() or not whole.isascii() or (part and not part.isdecimal()):
+    compact_text = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
+    unit = {"k": 1_000, "m": 1_000_000}.get(compact_text[-1:], 1)
+    number = compact_text if unit == 1 else compact_text[:-1]
+    integer_part, _, decimals = number.partition(".")
+    is_integer = integer_part.isdecimal() and integer_part.isascii()
+    if not is_integer or (decimals and not decimals.isdecimal()):
         raise MastError(f"“{one_line(text, 20)}” is not a number of tokens, such as 310000 or 310k")
-    if unit == 1 and part:
+    if unit == 1 and decimals:
         raise MastError("the number of tokens must be whole")
-    tokens = int(float(number) * unit) if unit > 1 else int(whole)
+    tokens = int(float(number) * unit) if unit > 1 else int(integer_part)
     if not 0 < tokens < 10**12:
         raise MastError("that is not a possible number of tokens; Esc asks nothing")
     return str(tokens)

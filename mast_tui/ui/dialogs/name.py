@@ -29,41 +29,41 @@ _MOVES: Final = {"j": 1, "k": -1}
 
 
 class NameList(ChoiceList):
-    """The people to choose from. No row is marked until one is chosen."""
+    """The names to choose from. No row shows a cursor until a name is chosen."""
 
-    marked = False
-    """True if the row under the cursor is chosen."""
+    is_chosen = False
+    """True if the name under the cursor is chosen."""
 
     def row_style(self, row: int) -> Style:
         """Return the style of a row, which shows the cursor only on a chosen name."""
-        return super().row_style(row) if self.marked else self.rich_style
+        return super().row_style(row) if self.is_chosen else self.rich_style
 
     @property
-    def name_marked(self) -> str | None:
-        """The chosen name."""
-        return self.choices[self.cursor].value if self.marked else None
+    def chosen_name(self) -> str | None:
+        """The chosen name, or None."""
+        return self.choices[self.cursor].value if self.is_chosen else None
 
-    def mark(self, row: int) -> None:
-        """Choose a name."""
+    def choose(self, row: int) -> None:
+        """Choose the name of a row."""
         # No ``Moved`` is posted: that message means a click, and would come after the next key.
-        previous = self.cursor
+        previous_row = self.cursor
         self.cursor = row
-        self.marked = True
-        self.redraw_row(previous)
+        self.is_chosen = True
+        self.redraw_row(previous_row)
         self.redraw_row(row)
         self.show_row(row)
 
-    def unmark(self) -> None:
-        """Choose no name."""
-        self.marked = False
+    def choose_none(self) -> None:
+        """Remove the choice."""
+        self.is_chosen = False
         self.redraw_row(self.cursor)
 
 
 class NameScreen(Dialog[str]):
     """The dialog that returns the name of the person who labels, or None after Escape.
 
-    In a study nothing is filled in and the list has the focus, so that ``j`` and ``k`` move too;
-    a name that ``outside`` objects to must be confirmed. Elsewhere a name is suggested on the line.
+    In a study the line is empty and the list has the focus, so that ``j`` and ``k`` move too. A
+    name whose labels will not count must be confirmed. Outside a study the line has a suggestion.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -81,12 +81,12 @@ class NameScreen(Dialog[str]):
         check: Callable[[str], str],
         outside: Callable[[str], str | None],
     ) -> None:
-        """Prepare the question.
+        """Make the dialog.
 
         Args:
             people: The names to choose from, each with the person's part in the study.
-            suggested: The name to fill in outside a study.
-            in_study: Whether the people are those of a study.
+            suggested: The name on the line outside a study.
+            in_study: Whether the people take part in a study.
             check: Returns the name in its final form, or raises ``MastError``.
             outside: Returns why labels under a name will not count; None if they do.
         """
@@ -96,30 +96,30 @@ class NameScreen(Dialog[str]):
         self._in_study = in_study
         self._check = check
         self._outside = outside
-        self._moves = ""
+        self._move_letters = ""
         """The letters that have moved in the list and may be the beginning of a typed name."""
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
-        """The keys and what they do."""
-        begins = (("Enter", "begins"),)
-        leaves = (("Esc", "quits"),)
+        """The keys and their effects."""
+        enter = ("Enter", "begins")
+        escape = ("Esc", "quits")
         if not self._choices:
-            return (*begins, *leaves)
+            return (enter, escape)
         if not self._in_study:
-            return (*begins, ("↑ ↓", "choose a name"), *leaves)
-        return (("↑ ↓ j k", "choose"), *begins, ("Tab", "types another name"), *leaves)
+            return (enter, ("↑ ↓", "choose a name"), escape)
+        return (("↑ ↓ j k", "choose"), enter, ("Tab", "types another name"), escape)
 
     @property
-    def _line(self) -> TextLine:
+    def _name_line(self) -> TextLine:
         return self.query_one(TextLine)
 
     @property
-    def _list(self) -> NameList:
+    def _name_list(self) -> NameList:
         return self.query_one(NameList)
 
     def compose(self) -> ComposeResult:
-        """The question, a line to type on and the list of names."""
+        """Yield the question, a line to type on and the list of names."""
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Who is labelling?")
             question = "Your labels are saved under this name. Use the same name everywhere."
@@ -134,100 +134,112 @@ class NameScreen(Dialog[str]):
             title = Static(heading, classes="people", markup=False)
             title.display = bool(self._choices)
             yield title
-            listed = NameList()
-            listed.display = bool(self._choices)
-            listed.can_focus = self._in_study
-            yield listed
-            yield Static(Content(self._hint), classes="hint")
+            name_list = NameList()
+            name_list.display = bool(self._choices)
+            name_list.can_focus = self._in_study
+            yield name_list
+            yield Static(Content(self._keys_hint), classes="hint")
 
     @property
-    def _hint(self) -> str:
+    def _keys_hint(self) -> str:
         return " · ".join(f"{key} {effect}" for key, effect in self.dialog_keys)
 
     def on_mount(self) -> None:
         """Show the names."""
-        self._list.styles.height = min(len(self._choices), MOST_ROWS)
-        self._list.show(self._choices)
-        self.set_focus(self._list if self._in_study else self._line)
+        self._name_list.styles.height = min(len(self._choices), MOST_ROWS)
+        self._name_list.show(self._choices)
+        self.set_focus(self._name_list if self._in_study else self._name_line)
 
     def on_key(self, event: events.Key) -> None:
-        """Move in the list, or type on the line."""
-        line = self._line
+        """Move in the list with ``j`` or ``k``, or type on the line.
+
+        If the letters that moved in the list are the beginning of a name together with the typed
+        one, they all are typed on the line.
+        """
+        line = self._name_line
         if self.focused is line or not event.is_printable or not event.character:
             return
         event.stop()
         step = _MOVES.get(event.character) if self._in_study else None
         if step is not None:
-            self._moves += event.character
-            self._move(step)
+            self._move_letters += event.character
+            self._move_choice(step)
             return
-        typed = self._moves + event.character
-        begins_a_name = any(choice.value.startswith(typed) for choice in self._choices)
-        self._list.unmark()
-        line.value = typed if begins_a_name else event.character
+        typed_text = self._move_letters + event.character
+        begins_a_name = any(choice.value.startswith(typed_text) for choice in self._choices)
+        self._name_list.choose_none()
+        line.value = typed_text if begins_a_name else event.character
         line.cursor_position = len(line.value)
         self.set_focus(line)
 
     def action_move(self, step: int) -> None:
         """Choose the next or the previous name."""
-        self._moves = ""
-        self._move(step)
+        self._move_letters = ""
+        self._move_choice(step)
 
-    def _move(self, step: int) -> None:
-        """Choose the next or previous name; begin at an end of the list."""
-        listed = self._list
+    def _move_choice(self, step: int) -> None:
+        """Choose the next or previous name.
+
+        If no name is chosen, choose the first name with a step down, the last with a step up.
+        """
+        name_list = self._name_list
         if not self._choices:
             return
-        if listed.marked:
-            row = listed.cursor + step
+        if name_list.is_chosen:
+            row = name_list.cursor + step
         else:
             row = 0 if step > 0 else len(self._choices) - 1
-        self._choose(max(0, min(row, len(self._choices) - 1)))
+        self._choose_row(max(0, min(row, len(self._choices) - 1)))
 
-    def _choose(self, row: int) -> None:
-        self._list.mark(row)
-        self.say_below(self._hint)
-        self._line.value = self._choices[row].value
+    def _choose_row(self, row: int) -> None:
+        """Choose the name of a row, and write it on the line."""
+        self._name_list.choose(row)
+        self.say_below(self._keys_hint)
+        self._name_line.value = self._choices[row].value
         # Whatever is typed next replaces the chosen name.
-        self._line.selection = Selection(0, len(self._line.value))
+        self._name_line.selection = Selection(0, len(self._name_line.value))
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _name_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._list.marked and self._list.name_marked != self._line.value:
-            self._list.unmark()
+        if self._name_list.is_chosen and self._name_list.chosen_name != self._name_line.value:
+            self._name_list.choose_none()
 
     @on(VirtualLines.Moved)
-    def _clicked(self, event: VirtualLines.Moved) -> None:
+    def _row_clicked(self, event: VirtualLines.Moved) -> None:
         event.stop()
-        self._choose(event.row)
+        self._choose_row(event.row)
 
     @on(VirtualLines.Chosen)
-    def _clicked_again(self, event: VirtualLines.Chosen) -> None:
+    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
+        """Choose the clicked name; accept it if a name is chosen already."""
         event.stop()
-        if self._list.marked:
+        if self._name_list.is_chosen:
             self.action_accept()
         else:
-            self._choose(event.row)
+            self._choose_row(event.row)
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _name_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.action_accept()
 
     def action_accept(self) -> None:
-        """Return the name; ask first if labels under it will not count."""
-        typed = self._line.value.strip()
-        if not typed and self._in_study:
+        """Return the name on the line; ask first if labels under it will not count.
+
+        An invalid name, or no name in a study, shows an error.
+        """
+        typed_name = self._name_line.value.strip()
+        if not typed_name and self._in_study:
             self.say_below("No name is chosen. Choose yours with ↓ or j, or type it.", error=True)
             return
         try:
-            name = self._check(typed)
+            name = self._check(typed_name)
         except MastError as error:
             self.say_below(str(error), error=True)
             return
-        objection = self._outside(name)
-        if objection is None:
+        reason = self._outside(name)
+        if reason is None:
             self.dismiss(name)
             return
 
@@ -238,7 +250,7 @@ class NameScreen(Dialog[str]):
         self.app.push_screen(
             Ask(
                 "Not in this study",
-                f"{one_line(objection)}. Continue?",
+                f"{one_line(reason)}. Continue?",
                 (("n", "no, choose another name"), ("y", f"yes, label as {one_line(name, 40)}")),
                 default="n",
             ),

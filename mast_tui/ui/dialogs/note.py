@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
 from mast_tui.ui.dialogs.dialog import Dialog
-from mast_tui.ui.dialogs.editor import edited, editor_command
+from mast_tui.ui.dialogs.editor import edited_text, editor_command
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
 
@@ -33,12 +33,7 @@ class TypingDialog(Dialog[str]):
 
 
 class NoteScreen(TypingDialog):
-    """A dialog that returns the text, or None after Escape.
-
-    Typing continues the first text; if it is only ``offered``, typing replaces it. ``check`` may
-    refuse a text by raising ``MastError``. With ``in_editor`` the text can also be written in the
-    user's editor, and have several lines.
-    """
+    """A dialog that returns the text, or None after Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+g,f2", "editor", show=False, priority=True),
@@ -55,6 +50,17 @@ class NoteScreen(TypingDialog):
         offered: bool = False,
         in_editor: bool = False,
     ) -> None:
+        """Make the dialog.
+
+        Args:
+            title: The title.
+            value: The text to begin with.
+            question: The question above the line.
+            hint: The keys and their effects.
+            check: Returns the text in its final form, or raises ``MastError`` to refuse it.
+            offered: Whether typing replaces the text to begin with, instead of continuing it.
+            in_editor: Whether the text can be written in the user's editor, in several lines.
+        """
         super().__init__()
         self._title = title
         self._value = value
@@ -68,9 +74,9 @@ class NoteScreen(TypingDialog):
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:
         """The keys in the hint."""
-        keys = [part.partition(" ") for part in self._keys.split(" · ")]
-        editor = (("^g", "in your editor"),) if self._in_editor else ()
-        return (*((key, effect) for key, _, effect in keys), *editor)
+        hint_parts = [part.partition(" ") for part in self._keys.split(" · ")]
+        editor_keys = (("^g", "in your editor"),) if self._in_editor else ()
+        return (*((key, effect) for key, _, effect in hint_parts), *editor_keys)
 
     def compose(self) -> ComposeResult:
         """Yield the question and the line."""
@@ -93,24 +99,25 @@ class NoteScreen(TypingDialog):
         line.cursor_position = len(line.value)
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _text_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self._keep(event.value)
+        self._check_and_return(event.value)
 
-    def _keep(self, text: str) -> None:
+    def _check_and_return(self, text: str) -> None:
+        """Close the dialog with the text, or show why it is refused."""
         try:
             self.dismiss(self._check(text))
         except MastError as error:
             self.say_below(str(error), error=True)
 
     def action_editor(self) -> None:
-        """Write the text in the user's editor; the result is kept."""
+        """Open the text in the user's editor, and close the dialog with the result."""
         if not self._in_editor:
             return
-        previous = self.query_one(TextLine).value
+        previous_text = self.query_one(TextLine).value
         try:
             with self.app.suspend():
-                text = edited(previous, editor_command(os.environ))
+                text = edited_text(previous_text, editor_command(os.environ))
         except SuspendNotSupported:
             self.say_below(
                 "This terminal cannot be lent to an editor; write on this line", error=True
@@ -118,4 +125,4 @@ class NoteScreen(TypingDialog):
         except MastError as error:
             self.say_below(str(error), error=True)
         else:
-            self._keep(text)
+            self._check_and_return(text)

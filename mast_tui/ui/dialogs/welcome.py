@@ -17,8 +17,8 @@ from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.context import context_of
 from mast_tui.ui.styles import DIALOGS
 
-_EXAMPLE: Final = 2
-"""The index of the mode whose keys are shown; those of this MAST mode are two different digits."""
+_EXAMPLE_INDEX: Final = 2
+"""The index of the mode whose keys are shown. In MAST these keys are two different digits."""
 
 
 def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple[str, str], ...]:
@@ -29,26 +29,26 @@ def first_keys(taxonomy: Taxonomy, key_of: KeyOf, *, blind: bool) -> tuple[tuple
         key_of: Returns how the key of an action is shown.
         blind: Whether no suggestions are shown, so that no key goes to one.
     """
-    mode = taxonomy.modes[: _EXAMPLE + 1][-1]
-    keys = " ".join(taxonomy.keys_of(mode))
+    example_mode = taxonomy.modes[min(_EXAMPLE_INDEX, len(taxonomy.modes) - 1)]
+    mode_keys = " ".join(taxonomy.keys_of(example_mode))
     accept = key_of("annotate.accept")
     reject = key_of("annotate.reject")
-    answers = f"go to the next suggestion: {accept} accepts it, {reject} rejects it"
-    suggestions = ((key_of("annotate.next_suggestion"), answers),)
+    effect = f"go to the next suggestion: {accept} accepts it, {reject} rejects it"
+    suggestion_keys = ((key_of("annotate.next_suggestion"), effect),)
     return (
         (f"{key_of('annotate.up')} {key_of('annotate.down')}", "move over the steps of a run"),
-        (keys, "label the step with a mode; the same again removes it"),
-        *(() if blind else suggestions),
+        (mode_keys, "label the step with a mode; the same again removes it"),
+        *(() if blind else suggestion_keys),
         (key_of("everywhere.undo"), "take back the last change, also after a restart"),
         (key_of("everywhere.help"), "all keys"),
     )
 
 
 class WelcomeScreen(ModalScreen[bool]):
-    """The first keys, shown until any key is pressed; it returns True.
+    """The first keys, shown until any key is pressed.
 
-    A key that was pressed before the screen appeared closes it too. Then the app handles the key,
-    and the screen returns False.
+    The screen returns True if the key was pressed after the screen appeared. An earlier key closes
+    the screen too; then the screen returns False and the app handles the key.
     """
 
     CSS_PATH = DIALOGS
@@ -84,9 +84,9 @@ class WelcomeScreen(ModalScreen[bool]):
     def on_key(self, event: events.Key) -> None:
         """Close the screen."""
         event.stop()
-        seen = self._mounted_at is not None and event.time >= self._mounted_at
-        self.dismiss(seen)
-        if not seen:
+        was_seen = self._mounted_at is not None and event.time >= self._mounted_at
+        self.dismiss(was_seen)
+        if not was_seen:
             context_of(self).input_queue.put_back(event)
 
     def on_click(self) -> None:

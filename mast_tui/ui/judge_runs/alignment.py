@@ -47,9 +47,11 @@ class JudgeRates:
 
 @dataclass(frozen=True, slots=True)
 class VersionTest:
-    """A version against the judge that it comes from, on the traces that no prompt may show.
+    """The paired test of a version against its parent, on traces that no prompt may show.
 
-    ``earlier`` counts the versions that were measured on some of these traces before.
+    Attributes:
+        result: The comparison as a JSON document; the version is its first judge.
+        earlier: The number of versions that were tested on some of these traces before.
     """
 
     result: Mapping[str, Any]
@@ -64,18 +66,23 @@ class VersionTest:
             return "no verdict to compare"
         if p_value > SIGNIFICANT:
             return "no better shown"
-        more = pooled["only_first_right"] > pooled["only_second_right"]
-        return "better" if more else "worse"
+        is_better = pooled["only_first_right"] > pooled["only_second_right"]
+        return "better" if is_better else "worse"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAlignment:
-    """A judge beside the gold.
+    """The quality of a judge beside the gold.
 
-    ``rates`` are by the slug of the mode. ``version`` is None for a judge that nobody taught;
-    ``test`` is None without held-out traces. ``marked`` has the reason by trace id and mode of
-    each verdict that a person has marked as wrong. ``held_out`` counts the traces that are left
-    out because they measure versions. ``is_default`` is true for the judge that ``J`` asks.
+    Attributes:
+        rates: The rates of the judge, by the slug of the mode.
+        version: The judge as a taught version; None if no one has taught it.
+        test: The test of the version against its parent; None without held-out traces.
+        marked: The reason why a person has marked a verdict as wrong, by trace id and mode.
+        held_out: The number of traces left out because they are kept for other uses, such as tests.
+        test_traces: The ids of the traces that are kept for tests.
+        agreed: The trace id and mode of each verdict that is unanimous or adjudicated.
+        is_default: Whether the judge is the default judge, which ``J`` asks.
     """
 
     rates: Mapping[str, JudgeRates] = field(default_factory=dict)
@@ -95,46 +102,57 @@ def read_alignment(
     *,
     with_seen: bool,
 ) -> JudgeAlignment:
-    """Measure a judge against the gold. Slow: for workers only.
+    """Measure a judge against the gold. This is slow: call it in a worker.
+
+    If the judge is a version, it is tested on the held-out traces, and the test is recorded.
 
     Args:
         opened: The workspace.
         judge: The judge.
         gold: The gold of the traces that the annotator may see, by trace id.
-        with_seen: Whether verdicts count that were settled with a judge on screen.
+        with_seen: Whether to count verdicts that were settled with a judge on screen.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    parts = {trace_id: trace_part(workspace, trace_id) for trace_id in gold}
-    development = {t: g for t, g in gold.items() if parts[t] is TracePart.DEVELOPMENT}
-    judged = judge_input_from_workspace(workspace, taxonomy, judge, gold=development)
-    report = judge_json(judge_report(judged, with_seen=with_seen))
-    tables = {mode["slug"]: mode for mode in report["modes"].values()}
+    part_by_trace = {trace_id: trace_part(workspace, trace_id) for trace_id in gold}
+    development_gold = {
+        trace_id: trace_gold
+        for trace_id, trace_gold in gold.items()
+        if part_by_trace[trace_id] is TracePart.DEVELOPMENT
+    }
+    test_gold = {
+        trace_id: trace_gold
+        for trace_id, trace_gold in gold.items()
+        if part_by_trace[trace_id] is TracePart.TEST
+    }
+    judge_input = judge_input_from_workspace(workspace, taxonomy, judge, gold=development_gold)
+    report = judge_json(judge_report(judge_input, with_seen=with_seen))
+    figures_by_slug = {figures["slug"]: figures for figures in report["modes"].values()}
+    figures_by_slug[ALL_MODES] = report["pooled"]
     rates = {
         slug: JudgeRates(
-            rate_words(table["true_positive_rate"]), rate_words(table["true_negative_rate"])
+            rate_text(figures["true_positive_rate"]), rate_text(figures["true_negative_rate"])
         )
-        for slug, table in (*tables.items(), (ALL_MODES, report["pooled"]))
+        for slug, figures in figures_by_slug.items()
     }
     version = versions(workspace, taxonomy.ref).get(judge)
-    tests = {t: g for t, g in gold.items() if parts[t] is TracePart.TEST}
     return JudgeAlignment(
         rates,
         version,
-        None if version is None else _tested(opened, version, tests),
+        None if version is None else _test_against_parent(opened, version, test_gold),
         {
-            (each.trace_id, each.mode): each.reason
-            for each in mistakes(workspace, taxonomy.ref)
-            if each.judge == judge
+            (mistake.trace_id, mistake.mode): mistake.reason
+            for mistake in mistakes(workspace, taxonomy.ref)
+            if mistake.judge == judge
         },
-        held_out=len(gold) - len(development),
-        test_traces=tuple(sorted(tests)),
+        held_out=len(gold) - len(development_gold),
+        test_traces=tuple(sorted(test_gold)),
         agreed=frozenset(
             (trace_id, verdict.mode)
-            for trace_id, trace_gold in development.items()
+            for trace_id, trace_gold in development_gold.items()
             for verdict in trace_gold.verdicts
             if verdict.source in (Resolution.UNANIMOUS, Resolution.ADJUDICATED)
         ),
@@ -142,25 +160,29 @@ def read_alignment(
     )
 
 
-def _tested(
+def _test_against_parent(
     opened: OpenWorkspace, version: JudgeVersion, gold: Mapping[str, GoldTrace]
 ) -> VersionTest | None:
-    """Compare a version with its parent on held-out traces, and record that they were used."""
+    """Compare a version with its parent on held-out traces, and record the use of these traces.
+
+    Return None if there is no verdict to compare.
+    """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    judged, parent = (
+    version_input, parent_input = (
         judge_input_from_workspace(workspace, taxonomy, judge, gold=gold)
         for judge in (version.judge, version.parent)
     )
-    result = comparison_json(judges_compared(judged, parent))
+    result = comparison_json(judges_compared(version_input, parent_input))
     if not result["units"]:
         return None
-    traces = sorted({trace_id for trace_id, _ in judged.verdicts.keys() & parent.verdicts.keys()})
-    earlier = record_test(workspace, taxonomy.ref, version.judge, traces)
-    return VersionTest(result, earlier)
+    shared_subjects = version_input.verdicts.keys() & parent_input.verdicts.keys()
+    trace_ids = sorted({trace_id for trace_id, _ in shared_subjects})
+    earlier_count = record_test(workspace, taxonomy.ref, version.judge, trace_ids)
+    return VersionTest(result, earlier_count)
 
 
-def rate_words(rate: Mapping[str, object]) -> str:
+def rate_text(rate: Mapping[str, object]) -> str:
     """Return a rate with its interval, such as ``0.61 [.45, .75]``.
 
     Args:
@@ -176,8 +198,10 @@ def rate_words(rate: Mapping[str, object]) -> str:
     return f"{value:.2f} [{low}, {high}]"
 
 
-def test_words(alignment: JudgeAlignment) -> str:
-    """Return what became of a version, or nothing for a judge that nobody taught.
+def version_test_text(alignment: JudgeAlignment) -> str:
+    """Return the result of the test of a version.
+
+    The text is empty if no one has taught the judge.
 
     Args:
         alignment: The judge beside the gold.
@@ -186,30 +210,32 @@ def test_words(alignment: JudgeAlignment) -> str:
     test = alignment.test
     if version is None:
         return ""
-    name = version.parent.removeprefix("judge:")
+    parent_name = version.parent.removeprefix("judge:")
     if test is None:
         return (
-            f"A version of {name}. No test: neither has judged held-out traces with gold "
+            f"A version of {parent_name}. No test: neither has judged held-out traces with gold "
             "(mast-tui study set --split keeps some apart)."
         )
     pooled = test.result["pooled"]
-    new = pooled["both_right"] + pooled["only_first_right"]
-    old = pooled["both_right"] + pooled["only_second_right"]
+    version_right = pooled["both_right"] + pooled["only_first_right"]
+    parent_right = pooled["both_right"] + pooled["only_second_right"]
     p_value = pooled["p_value"]
-    p_words = "" if p_value is None else f" (p = {p_value:.3g})"
+    p_text = "" if p_value is None else f" (p = {p_value:.3g})"
+    traces_text = counted(test.result["traces"], "held-out trace")
     lines = [
-        f"A version of {name}, on {counted(test.result['traces'], 'held-out trace')}: {old} of "
-        f"{pooled['n']} verdicts right before, {new} now: {test.verdict}{p_words}."
+        f"A version of {parent_name}, on {traces_text}: {parent_right} of "
+        f"{pooled['n']} verdicts right before, {version_right} now: {test.verdict}{p_text}."
     ]
-    changed = [
+    changed_modes = [
         f"{code} {'better' if mode['only_first_right'] > mode['only_second_right'] else 'worse'} "
         f"(p = {mode['p_adjusted']:.3g})"
         for code, mode in test.result["modes"].items()
         if mode["p_adjusted"] is not None and mode["p_adjusted"] <= SIGNIFICANT
     ]
-    if changed:
-        more = f", and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
-        lines.append(f"By mode, adjusted: {', '.join(changed[:MOST_NAMED])}{more}.")
+    if changed_modes:
+        further_count = len(changed_modes) - MOST_NAMED
+        further_text = f", and {further_count} more" if further_count > 0 else ""
+        lines.append(f"By mode, adjusted: {', '.join(changed_modes[:MOST_NAMED])}{further_text}.")
     if test.earlier:
         lines.append(
             f"These traces have measured {counted(test.earlier, 'version')} before: they are used "
@@ -218,17 +244,19 @@ def test_words(alignment: JudgeAlignment) -> str:
     return " ".join(lines)
 
 
-def reasons(
-    opened: OpenWorkspace, judge: str, case: Case, human: TraceWords, marked: str
+def reason_lines(
+    opened: OpenWorkspace, judge: str, case: Case, trace_work: TraceWords, mistake_reason: str
 ) -> list[str]:
-    """Return what the judge and people say of a mode in a trace, and why. Slow: for workers only.
+    """Return the answers and reasons of the judge and of people on a mode in a trace.
+
+    This is slow: call it in a worker.
 
     Args:
         opened: The workspace.
         judge: The judge.
         case: The mode in the trace.
-        human: What people say of the trace.
-        marked: The reason for which a person has marked the judge as wrong.
+        trace_work: The work of people on the trace.
+        mistake_reason: The reason why a person has marked the judge as wrong; empty if no one has.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
@@ -236,40 +264,43 @@ def reasons(
     workspace = opened.workspace
     ref = opened.taxonomy.ref
     labels = workspace.labels(annotator=judge, trace_id=case.trace_id, taxonomy=ref)
-    ids = {mark.label for mark in case.first}
-    lines = [_label_words(label) for label in labels if label.id in ids]
-    for notes in _notes(opened, judge, case):
+    judge_label_ids = {mark.label for mark in case.first}
+    lines = [_label_text(label) for label in labels if label.id in judge_label_ids]
+    for notes in _model_notes(opened, judge, case):
         lines.append(f"judge's notes: {notes}")
     if not lines:
         lines.append("judge: absent, without a reason")
-    for side in human.sides:
-        labels_of_mode = [label for label in side.labels.values() if label.mode == case.mode]
-        verdict = VerdictValue.PRESENT if labels_of_mode else side.verdicts.get(case.mode)
-        notes = "; ".join(label.note for label in labels_of_mode if label.note)
+    for side in trace_work.sides:
+        mode_labels = [label for label in side.labels.values() if label.mode == case.mode]
+        verdict = VerdictValue.PRESENT if mode_labels else side.verdicts.get(case.mode)
+        notes = "; ".join(label.note for label in mode_labels if label.note)
         if verdict is not None:
             lines.append(f"{side.annotator}: {verdict}" + (f": {notes}" if notes else ""))
-    for decision in human.decisions:
+    for decision in trace_work.decisions:
         if decision.mode == case.mode and decision.reason:
             lines.append(f"{decision.decided_by} decided {decision.value}: {decision.reason}")
-    if marked:
-        lines.append(f"marked as wrong: {marked}")
+    if mistake_reason:
+        lines.append(f"marked as wrong: {mistake_reason}")
     return lines
 
 
-def _label_words(label: Label) -> str:
+def _label_text(label: Label) -> str:
     quote = f" “{label.evidence.quote}”" if label.evidence is not None else ""
     return f"judge: present{quote}: {label.note}"
 
 
-def _notes(opened: OpenWorkspace, judge: str, case: Case) -> Collection[str]:
-    """Return the notes on a mode in the answers of a model about a trace, each once."""
+def _model_notes(opened: OpenWorkspace, judge: str, case: Case) -> Collection[str]:
+    """Return the distinct notes on a mode in the answers of a model about a trace.
+
+    Malformed answers are skipped.
+    """
     notes: dict[str, None] = {}
     for run in opened.workspace.runs():
         if run.judge != judge:
             continue
-        for asked in opened.workspace.answers_about(run.id, case.trace_id):
+        for request in opened.workspace.answers_about(run.id, case.trace_id):
             with suppress(Malformed):
-                text = notes_by_mode(asked.answer, opened.taxonomy).get(case.mode)
+                text = notes_by_mode(request.answer, opened.taxonomy).get(case.mode)
                 if text is not None:
                     notes[text] = None
     return notes

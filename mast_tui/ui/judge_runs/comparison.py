@@ -48,8 +48,8 @@ from mast_tui.ui.judge_runs.alignment import (
     JudgeAlignment,
     JudgeRates,
     read_alignment,
-    reasons,
-    test_words,
+    reason_lines,
+    version_test_text,
 )
 from mast_tui.ui.judge_runs.teaching import AlignedRun, TeachingScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
@@ -77,10 +77,16 @@ from mast_tui.writes import piece_of_work
 class RunComparison:
     """The comparison of a run with another run or with the gold.
 
-    ``traces`` is the number of compared traces. ``examples`` traces are left out because their text
-    is in a prompt, ``hidden`` ones because the annotator may not see them yet. ``judge_seen``
-    counts the verdicts that were settled with a judge on screen; they count only if ``with_seen``.
-    ``alignment`` and ``work_by_trace``, the work of annotators, belong to a comparison with gold.
+    Attributes:
+        comparison: The counts and cases.
+        loader: Reads the traces.
+        traces: The number of compared traces.
+        examples: The number of traces left out because their text is in a prompt.
+        hidden: The number of traces left out because the annotator may not see them yet.
+        judge_seen: The number of verdicts that were settled with a judge on screen.
+        with_seen: Whether these verdicts are counted.
+        alignment: The quality of the judge; empty in a comparison of two runs.
+        work_by_trace: The work of annotators, by trace id; empty in a comparison of two runs.
     """
 
     comparison: Comparison
@@ -97,7 +103,7 @@ class RunComparison:
 def compare_runs(
     opened: OpenWorkspace, first: Run, second: Run, open_traces: Sequence[Trace]
 ) -> RunComparison:
-    """Compare two runs over the traces that both have judged. Slow: for workers only.
+    """Compare two runs over the traces that both have judged. This is slow: call it in a worker.
 
     Args:
         opened: The open workspace.
@@ -113,26 +119,28 @@ def compare_runs(
     """
     workspace = opened.workspace
     view = library_view(workspace, opened.annotator, opened.taxonomy.ref, blind=opened.blind)
-    shared = _judged_in(opened, first) & _judged_in(opened, second)
-    visible = {
-        trace_id for trace_id in shared if trace_id in view and view[trace_id].suggestions_visible
+    shared_ids = _judged_trace_ids(opened, first) & _judged_trace_ids(opened, second)
+    visible_ids = {
+        trace_id
+        for trace_id in shared_ids
+        if trace_id in view and view[trace_id].suggestions_visible
     }
-    examples = workspace.run_examples(first.judge) | workspace.run_examples(second.judge)
-    counted = visible - examples
+    example_ids = workspace.run_examples(first.judge) | workspace.run_examples(second.judge)
+    compared_ids = visible_ids - example_ids
     loader = TraceLoader(workspace, open_traces)
     comparison = compare(
         _side_of_judge(opened, first.judge),
         _side_of_judge(opened, second.judge),
-        counted,
+        compared_ids,
         [mode.slug for mode in opened.taxonomy.modes],
         loader.orders,
     )
     return RunComparison(
         comparison=comparison,
         loader=loader,
-        traces=len(counted),
-        examples=len(visible & examples),
-        hidden=len(shared - visible),
+        traces=len(compared_ids),
+        examples=len(visible_ids & example_ids),
+        hidden=len(shared_ids - visible_ids),
     )
 
 
@@ -141,8 +149,8 @@ def compare_with_gold(
 ) -> RunComparison:
     """Compare a run with the gold, over traces that the annotator has finished or adjudicated.
 
-    Record in the workspace on which traces the comparison reveals hidden work. Slow: for workers
-    only.
+    Record in the workspace on which traces the comparison reveals hidden work. This is slow: call
+    it in a worker.
 
     Args:
         opened: The open workspace.
@@ -159,79 +167,78 @@ def compare_with_gold(
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     work_by_trace = words_by_trace(workspace, taxonomy)
-    with_gold = _judged_in(opened, run) & work_by_trace.keys()
-    visible = with_gold & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
-    examples = workspace.run_examples(run.judge)
+    gold_ids = _judged_trace_ids(opened, run) & work_by_trace.keys()
+    visible_ids = gold_ids & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    example_ids = workspace.run_examples(run.judge)
     loader = TraceLoader(workspace, open_traces)
-    golds = {
+    gold_by_trace = {
         trace_id: work_by_trace[trace_id].gold(taxonomy, loader.orders(trace_id))
-        for trace_id in sorted(visible)
+        for trace_id in sorted(visible_ids)
     }
-    alignment = read_alignment(opened, run.judge, golds, with_seen=with_seen)
-    counted = {
+    alignment = read_alignment(opened, run.judge, gold_by_trace, with_seen=with_seen)
+    counted_ids = {
         trace_id
-        for trace_id in visible - examples
+        for trace_id in visible_ids - example_ids
         if trace_part(workspace, trace_id) is TracePart.DEVELOPMENT
     }
     verdicts: dict[tuple[str, str], VerdictValue] = {}
     marks: dict[tuple[str, str], tuple[Mark, ...]] = {}
-    seen: set[tuple[str, str]] = set()
-    for trace_id in counted:
-        gold = golds[trace_id]
+    seen_subjects: set[tuple[str, str]] = set()
+    for trace_id in counted_ids:
+        gold = gold_by_trace[trace_id]
         for verdict in gold.verdicts:
             if verdict.value is None:
                 continue
             verdicts[trace_id, verdict.mode] = verdict.value
             if verdict.judge_seen:
-                seen.add((trace_id, verdict.mode))
+                seen_subjects.add((trace_id, verdict.mode))
         for label in gold.labels:
-            key = (trace_id, label.mode)
-            marks[key] = (*marks.get(key, ()), Mark(label.target))
-    of_judge = _side_of_judge(opened, run.judge)
-    left_out = frozenset() if with_seen else frozenset(seen)
-    compared = (verdicts.keys() & of_judge.verdicts.keys()) - left_out
+            subject = (trace_id, label.mode)
+            marks[subject] = (*marks.get(subject, ()), Mark(label.target))
+    judge_side = _side_of_judge(opened, run.judge)
+    omitted_subjects = frozenset() if with_seen else frozenset(seen_subjects)
+    compared_subjects = (verdicts.keys() & judge_side.verdicts.keys()) - omitted_subjects
     comparison = compare(
-        of_judge,
+        judge_side,
         Side(verdicts, marks),
-        counted,
+        counted_ids,
         [mode.slug for mode in taxonomy.modes],
         loader.orders,
-        left_out=left_out,
+        left_out=omitted_subjects,
     )
-    hidden_before = counted if opened.blind else opened.hidden_traces()
-    revealed = [
+    hidden_before = counted_ids if opened.blind else opened.hidden_traces()
+    revealed_ids = [
         trace_id
-        for trace_id in counted
+        for trace_id in counted_ids
         if trace_id in hidden_before or _has_work_of_others(opened, work_by_trace[trace_id])
     ]
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed))
-    hidden = len(with_gold - visible)
-    examples_left_out = len(visible & examples)
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_ids))
     return RunComparison(
         comparison=comparison,
         loader=loader,
-        traces=len({trace_id for trace_id, _ in compared}),
-        examples=examples_left_out,
-        hidden=hidden,
-        judge_seen=len(seen),
+        traces=len({trace_id for trace_id, _ in compared_subjects}),
+        examples=len(visible_ids & example_ids),
+        hidden=len(gold_ids - visible_ids),
+        judge_seen=len(seen_subjects),
         with_seen=with_seen,
         alignment=alignment,
-        work_by_trace={trace_id: work_by_trace[trace_id] for trace_id in counted},
+        work_by_trace={trace_id: work_by_trace[trace_id] for trace_id in counted_ids},
     )
 
 
 def _has_work_of_others(opened: OpenWorkspace, trace_work: TraceWords) -> bool:
+    """Return whether a pass or decision on a trace is not of the current annotator."""
     names = (*trace_work.passes, *(decision.decided_by for decision in trace_work.decisions))
     return any(name != opened.annotator for name in names)
 
 
-def _judged_in(opened: OpenWorkspace, run: Run) -> set[str]:
+def _judged_trace_ids(opened: OpenWorkspace, run: Run) -> set[str]:
     """Return the ids of the run's traces that its judge has judged."""
-    judged = {
+    judged_ids = {
         judgement.trace_id
         for judgement in opened.workspace.judgements(annotator=run.judge, taxonomy=run.taxonomy)
     }
-    return judged & {trace.trace_id for trace in run.traces}
+    return judged_ids & {trace.trace_id for trace in run.traces}
 
 
 def _side_of_judge(opened: OpenWorkspace, judge: str) -> Side:
@@ -250,12 +257,17 @@ MOST_RANGES: Final = 4
 
 RUN_TITLES: Final = ("both", "same place", "only A", "only B")
 GOLD_TITLES: Final = ("in gold", "place", "not in gold", "missed")
-"""The headings of four counts: both sides say present, their spans overlap, only the first says
-present, only the second does."""
+"""The headings of four counts, in this order:
+
+- both sides say present,
+- the span ranges of both sides overlap,
+- only the first side says present,
+- only the second side says present.
+"""
 
 
 def mode_code(slug: str, taxonomy: Taxonomy) -> str:
-    """Return the code of a mode; nothing for all modes together.
+    """Return the code of a mode; an empty text for all modes together.
 
     Args:
         slug: The mode, or ``ALL_MODES``.
@@ -265,7 +277,7 @@ def mode_code(slug: str, taxonomy: Taxonomy) -> str:
 
 
 def mode_name(slug: str, taxonomy: Taxonomy) -> str:
-    """Return the name of a mode, or that of all modes together.
+    """Return the name of a mode, or ``all modes``.
 
     Args:
         slug: The mode, or ``ALL_MODES``.
@@ -274,21 +286,21 @@ def mode_name(slug: str, taxonomy: Taxonomy) -> str:
     return "all modes" if slug == ALL_MODES else one_line(taxonomy.mode(slug).name)
 
 
-def _share(share: float | None) -> str:
+def _share_text(share: float | None) -> str:
     return "—" if share is None else f"{share:.2f}"
 
 
 def _same_places(counts: ModeCounts) -> str:
-    with_places = counts.meet + counts.apart
-    return f"{counts.meet} of {with_places}" if with_places else "—"
+    place_count = counts.meet + counts.apart
+    return f"{counts.meet} of {place_count}" if place_count else "—"
 
 
-def _differs(counts: ModeCounts) -> bool:
+def _has_difference(counts: ModeCounts) -> bool:
     return bool(counts.first or counts.second or counts.apart)
 
 
 def _counts_sign(counts: ModeCounts) -> str:
-    if _differs(counts):
+    if _has_difference(counts):
         return "≠"
     return "=" if counts.both else " "
 
@@ -296,17 +308,17 @@ def _counts_sign(counts: ModeCounts) -> str:
 def count_columns(
     taxonomy: Taxonomy, *, gold: bool, rates: Mapping[str, JudgeRates] | None = None
 ) -> tuple[TableColumn[ModeCounts], ...]:
-    """Return the columns of the counts of each mode.
+    """Return the columns of the counts of each mode; with gold, also the rates of the judge.
 
     Args:
         taxonomy: The taxonomy of the modes.
         gold: Whether a run is compared with gold, not with another run.
-        rates: The judge's rates beside the gold, by the slug of the mode.
+        rates: The rates of the judge, by the slug of the mode; None if there are none.
     """
     rates_by_mode = rates or {}
-    both, same_place, first, second = GOLD_TITLES if gold else RUN_TITLES
+    both_title, place_title, first_title, second_title = GOLD_TITLES if gold else RUN_TITLES
     columns: tuple[TableColumn[ModeCounts], ...] = (
-        sign_column(_counts_sign, lambda row: "doubt" if _differs(row) else "quiet"),
+        sign_column(_counts_sign, lambda row: "doubt" if _has_difference(row) else "quiet"),
         TableColumn(
             "", lambda row: mode_code(row.mode, taxonomy), "name", ColumnWidth(filled=SOME)
         ),
@@ -316,10 +328,10 @@ def count_columns(
             lambda row: "total" if row.mode == ALL_MODES else "figure",
             name_width(),
         ),
-        figure_column(both, lambda row: str(row.both), 95),
-        figure_column(same_place, _same_places, 70),
-        figure_column(first, lambda row: str(row.first), 94, "doubt"),
-        figure_column(second, lambda row: str(row.second), 93, "doubt"),
+        figure_column(both_title, lambda row: str(row.both), 95),
+        figure_column(place_title, _same_places, 70),
+        figure_column(first_title, lambda row: str(row.first), 94, "doubt"),
+        figure_column(second_title, lambda row: str(row.second), 93, "doubt"),
         figure_column("neither", lambda row: str(row.neither), 42),
         figure_column("undecided", lambda row: str(row.undecided), 40),
     )
@@ -327,7 +339,7 @@ def count_columns(
         return columns
     return (
         *columns,
-        figure_column("precision", lambda row: _share(row.precision), 55),
+        figure_column("precision", lambda row: _share_text(row.precision), 55),
         figure_column("TPR", lambda row: rates_by_mode.get(row.mode, JudgeRates()).tpr, 57),
         figure_column("TNR", lambda row: rates_by_mode.get(row.mode, JudgeRates()).tnr, 56),
     )
@@ -336,19 +348,19 @@ def count_columns(
 def case_columns(
     taxonomy: Taxonomy, loader: TraceLoader, *, gold: bool, with_mode: bool
 ) -> tuple[TableColumn[Case], ...]:
-    """Return the columns of the traces behind a mode's counts.
+    """Return the columns of the source traces of a mode's counts.
 
     Args:
         taxonomy: The taxonomy of the modes.
         loader: Returns the names of traces and the order of their spans.
         gold: Whether a run is compared with gold, not with another run.
-        with_mode: Whether the traces are those of several modes.
+        with_mode: Whether to show the code of the mode, as the traces are of several modes.
     """
 
     def style(case: Case) -> str:
         return "doubt" if case.differs else "quiet"
 
-    def _ranges(case: Case, marks: tuple[Mark, ...], only_other_side: PresentSide) -> str:
+    def _ranges_of_side(case: Case, marks: tuple[Mark, ...], only_other_side: PresentSide) -> str:
         if case.outcome is only_other_side:
             return "—"
         return ranges_text(marks, loader.known_order(case.trace_id))
@@ -369,19 +381,19 @@ def case_columns(
         ),
         TableColumn(
             "judge" if gold else "A",
-            lambda row: _ranges(row, row.first, PresentSide.SECOND),
+            lambda row: _ranges_of_side(row, row.first, PresentSide.SECOND),
             width=name_width(80),
         ),
         TableColumn(
             "gold" if gold else "B",
-            lambda row: _ranges(row, row.second, PresentSide.FIRST),
+            lambda row: _ranges_of_side(row, row.second, PresentSide.FIRST),
             width=name_width(79),
         ),
     )
 
 
 def outcome_text(case: Case, *, gold: bool) -> str:
-    """Return which side says present, and if the span ranges of both overlap.
+    """Return which side says present and, if both do, whether their span ranges overlap.
 
     Args:
         case: The trace and its marks.
@@ -397,7 +409,7 @@ def outcome_text(case: Case, *, gold: bool) -> str:
 
 
 def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
-    """Return the first span ranges that a side marks, and the number of the others.
+    """Return the first span ranges that a side marks, and the number of further ranges.
 
     Args:
         marks: The marks of the side.
@@ -405,14 +417,16 @@ def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
     """
     if not marks:
         return "no place"
-    in_order = in_reading_order(marks, lambda mark: mark.target, order)
-    ranges = [place_words(mark.target, order, quoted=False) for mark in in_order[:MOST_RANGES]]
-    more = len(marks) - MOST_RANGES
-    return ", ".join(ranges) + (f" and {more} more" if more > 0 else "")
+    ordered_marks = in_reading_order(marks, lambda mark: mark.target, order)
+    ranges = [place_words(mark.target, order, quoted=False) for mark in ordered_marks[:MOST_RANGES]]
+    further_count = len(marks) - MOST_RANGES
+    return ", ".join(ranges) + (f" and {further_count} more" if further_count > 0 else "")
 
 
 def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
-    """Return the number of compared traces, and what was left out and why.
+    """Return the number of compared traces, and the result of the test if the judge is a version.
+
+    Traces and verdicts that are left out are counted with the reason.
 
     Args:
         comparison: The comparison.
@@ -422,22 +436,22 @@ def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) 
     count = comparison.traces
     parts = [f"{count} trace{'' if count == 1 else 's'} compared"]
     if comparison.examples:
-        examples = "an example" if comparison.examples == 1 else "examples"
-        parts.append(f"{comparison.examples} left out, {examples} in a prompt")
+        noun = "an example" if comparison.examples == 1 else "examples"
+        parts.append(f"{comparison.examples} left out, {noun} in a prompt")
     if comparison.hidden:
         parts.append(f"{comparison.hidden} hidden until you have finished them")
     if gold and comparison.judge_seen:
-        verdicts = f"{comparison.judge_seen} verdict{'' if comparison.judge_seen == 1 else 's'}"
+        noun = "verdict" if comparison.judge_seen == 1 else "verdicts"
         if comparison.with_seen:
             treatment = "counted too: no independent figure"
         else:
             treatment = f"left out ({key_of('comparison.seen')} counts them)"
-        parts.append(f"{verdicts} settled with a judge on screen {treatment}")
+        parts.append(f"{comparison.judge_seen} {noun} settled with a judge on screen {treatment}")
     if comparison.alignment.held_out:
         parts.append(f"{comparison.alignment.held_out} held out")
     if comparison.alignment.is_default:
         parts.append(f"the judge that {key_of('runs.judge')} asks")
-    lines = [" · ".join(parts), test_words(comparison.alignment)]
+    lines = [" · ".join(parts), version_test_text(comparison.alignment)]
     return "\n".join(line for line in lines if line)
 
 
@@ -526,19 +540,19 @@ class ComparisonScreen(OpensTraces):
         for reasons_pane in self.query(SpanView):
             reasons_pane.can_focus = False
             reasons_pane.border_title = plain_title("What judge and people say")
-        self.mast.workspace.when_ready(self._compare)
+        self.mast.workspace.when_ready(self._read_comparison)
 
     def show_title(self) -> None:
         """Show the judges that are compared, and the annotator."""
-        first = judge_name(self._first.judge)
-        second = "gold" if self._second is None else f"B {judge_name(self._second.judge)}"
-        left = (first if self._with_gold else f"A {first}", f"beside {second}")
-        self.title_bar.show(left, self.who())
+        first_name = judge_name(self._first.judge)
+        second_title = "gold" if self._second is None else f"B {judge_name(self._second.judge)}"
+        first_title = first_name if self._with_gold else f"A {first_name}"
+        self.title_bar.show((first_title, f"beside {second_title}"), self.who())
 
     # Comparing
 
     @work(thread=True, group="comparison", exclusive=True)
-    def _compare(self, opened: OpenWorkspace) -> None:
+    def _read_comparison(self, opened: OpenWorkspace) -> None:
         """Compare in a worker, and show the result or the problem."""
         open_traces = list(self.mast.catalog.traces.values())
         try:
@@ -560,16 +574,15 @@ class ComparisonScreen(OpensTraces):
     def _show_comparison(self, comparison: RunComparison) -> None:
         """Show the counts and traces, or the reason why there is nothing to compare."""
         self._comparison = comparison
-        if not (
-            comparison.judge_seen or (comparison.traces and comparison.comparison.total.compared)
-        ):
+        is_empty = not comparison.traces or not comparison.comparison.total.compared
+        if is_empty and not comparison.judge_seen:
             self.show_words(
                 empty_comparison_text(comparison, self.mast.key_of, gold=self._with_gold)
             )
             return
         self.remove_class("-empty")
-        about = comparison_summary(comparison, self.mast.key_of, gold=self._with_gold)
-        self.query_one("#about", Static).update(Content(about))
+        summary = comparison_summary(comparison, self.mast.key_of, gold=self._with_gold)
+        self.query_one("#about", Static).update(Content(summary))
         self.main_list.columns = count_columns(
             self.mast.taxonomy, gold=self._with_gold, rates=comparison.alignment.rates
         )
@@ -581,46 +594,57 @@ class ComparisonScreen(OpensTraces):
     # Showing
 
     @property
-    def _mode(self) -> str:
+    def _mode_slug(self) -> str:
         """The mode of the row under the cursor, or ``ALL_MODES``."""
         row = self.main_list.row
         return ALL_MODES if row is None else row.mode
 
     def _visible_cases(self) -> list[Case]:
-        """Return the traces of the mode under the cursor, differing ones first."""
+        """Return the traces of the mode under the cursor.
+
+        For all modes together, the traces on which the sides differ come first.
+        """
         if self._comparison is None:
             return []
-        by_mode = self._comparison.comparison.cases
-        if self._mode:
-            return list(by_mode.get(self._mode, ()))
-        every_case = [case for cases in by_mode.values() for case in cases]
-        return sorted(every_case, key=lambda case: not case.differs)
+        cases_by_mode = self._comparison.comparison.cases
+        if self._mode_slug:
+            return list(cases_by_mode.get(self._mode_slug, ()))
+        all_cases = [case for cases in cases_by_mode.values() for case in cases]
+        return sorted(all_cases, key=lambda case: not case.differs)
 
     def _show_cases(self, *, read_orders: bool = True) -> None:
-        """Show the traces of the mode; ``read_orders`` reads those that need an order of spans."""
+        """Show the traces of the mode under the cursor.
+
+        Args:
+            read_orders: Whether to read traces in a worker if the order of their spans is unknown.
+        """
         comparison = self._comparison
         if comparison is None:
             return
         cases = self._visible_cases()
         taxonomy = self.mast.taxonomy
-        all_modes = self._mode == ALL_MODES
         columns = case_columns(
-            taxonomy, comparison.loader, gold=self._with_gold, with_mode=all_modes
+            taxonomy,
+            comparison.loader,
+            gold=self._with_gold,
+            with_mode=self._mode_slug == ALL_MODES,
         )
         self.cases.columns = columns
         self.cases.show(cases)
-        name = f"{mode_code(self._mode, taxonomy)} {mode_name(self._mode, taxonomy)}".strip()
+        name = (
+            f"{mode_code(self._mode_slug, taxonomy)} {mode_name(self._mode_slug, taxonomy)}".strip()
+        )
         self.cases.border_title = plain_title(f"{name}: {len(cases)}" if cases else f"{name}: none")
         self._show_reasons()
         if read_orders and cases:
-            ids = [
+            unread_ids = [
                 case.trace_id
                 for case in cases[:MOST_READ]
                 if comparison.loader.lacks_order(
                     case.trace_id, (mark.target for mark in (*case.first, *case.second))
                 )
             ]
-            self._read_orders(self._mode, comparison.loader, ids)
+            self._read_orders(self._mode_slug, comparison.loader, unread_ids)
 
     @work(thread=True, group="places", exclusive=True)
     def _read_orders(self, mode: str, loader: TraceLoader, trace_ids: list[str]) -> None:
@@ -635,17 +659,17 @@ class ComparisonScreen(OpensTraces):
 
     def _refresh_ranges(self, mode: str) -> None:
         """Show the span ranges by number, once their traces were read."""
-        if mode == self._mode:
+        if mode == self._mode_slug:
             self._show_cases(read_orders=False)
 
     @on(ColumnTable.ColumnsFitted)
-    def _fitted(self, event: ColumnTable.ColumnsFitted) -> None:
+    def _show_heading(self, event: ColumnTable.ColumnsFitted) -> None:
         event.stop()
         heading = self.query_one(f"#{event.table.id}-heading", Static)
         heading.update(Content(event.table.heading()))
 
     @on(VirtualLines.Moved, "#counts")
-    def _moved(self, event: VirtualLines.Moved) -> None:
+    def _count_row_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
         self.hints.clear()
         self.cases.move_to(0)
@@ -658,7 +682,10 @@ class ComparisonScreen(OpensTraces):
         self._show_reasons()
 
     def _show_reasons(self) -> None:
-        """Show what both sides say of the case under the cursor, and why."""
+        """Show the answers and reasons of both sides on the case under the cursor, from a worker.
+
+        Only a comparison with gold has reasons.
+        """
         if not self._with_gold:
             return
         case = self.cases.row
@@ -670,10 +697,11 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="reasons", exclusive=True)
     def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
-        marked = comparison.alignment.marked.get((case.trace_id, case.mode), "")
-        words = comparison.work_by_trace[case.trace_id]
+        """Read the reasons of both sides, and show them or the problem."""
+        mistake_reason = comparison.alignment.marked.get((case.trace_id, case.mode), "")
+        trace_work = comparison.work_by_trace[case.trace_id]
         try:
-            lines = reasons(opened, self._first.judge, case, words, marked)
+            lines = reason_lines(opened, self._first.judge, case, trace_work, mistake_reason)
         except WorkspaceError as error:
             lines = [str(error)]
         self.call_later(self._show_read_reasons, case, lines)
@@ -683,16 +711,14 @@ class ComparisonScreen(OpensTraces):
             self.query_one("#reasons", SpanView).show_text("\n".join(lines))
 
     @on(VirtualLines.Chosen)
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
+    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         self.action_open()
 
     # Keys
 
     def action_open(self) -> None:
-        """Move from the counts to the traces, or open the trace under the cursor at its
-        evidence.
-        """
+        """Open the trace under the cursor at its evidence; from the counts, move to the traces."""
         if self.pane is not self.cases:
             if self.cases.rows:
                 self.cases.focus()
@@ -727,10 +753,13 @@ class ComparisonScreen(OpensTraces):
             self.hints.say("No verdict was settled with a judge on screen")
         else:
             self._with_seen = not self._with_seen
-            self.mast.workspace.when_ready(self._compare)
+            self.mast.workspace.when_ready(self._read_comparison)
 
-    def _case_in_doubt(self) -> Case | None:
-        """Return the case under the cursor, or say how to choose one."""
+    def _require_case(self) -> Case | None:
+        """Return the case under the cursor.
+
+        If runs are compared, or the cursor is on the counts, show a hint and return None.
+        """
         case = self.cases.row
         if not self._with_gold:
             self.hints.say("Here judges are compared, not people")
@@ -743,7 +772,7 @@ class ComparisonScreen(OpensTraces):
 
     def action_wrong(self) -> None:
         """Mark the judge as wrong on the case under the cursor, with a reason."""
-        case = self._case_in_doubt()
+        case = self._require_case()
         comparison = self._comparison
         if case is None or comparison is None:
             return
@@ -752,17 +781,20 @@ class ComparisonScreen(OpensTraces):
             return
         mode = self.mast.taxonomy.mode(case.mode)
 
-        def written(text: str | None) -> None:
+        def reason_entered(text: str | None) -> None:
             if text is not None:
-                self._mark(case, text.strip())
+                self._mark_mistake(case, text.strip())
 
-        missed = case.outcome is PresentSide.SECOND
-        title = f"Why is {mode.code} {'missed' if missed else 'not shown'} here?"
-        before = comparison.alignment.marked.get((case.trace_id, case.mode), "")
-        self.app.push_screen(NoteScreen(title, before), written)
+        is_missed = case.outcome is PresentSide.SECOND
+        title = f"Why is {mode.code} {'missed' if is_missed else 'not shown'} here?"
+        previous_reason = comparison.alignment.marked.get((case.trace_id, case.mode), "")
+        self.app.push_screen(NoteScreen(title, previous_reason), reason_entered)
 
-    def _mark(self, case: Case, reason: str) -> None:
-        def step(opened: OpenWorkspace) -> str:
+    def _mark_mistake(self, case: Case, reason: str) -> None:
+        """Record that the judge is wrong on a case; an empty reason removes the mark."""
+
+        def write_mistake(opened: OpenWorkspace) -> str:
+            """Write the mark, and return the message about it."""
             mistake = MarkedMistake(
                 self._first.judge, case.trace_id, case.mode, reason, opened.annotator, now()
             )
@@ -771,13 +803,13 @@ class ComparisonScreen(OpensTraces):
                 return "The mark is removed"
             return f"Marked as wrong: {self.mast.key_of('comparison.teach')} teaches the judge"
 
-        self._change(step)
+        self._change_and_compare(write_mistake)
 
     def action_guideline(self) -> None:
         """Write a guideline for the mode under the cursor."""
         case = self.cases.row
         opened = self.mast.opened
-        slug = self._mode or ("" if case is None else case.mode)
+        slug = self._mode_slug or ("" if case is None else case.mode)
         if not self._with_gold or not slug or opened is None:
             self.hints.say("Choose a mode first: a guideline is about one mode")
             return
@@ -787,15 +819,15 @@ class ComparisonScreen(OpensTraces):
             return
         mode = self.mast.taxonomy.mode(slug)
 
-        def written(text: str | None) -> None:
+        def guideline_entered(text: str | None) -> None:
             if text is not None and text.strip():
-                self._change(lambda opened: _write_guideline(opened, slug, text))
+                self._change_and_compare(lambda opened: _write_guideline(opened, slug, text))
 
         title = f"What we agreed {mode.code} {mode.name} means here"
-        self.app.push_screen(NoteScreen(title), written)
+        self.app.push_screen(NoteScreen(title), guideline_entered)
 
     def action_teach(self) -> None:
-        """See what the judge would be taught, and what that takes."""
+        """Open the screen for the next version of the judge."""
         if self._comparison is None or not self._with_gold:
             self.hints.say("Compare a run with gold first: people teach a judge")
         else:
@@ -809,43 +841,48 @@ class ComparisonScreen(OpensTraces):
             self.app.push_screen(TeachingScreen(aligned))
 
     def action_default(self) -> None:
-        """Make this judge the one that is asked from now on."""
+        """Make this judge the default judge."""
 
-        def step(opened: OpenWorkspace) -> str:
+        def write_default(opened: OpenWorkspace) -> str:
             make_default(opened.workspace, opened.taxonomy.ref, self._first.judge)
             return f"{judge_name(self._first.judge)} is the judge that is asked from now on"
 
         if self._with_gold:
-            self._change(step)
+            self._change_and_compare(write_default)
         else:
             self.hints.say("Compare a run with gold first: that tells whether it is better")
 
     def action_undo(self) -> None:
         """Go back to the judge that was the default before."""
 
-        def step(opened: OpenWorkspace) -> str:
+        def write_previous_default(opened: OpenWorkspace) -> str:
             judge = restore_default(opened.workspace, opened.taxonomy.ref)
             name = "the judge of the configuration" if judge is None else judge_name(judge)
             return f"Back to {name}"
 
-        self._change(step)
+        self._change_and_compare(write_previous_default)
 
     @piece_of_work
-    async def _change(self, step: Callable[[OpenWorkspace], str]) -> None:
-        """Change something in the workspace, report it, and compare anew."""
+    async def _change_and_compare(self, write_change: Callable[[OpenWorkspace], str]) -> None:
+        """Change the workspace, show a message about it, and compare anew.
+
+        Args:
+            write_change: Writes the change and returns the message. If it raises `MastError`, the
+                error is shown.
+        """
         opened = self.mast.opened
         if opened is None:
             return
         try:
-            report = await self.writes.run(partial(step, opened))
+            message = await self.writes.run(partial(write_change, opened))
         except MastError as error:
             self.say_error(error)
             return
-        self.hints.say(report)
-        self.mast.workspace.when_ready(self._compare)
+        self.hints.say(message)
+        self.mast.workspace.when_ready(self._read_comparison)
 
     def judged(self, message: JudgeProgress) -> None:
-        """Say how far a judge at work has come.
+        """Show the progress of a judge at work.
 
         Args:
             message: The progress.
@@ -859,7 +896,10 @@ def _write_guideline(opened: OpenWorkspace, mode: str, text: str) -> str:
 
 
 def evidence_of(case: Case, order: Order) -> TraceLocation:
-    """Return the first span that the first side marks, or else that the second side marks.
+    """Return the location of the first span that the first side marks.
+
+    If that side marks none, return the first span of the second side. Without any mark, return
+    the location of the trace.
 
     Args:
         case: The trace and its marks.
@@ -868,4 +908,5 @@ def evidence_of(case: Case, order: Order) -> TraceLocation:
     marks = in_reading_order(case.first or case.second, lambda mark: mark.target, order)
     if not marks:
         return TraceLocation(case.trace_id)
-    return TraceLocation(case.trace_id, suggestion=marks[0].label, key=marks[0].target.first)
+    first_mark, *_ = marks
+    return TraceLocation(case.trace_id, suggestion=first_mark.label, key=first_mark.target.first)

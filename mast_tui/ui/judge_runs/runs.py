@@ -30,6 +30,9 @@ from mast_tui.workspace.records import Asked, JudgementRecord, Run, RunSettings,
 
 HIDDEN: Final = "hidden"
 
+TIME_CHARS: Final = 19
+"""The characters of a time (ISO 8601) up to its seconds."""
+
 
 @dataclass(slots=True)
 class AnswerCounts:
@@ -66,9 +69,14 @@ class AnswerCounts:
 class RunView:
     """A run, and one annotator's answers to its current suggestions.
 
-    ``modes`` are by slug. Like ``answers``, they do not count ``left_out`` traces whose text is an
-    example in the judge's prompt. Both are None while they are hidden from the annotator.
-    ``waiting`` counts by trace id; it is empty while hidden.
+    Traces whose text is an example in the judge's prompt are not counted in answers and modes.
+
+    Attributes:
+        run: The run.
+        answers: The number of suggestions by answer; None while hidden from the annotator.
+        modes: The same for each mode, by slug; None while hidden.
+        waiting: The number of suggestions without an answer, by trace id; empty while hidden.
+        left_out: The number of traces of the run whose text is an example in the prompt.
     """
 
     run: Run
@@ -84,7 +92,7 @@ class RunView:
 
 
 def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
-    """Return a run for each judge that has judged traces without one, since it was imported.
+    """Return a run for each judge whose judgements belong to no run because they were imported.
 
     Args:
         opened: The open workspace.
@@ -94,18 +102,19 @@ def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
         WorkspaceError: The workspace cannot be read.
     """
     workspace = opened.workspace
-    known = {(run.judge, run.taxonomy) for run in runs}
-    judged: dict[tuple[str, str], list[JudgementRecord]] = {}
+    judges_with_run = {(run.judge, run.taxonomy) for run in runs}
+    imported_judgements: dict[tuple[str, str], list[JudgementRecord]] = {}
     for judgement in workspace.judgements():
-        if (judgement.judge, judgement.taxonomy) not in known:
-            judged.setdefault((judgement.judge, judgement.taxonomy), []).append(judgement)
-    imported = []
-    for (judge, taxonomy), judgements in judged.items():
+        judge_key = (judgement.judge, judgement.taxonomy)
+        if judge_key not in judges_with_run:
+            imported_judgements.setdefault(judge_key, []).append(judgement)
+    new_runs = []
+    for (judge, taxonomy), judgements in imported_judgements.items():
         labels = workspace.labels(annotator=judge, taxonomy=taxonomy)
         findings = Counter(label.trace_id for label in labels)
-        traces = [RunTrace(each.trace_id, findings[each.trace_id]) for each in judgements]
-        times = [each.at for each in judgements]
-        imported.append(
+        traces = [RunTrace(record.trace_id, findings[record.trace_id]) for record in judgements]
+        times = [record.at for record in judgements]
+        new_runs.append(
             Run(
                 f"imported {judge} {taxonomy}",
                 judge,
@@ -116,11 +125,13 @@ def imported_runs(opened: OpenWorkspace, runs: Sequence[Run]) -> list[Run]:
                 tuple(traces),
             )
         )
-    return imported
+    return new_runs
 
 
 def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
-    """Read the runs as the annotator may see them, the latest first. Slow: for workers only.
+    """Read the runs as the annotator may see them, the latest first.
+
+    This is slow: call it in a worker.
 
     The suggestions of a judge on a trace count for each of its runs over that trace. A trace whose
     text is in a prompt of the judge does not count. Nothing that reveals hidden suggestions is
@@ -134,41 +145,48 @@ def read_views(opened: OpenWorkspace, runs: Sequence[Run]) -> list[RunView]:
         WorkspaceError: The workspace cannot be read.
     """
     workspace = opened.workspace
-    hidden = opened.judges_hidden
-    judges = () if hidden else dict.fromkeys(run.judge for run in runs)
+    is_hidden = opened.judges_hidden
+    judges = () if is_hidden else dict.fromkeys(run.judge for run in runs)
     suggestions = [label for judge in judges for label in workspace.labels(annotator=judge)]
     reviews = workspace.reviews(annotator=opened.annotator, pass_number=None)
-    examples: dict[str, set[str]] = {}
+    example_ids_by_judge: dict[str, set[str]] = {}
     for run in runs:
         if run.settings is not None:
-            examples.setdefault(run.judge, set()).update(run.settings.examples)
+            example_ids_by_judge.setdefault(run.judge, set()).update(run.settings.examples)
     # The reviews are in the order of passes, so the last answer to a suggestion wins.
-    answers = {review.suggestion: review.answer for review in reviews}
+    answer_by_suggestion = {review.suggestion: review.answer for review in reviews}
     answers_by_trace: dict[tuple[str, str, str], list[tuple[str, ReviewAnswer | None]]] = {}
     for label in suggestions:
         key = (label.annotator, label.trace_id, label.taxonomy)
-        answers_by_trace.setdefault(key, []).append((label.mode, answers.get(label.id)))
+        answer = answer_by_suggestion.get(label.id)
+        answers_by_trace.setdefault(key, []).append((label.mode, answer))
     views = []
     for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
-        if hidden:
+        if is_hidden:
             views.append(RunView(run, None, None))
             continue
-        left_out = examples.get(run.judge, set())
+        example_ids = example_ids_by_judge.get(run.judge, set())
         counts = AnswerCounts()
-        modes: dict[str, AnswerCounts] = {}
-        waiting: dict[str, int] = {}
+        counts_by_mode: dict[str, AnswerCounts] = {}
+        waiting_by_trace: dict[str, int] = {}
         for trace in run.traces:
             trace_answers = answers_by_trace.get((run.judge, trace.trace_id, run.taxonomy), ())
-            if count := sum(answer is None for _, answer in trace_answers):
-                waiting[trace.trace_id] = count
-            if trace.trace_id in left_out:
+            waiting_count = sum(answer is None for _, answer in trace_answers)
+            if waiting_count:
+                waiting_by_trace[trace.trace_id] = waiting_count
+            if trace.trace_id in example_ids:
                 continue
             for mode, answer in trace_answers:
                 counts.add(answer)
-                modes.setdefault(mode, AnswerCounts()).add(answer)
-        examples_in_run = sum(trace.trace_id in left_out for trace in run.traces)
+                counts_by_mode.setdefault(mode, AnswerCounts()).add(answer)
         views.append(
-            RunView(run=run, answers=counts, modes=modes, waiting=waiting, left_out=examples_in_run)
+            RunView(
+                run=run,
+                answers=counts,
+                modes=counts_by_mode,
+                waiting=waiting_by_trace,
+                left_out=sum(trace.trace_id in example_ids for trace in run.traces),
+            )
         )
     return views
 
@@ -179,8 +197,9 @@ def share_in_traces(quotes: QuoteCounts) -> str:
 
 
 def local_time(iso: str) -> str:
-    """Return a UTC time (ISO 8601) in local time, or the first characters of a text that is no
-    time.
+    """Return a UTC time (ISO 8601) in local time.
+
+    If the text is no time, return its first characters.
     """
     try:
         return datetime.fromisoformat(iso).astimezone().strftime("%Y-%m-%d %H:%M")
@@ -189,12 +208,16 @@ def local_time(iso: str) -> str:
 
 
 def in_order_of_work(view: RunView) -> list[RunTrace]:
-    """Return a run's traces: failed ones first, then those with the most waiting suggestions."""
+    """Return a run's traces in the order in which they need work.
 
-    def rank(trace: RunTrace) -> tuple[bool, int, str]:
+    Failed traces come first, then the traces with the most waiting suggestions. Traces with the
+    same number are in the order of their ids.
+    """
+
+    def sort_key(trace: RunTrace) -> tuple[bool, int, str]:
         return (trace.problem is None, -view.waiting.get(trace.trace_id, 0), trace.trace_id)
 
-    return sorted(view.run.traces, key=rank)
+    return sorted(view.run.traces, key=sort_key)
 
 
 def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[RunTrace], ...]:
@@ -204,31 +227,33 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
         view: The run.
         names: The names of the traces, by their ids.
     """
-    hidden = view.answers is None
+    is_hidden = view.answers is None
 
-    def waiting(trace: RunTrace) -> int:
+    def waiting_count(trace: RunTrace) -> int:
         return view.waiting.get(trace.trace_id, 0)
 
-    def failed(trace: RunTrace) -> bool:
+    def has_failed(trace: RunTrace) -> bool:
         return trace.problem is not None
 
     def sign(trace: RunTrace) -> str:
-        if failed(trace):
+        if has_failed(trace):
             return "!"
-        return "◌" if waiting(trace) else "●"
+        return "◌" if waiting_count(trace) else "●"
 
-    def _count(trace: RunTrace, number: int) -> str:
-        if failed(trace):
+    def _count_text(trace: RunTrace, number: int) -> str:
+        if has_failed(trace):
             return ""
-        return HIDDEN if hidden else str(number)
+        return HIDDEN if is_hidden else str(number)
 
     def note(trace: RunTrace) -> str:
-        if failed(trace):
+        if has_failed(trace):
             return one_line(f"failed: {trace.problem}")
-        return "" if hidden else one_line("; ".join(trace.remarks))
+        return "" if is_hidden else one_line("; ".join(trace.remarks))
 
     return (
-        sign_column(sign, lambda row: "doubt" if failed(row) or waiting(row) else "quiet"),
+        sign_column(
+            sign, lambda row: "doubt" if has_failed(row) or waiting_count(row) else "quiet"
+        ),
         TableColumn(
             "trace",
             lambda row: one_line(names.get(row.trace_id, row.trace_id)),
@@ -237,20 +262,20 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
         ),
         TableColumn(
             "found",
-            lambda row: _count(row, row.findings),
+            lambda row: _count_text(row, row.findings),
             width=ColumnWidth(90, filled=SOME),
             right=True,
         ),
         TableColumn(
             "waiting",
-            lambda row: _count(row, waiting(row)),
-            lambda row: "doubt" if waiting(row) else "quiet",
+            lambda row: _count_text(row, waiting_count(row)),
+            lambda row: "doubt" if waiting_count(row) else "quiet",
             ColumnWidth(95, filled=SOME),
             right=True,
         ),
         TableColumn(
             "quotes found",
-            lambda row: "" if hidden else quotes_text(row.quotes),
+            lambda row: "" if is_hidden else quotes_text(row.quotes),
             lambda row: "doubt" if row.quotes.found < row.quotes.all else "figure",
             ColumnWidth(60, filled=SOME),
             right=True,
@@ -262,35 +287,42 @@ def trace_columns(view: RunView, names: Mapping[str, str]) -> tuple[TableColumn[
             ColumnWidth(40, filled=SOME),
             right=True,
         ),
-        TableColumn("", note, lambda row: "doubt" if failed(row) else "quiet", name_width(80)),
+        TableColumn("", note, lambda row: "doubt" if has_failed(row) else "quiet", name_width(80)),
     )
 
 
 def answers_text(answers: Sequence[Asked]) -> str:
-    """Return a model's answers in full, each under a line with its time, tokens and use."""
+    """Return a model's answers in full, each under a line with its time, tokens and use.
+
+    Without answers, return why there are none.
+    """
     if not answers:
         return (
             "This workspace has no answer about this trace. Rules give none, and the answers of a "
             "run on another machine stay there."
         )
-    heads = (
-        f"{number} of {len(answers)} · {asked.at[:19].replace('T', ' ')} · {asked.form} · "
-        f"{asked.tokens_in:,} tokens in, {asked.tokens_out:,} out · "
-        + (asked.finish if asked.finish != "stop" else "used" if asked.usable else "not usable")
-        for number, asked in enumerate(answers, 1)
-    )
-    texts = (asked.answer or "(no words)" for asked in answers)
-    return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
+    parts = []
+    for number, request in enumerate(answers, 1):
+        use = "used" if request.usable else "not usable"
+        time = request.at[:TIME_CHARS].replace("T", " ")
+        parts.append(
+            f"{number} of {len(answers)} · {time} · {request.form} · "
+            f"{request.tokens_in:,} tokens in, {request.tokens_out:,} out · "
+            f"{use if request.finish == 'stop' else request.finish}\n"
+            f"{request.answer or '(no words)'}"
+        )
+    return "\n\n".join(parts)
 
 
 def quotes_text(quotes: QuoteCounts) -> str:
-    """Return how many quotes are in the trace and how many were altered; empty if there are
-    none.
+    """Return the numbers of quotes that are in the trace and that were altered.
+
+    The text is empty if there are no quotes.
     """
     if not quotes.all:
         return ""
-    altered = f" {ALTERED}{quotes.altered}" if quotes.altered else ""
-    return f"{quotes.found} of {quotes.all}{altered}"
+    altered_text = f" {ALTERED}{quotes.altered}" if quotes.altered else ""
+    return f"{quotes.found} of {quotes.all}{altered_text}"
 
 
 class RunScreen(OpensTraces, TableScreen[RunTrace]):
@@ -313,12 +345,13 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         self._reads_answers = False
 
     def on_screen_resume(self) -> None:
-        """Read the answers again: some may have been given in the trace just left."""
+        """Read the run again, as suggestions may have been answered in the trace just left."""
         if self.mast.opened is not None:
-            self._recount(self.mast.opened)
+            self._read_view_again(self.mast.opened)
 
     @work(thread=True, group="recount", exclusive=True)
-    def _recount(self, opened: OpenWorkspace) -> None:
+    def _read_view_again(self, opened: OpenWorkspace) -> None:
+        """Read the run and its answers again in a worker, then show them."""
         try:
             (view,) = read_views(opened, [self._view.run])
         except WorkspaceError:
@@ -360,7 +393,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
             self.detail.show_text("")
             return
         if self._reads_answers and self.mast.opened is not None:
-            self._find_answers(self.mast.opened, trace.trace_id)
+            self._read_answers(self.mast.opened, trace.trace_id)
             return
         self.detail.border_title = plain_title(self._name_of(trace))
         lines = [trace.trace_id]
@@ -385,7 +418,8 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
         self.show_detail()
 
     @work(thread=True, group="answers", exclusive=True)
-    def _find_answers(self, opened: OpenWorkspace, trace_id: str) -> None:
+    def _read_answers(self, opened: OpenWorkspace, trace_id: str) -> None:
+        """Read the model's answers about a trace in a worker, then show them."""
         try:
             answers = opened.workspace.answers_about(self._view.run.id, trace_id)
         except WorkspaceError:
@@ -401,9 +435,7 @@ class RunScreen(OpensTraces, TableScreen[RunTrace]):
             self.detail.show_text(answers_text(answers))
 
     def action_open(self) -> None:
-        """Open the trace at the first waiting suggestion of this judge, or at its first
-        suggestion.
-        """
+        """Open the trace at a suggestion of this judge: the first without an answer, if any."""
         trace = self.main_list.row
         if trace is not None:
             self.open_at(TraceLocation(trace.trace_id, judge=self._view.run.judge))
@@ -413,22 +445,24 @@ MOST_LISTED: Final = 100
 """The most traces of a run that are listed with their problems or remarks."""
 
 _MODE_CELLS: Final = 32
+"""The cells of a mode's name in the table of modes."""
 
 
-def run_columns(marked: str | None = None) -> tuple[TableColumn[RunView], ...]:
+def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView], ...]:
     """Return the columns of the list of runs.
 
     Args:
-        marked: The id of the run that another will be compared with.
+        marked_run_id: The id of the run that was marked for a comparison; None if none is marked.
     """
 
     def sign(view: RunView) -> str:
-        if view.run.id == marked:
+        """Return the sign of a run: marked, failed on a trace, finished or not finished."""
+        if view.run.id == marked_run_id:
             return "A"  # the name of the first side in the comparison
-        finished = view.run.finished_at is not None and view.run.ending is None
         if view.failed:
             return "!"
-        return "●" if finished else "◐"
+        is_finished = view.run.finished_at is not None and view.run.ending is None
+        return "●" if is_finished else "◐"
 
     def tokens(view: RunView) -> str:
         usage = view.run.usage
@@ -485,32 +519,31 @@ def run_text(
         at_work: Whether the judge is running now.
     """
     run = view.run
-    lines = [_head(run, at_work)]
+    lines = [_status_line(run, at_work)]
     if view.failed:
         count = len(run.traces)
         lines.append(f"It failed on {view.failed} of {count} traces, listed in the run.")
     if run.note:
         lines.append(run.note)
-    lines += _usage(run)
+    lines += _usage_lines(run)
     if view.modes is None:
         lines.append("Its suggestions are hidden while you work blind or the study hides them.")
     else:
-        lines += _quotes(run)
+        lines += _quote_lines(run)
         lines += _mode_table(view, taxonomy)
-    lines += _about_traces(
-        "Failed", names, [(trace, trace.problem) for trace in run.traces if trace.problem]
-    )
+    problems = [(trace, trace.problem) for trace in run.traces if trace.problem]
+    lines += _trace_lines("Failed", names, problems)
     # Remarks on repaired or dropped suggestions would reveal that there are some.
     visible_traces = run.traces if view.modes is not None else ()
     remarks = [(trace, "; ".join(trace.remarks)) for trace in visible_traces if trace.remarks]
-    lines += _about_traces("Remarks", names, remarks)
+    lines += _trace_lines("Remarks", names, remarks)
     if run.settings is not None:
-        lines += ["", *_settings(run.settings)]
+        lines += ["", *_settings_lines(run.settings)]
     return "\n".join(lines)
 
 
-def _head(run: Run, at_work: bool) -> str:
-    """Return the judge, the taxonomy, and how far the run is."""
+def _status_line(run: Run, at_work: bool) -> str:
+    """Return the judge, the taxonomy, and whether the run is finished, at work or ended early."""
     title = f"{one_line(run.judge)}, {one_line(run.taxonomy)}"
     parameters = {} if run.settings is None else dict(run.settings.parameters)
     if "decisive" in parameters:
@@ -526,21 +559,24 @@ def _head(run: Run, at_work: bool) -> str:
     return f"{title}."
 
 
-def _usage(run: Run) -> Iterator[str]:
+def _usage_lines(run: Run) -> Iterator[str]:
     """Yield the requests, tokens and cost of a model's run."""
     if run.settings is None:
         return
-    used = run.usage
-    cost = "" if run.cost is None else f", cost {cost_words(run.cost)}"
-    cached = f" ({used.tokens_cached:,} cached)" if used.tokens_cached else ""
+    usage = run.usage
+    cost_text = "" if run.cost is None else f", cost {cost_words(run.cost)}"
+    cached_text = f" ({usage.tokens_cached:,} cached)" if usage.tokens_cached else ""
     yield (
-        f"{counted(used.requests, 'request')} to {one_line(run.settings.host)}: "
-        f"{used.tokens_in:,} tokens in{cached}, {used.tokens_out:,} out{cost}."
+        f"{counted(usage.requests, 'request')} to {one_line(run.settings.host)}: "
+        f"{usage.tokens_in:,} tokens in{cached_text}, {usage.tokens_out:,} out{cost_text}."
     )
 
 
-def _quotes(run: Run) -> Iterator[str]:
-    """Yield the share of quotes that are in the traces, and the kinds of the others."""
+def _quote_lines(run: Run) -> Iterator[str]:
+    """Yield the share of quotes that are in the traces, and their numbers by kind.
+
+    Nothing is yielded if there are no quotes.
+    """
     quotes = run.quotes
     if quotes.all:
         share = share_in_traces(quotes)
@@ -551,7 +587,10 @@ def _quotes(run: Run) -> Iterator[str]:
 
 
 def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
-    """Yield a table of the annotator's answers per mode; unknown modes have their slug as name."""
+    """Yield a table of the annotator's answers by mode.
+
+    Modes that the taxonomy does not have come last, with their slug as name.
+    """
     if view.left_out:
         traces = "1 trace" if view.left_out == 1 else f"{view.left_out} traces"
         yield f"Left out of the figures: {traces} whose text is an example in a prompt."
@@ -577,10 +616,16 @@ def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
     yield from table_lines(columns, [*rows, *sorted(modes.keys() - set(slugs))])
 
 
-def _about_traces(
+def _trace_lines(
     title: str, names: Mapping[str, str], texts: Sequence[tuple[RunTrace, str | None]]
 ) -> Iterator[str]:
-    """Yield a title and a text for each trace, up to ``MOST_LISTED``."""
+    """Yield a title and a line for each trace, up to ``MOST_LISTED``; nothing without texts.
+
+    Args:
+        title: The title.
+        names: The names of the traces, by id.
+        texts: The problem or remarks of each trace.
+    """
     if not texts:
         return
     yield ""
@@ -591,23 +636,24 @@ def _about_traces(
         yield f"  … and {len(texts) - MOST_LISTED:,} more traces"
 
 
-def _settings(settings: RunSettings) -> Iterator[str]:
+def _settings_lines(settings: RunSettings) -> Iterator[str]:
     """Yield the model, its parameters and prices, and the number of examples."""
-    form = "" if settings.form is None else f", answers as {one_line(settings.form)}"
-    yield f"Asked {one_line(settings.model)}, prompt {one_line(settings.prompt)}{form}."
+    form_text = "" if settings.form is None else f", answers as {one_line(settings.form)}"
+    yield f"Asked {one_line(settings.model)}, prompt {one_line(settings.prompt)}{form_text}."
     if settings.parameters:
         parameters = (f"{name.replace('_', ' ')} {value}" for name, value in settings.parameters)
         yield f"With {one_line(', '.join(parameters))}."
     if settings.price_in is not None and settings.price_out is not None:
-        cached = "" if settings.price_cached is None else f" ({settings.price_cached:g} cached)"
+        cached_price = settings.price_cached
+        cached_text = "" if cached_price is None else f" ({cached_price:g} cached)"
         yield (
-            f"Price per million tokens: {settings.price_in:g} in{cached}, "
+            f"Price per million tokens: {settings.price_in:g} in{cached_text}, "
             f"{settings.price_out:g} out."
         )
     if settings.examples:
         count = len(settings.examples)
-        examples = "trace is an example" if count == 1 else "traces are examples"
-        yield f"{count} {examples} in the prompt."
+        clause = "trace is an example" if count == 1 else "traces are examples"
+        yield f"{count} {clause} in the prompt."
 
 
 def no_runs_text(key_of: KeyOf, *, blind: bool) -> str:
@@ -648,7 +694,7 @@ class RunsScreen(TableScreen[RunView]):
         super().__init__()
         self._views: dict[str, RunView] = {}
         self._names: Mapping[str, str] = {}
-        self._marked: str | None = None
+        self._marked_run_id: str | None = None
 
     @property
     def view(self) -> RunView | None:
@@ -675,9 +721,9 @@ class RunsScreen(TableScreen[RunView]):
         except WorkspaceError as error:
             self.call_later(self.show_words, one_line(str(error)))
             return
-        self.call_later(self._list, views, names)
+        self.call_later(self._list_runs, views, names)
 
-    def _list(self, views: Sequence[RunView], names: Mapping[str, str]) -> None:
+    def _list_runs(self, views: Sequence[RunView], names: Mapping[str, str]) -> None:
         """Show the runs, or how to run a judge."""
         self._views = {view.run.id: view for view in views}
         self._names = names
@@ -692,7 +738,7 @@ class RunsScreen(TableScreen[RunView]):
         self.show_title()
 
     def _show_rows(self) -> None:
-        self.main_list.columns = run_columns(self._marked)
+        self.main_list.columns = run_columns(self._marked_run_id)
         self.main_list.show(list(self._views.values()))
         self.show_detail()
 
@@ -719,9 +765,9 @@ class RunsScreen(TableScreen[RunView]):
             f"{key_of('runs.open')}: its traces · "
             f"{key_of('runs.text_down')} {key_of('runs.text_up')} scroll"
         )
-        latest = next(iter(self._views)) == run.id
-        at_work = latest and self.mast.judge_at_work is not None
-        text = run_text(view, self._names, self.mast.taxonomy, at_work=at_work)
+        is_latest = next(iter(self._views)) == run.id
+        is_at_work = is_latest and self.mast.judge_at_work is not None
+        text = run_text(view, self._names, self.mast.taxonomy, at_work=is_at_work)
         self.detail.show_text(text)
 
     # Keys
@@ -743,9 +789,9 @@ class RunsScreen(TableScreen[RunView]):
         view = self._chosen_run()
         if view is None:
             return
-        self._marked = None if self._marked == view.run.id else view.run.id
+        self._marked_run_id = None if self._marked_run_id == view.run.id else view.run.id
         self._show_rows()
-        if self._marked is None:
+        if self._marked_run_id is None:
             self.hints.say("No run is marked")
         else:
             name = judge_name(view.run.judge)
@@ -753,26 +799,26 @@ class RunsScreen(TableScreen[RunView]):
             self.hints.say(f"{name} is marked: go to another run, {key} compares the two")
 
     def action_compare(self) -> None:
-        """Compare the marked run with the one under the cursor."""
+        """Compare the marked run with the run under the cursor, or show why this is impossible."""
         view = self._chosen_run()
-        marked = self._views.get(self._marked or "")
+        marked_view = self._views.get(self._marked_run_id or "")
         if view is None:
             return
-        if marked is None:
+        if marked_view is None:
             key_of = self.mast.key_of
             self.hints.say(
                 f"{key_of('runs.mark')} marks a run, {key_of('runs.compare')} then compares it "
                 f"with another; {key_of('runs.gold')} compares with gold"
             )
-        elif marked.run.id == view.run.id:
+        elif marked_view.run.id == view.run.id:
             key = self.mast.key_of("runs.compare")
             self.hints.say(f"This run is the marked one: go to another, {key} compares the two")
-        elif marked.run.taxonomy != view.run.taxonomy:
+        elif marked_view.run.taxonomy != view.run.taxonomy:
             self.hints.say("Runs with different taxonomies cannot be compared", error=True)
-        elif marked.run.judge == view.run.judge:
+        elif marked_view.run.judge == view.run.judge:
             self.hints.say("Both runs are of one judge, of which only the latest suggestions count")
         else:
-            self._open_comparison(marked, view)
+            self._open_comparison(marked_view, view)
 
     def action_gold(self) -> None:
         """Compare the run under the cursor with the gold."""
@@ -781,7 +827,12 @@ class RunsScreen(TableScreen[RunView]):
             self._open_comparison(view, None)
 
     def _open_comparison(self, first: RunView, second: RunView | None) -> None:
-        """Open the comparison of two runs, or of one with gold, if they have the open taxonomy."""
+        """Open the comparison of two runs of the open taxonomy; show an error for another taxonomy.
+
+        Args:
+            first: The run on side A.
+            second: The run on side B; None for the gold.
+        """
         if first.run.taxonomy != self.mast.taxonomy.ref:
             self.hints.say(
                 f"This run uses {one_line(first.run.taxonomy)}: open it with --taxonomy",

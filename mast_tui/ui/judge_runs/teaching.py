@@ -57,36 +57,42 @@ FIRST_CHOSEN: Final = 4
 
 MOST_EXAMPLES: Final = 12
 
-SAMPLED: Final = 20
-"""The traces that a new version judges beside those on which the old one was wrong."""
+SAMPLE_SIZE: Final = 20
+"""The number of random traces that a new version judges, besides the wrongly judged ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedRun:
     """A run of a judge beside the gold, from which the next version is made.
 
-    ``cases`` are by the slug of the mode, ``human`` what people say by trace id.
+    Attributes:
+        run: The run of the judge.
+        cases: The compared traces of each mode, by its slug. The judge is the first side.
+        alignment: The quality of the judge.
+        work_by_trace: The work of people, by trace id.
     """
 
     run: Run
     cases: Mapping[str, Sequence[Case]]
     alignment: JudgeAlignment
-    human: Mapping[str, TraceWords]
+    work_by_trace: Mapping[str, TraceWords]
 
     @property
     def wrong_traces(self) -> list[str]:
         """The ids of the traces on which the judge was wrong about a mode."""
-        wrong = (
-            case.trace_id
-            for cases in self.cases.values()
-            for case in cases
-            if case.outcome is not PresentSide.BOTH
-        )
-        return sorted(set(wrong))
+        return sorted({case.trace_id for case in self._wrong_cases()})
+
+    def _wrong_cases(self) -> Iterator[Case]:
+        """Yield the cases of all modes in which only one side says present."""
+        for cases in self.cases.values():
+            yield from (case for case in cases if case.outcome is not PresentSide.BOTH)
 
     def traces(self) -> tuple[str, ...]:
-        """Return the traces of the next version: wrong ones, a random sample, held-out ones."""
-        sample = random_sample(self.human, 0, SAMPLED)
+        """Return the ids of the traces that the next version judges.
+
+        These are the wrongly judged traces, a random sample, and the held-out traces.
+        """
+        sample = random_sample(self.work_by_trace, 0, SAMPLE_SIZE)
         return tuple(dict.fromkeys((*self.wrong_traces, *sample, *self.alignment.test_traces)))
 
     def errors(self, opened: OpenWorkspace) -> list[JudgeError]:
@@ -101,29 +107,30 @@ class AlignedRun:
             WorkspaceError: The workspace cannot be read.
         """
         workspace = opened.workspace
-        labels = {
+        label_by_id = {
             label.id: label
             for label in workspace.labels(annotator=self.run.judge, taxonomy=opened.taxonomy.ref)
         }
-        records = {record.trace_id: record for record in workspace.traces()}
+        record_by_trace = {record.trace_id: record for record in workspace.traces()}
         errors = []
-        for case in (case for cases in self.cases.values() for case in cases):
+        for case in self._wrong_cases():
             subject = (case.trace_id, case.mode)
             correction = self.alignment.marked.get(subject, "")
-            record = records[case.trace_id]
+            record = record_by_trace[case.trace_id]
+            length_class = (record.spans or 0).bit_length()
             error = JudgeError(
                 case.trace_id,
                 case.mode,
                 VerdictValue.PRESENT,
                 target=case.second[0].target if case.second else WHOLE_TRACE,
-                reason=correction or self._reason(case),
+                reason=correction or self._reason_of_people(case),
                 marked_by_person=bool(correction),
                 agreed=subject in self.alignment.agreed,
-                stratum=f"{record.system} {(record.spans or 0).bit_length()}",
+                stratum=f"{record.system} {length_class}",
             )
             if case.outcome is PresentSide.FIRST and case.first:
                 judge_mark = case.first[0]
-                label = labels.get(judge_mark.label or "")
+                label = label_by_id.get(judge_mark.label or "")
                 evidence = None if label is None else label.evidence
                 error = replace(
                     error,
@@ -131,31 +138,37 @@ class AlignedRun:
                     target=judge_mark.target,
                     quote=None if evidence is None else evidence.quote,
                 )
-            if case.outcome is not PresentSide.BOTH:
-                errors.append(error)
+            errors.append(error)
         return most_informative(errors)
 
-    def _reason(self, case: Case) -> str:
-        """Return the first text that people wrote on the mode in the trace, else a general one."""
-        human = self.human[case.trace_id]
-        written_texts = [
-            *(d.reason for d in human.decisions if d.mode == case.mode),
-            *(
-                label.note
-                for side in human.sides
-                for label in side.labels.values()
-                if label.mode == case.mode
-            ),
+    def _reason_of_people(self, case: Case) -> str:
+        """Return the first reason or note of people on the mode in the trace.
+
+        If there is none, return a general sentence.
+        """
+        trace_work = self.work_by_trace[case.trace_id]
+        labels = [label for side in trace_work.sides for label in side.labels.values()]
+        reasons = [
+            *(decision.reason for decision in trace_work.decisions if decision.mode == case.mode),
+            *(label.note for label in labels if label.mode == case.mode),
         ]
-        general = "it looks like it, and people say that it is not"
+        general_reason = "it looks like it, and people say that it is not"
         if case.outcome is PresentSide.SECOND:
-            general = "people say that it is"
-        return next((text for text in written_texts if text), general)
+            general_reason = "people say that it is"
+        return next((reason for reason in reasons if reason), general_reason)
 
 
 @dataclass(frozen=True, slots=True)
 class NextVersion:
-    """A version that was not asked yet: its plan, the change of the prompt, its traces."""
+    """A version of a judge that has not judged yet.
+
+    Attributes:
+        version: The version.
+        plan: The plan of its run, with the estimated cost.
+        change: The added and removed lines of the prompt.
+        tokens: The number of tokens by which the prompt grows.
+        traces: The traces that the version judges.
+    """
 
     version: JudgeVersion
     plan: Plan
@@ -171,14 +184,14 @@ def next_version(
     loader: TraceLoader,
     listed: Mapping[str, Trace],
 ) -> NextVersion:
-    """Make the next version of a judge. Slow: for workers only.
+    """Make the next version of a judge. This is slow: call it in a worker.
 
     Args:
         opened: The workspace.
         aligned: The judge beside the gold.
         chosen: The errors that become examples.
-        loader: Reads traces.
-        listed: The traces that the app has, by id.
+        loader: Reads the traces that the library does not list.
+        listed: The traces of the library, by id.
 
     Raises:
         MastError: No model is configured, or the workspace cannot be read.
@@ -186,22 +199,22 @@ def next_version(
     """
     workspace = opened.workspace
     ref = opened.taxonomy.ref
-    plain = configured_setup(opened.taxonomy, read_judge_configuration())
+    base_setup = configured_setup(opened.taxonomy, read_judge_configuration())
     parent = versions(workspace, ref).get(aligned.run.judge)
-    parent_setup = plain if parent is None else parent.applied_to(plain)
+    parent_setup = base_setup if parent is None else parent.applied_to(base_setup)
     examples = examples_of(
         chosen,
         loader.read,
-        plain.redaction,
+        base_setup.redaction,
         count=MOST_EXAMPLES,
         may_use=lambda trace_id: not held_out(workspace, trace_id),
     )
     if parent is not None:
-        examples = _joined(parent.examples_with_choices(), examples)
+        examples = _merged_examples(parent.examples_with_choices(), examples)
     guidelines = guidelines_of(workspace, ref)
-    after = with_chosen(with_guidelines(plain, guidelines), examples)
+    new_setup = with_chosen(with_guidelines(base_setup, guidelines), examples)
     version = JudgeVersion(
-        after.judge,
+        new_setup.judge,
         aligned.run.judge,
         guidelines,
         tuple(example for _, example in examples),
@@ -209,35 +222,43 @@ def next_version(
         opened.annotator,
         now(),
     )
-    example_traces = {example.trace_id for _, example in examples}
+    example_ids = {example.trace_id for _, example in examples}
     candidates = (
         listed.get(trace_id) or loader.read(trace_id)
         for trace_id in aligned.traces()
-        if trace_id not in example_traces
+        if trace_id not in example_ids
     )
     traces = OneByOne([trace for trace in candidates if trace is not None])
-    plan = Plan(after, estimate_run(after, traces, workspace))
-    added = after.prompt.system.tokens - parent_setup.prompt.system.tokens
-    return NextVersion(version, plan, tuple(prompt_change(parent_setup, after)), added, traces)
+    plan = Plan(new_setup, estimate_run(new_setup, traces, workspace))
+    added_tokens = new_setup.prompt.system.tokens - parent_setup.prompt.system.tokens
+    change = tuple(prompt_change(parent_setup, new_setup))
+    return NextVersion(version, plan, change, added_tokens, traces)
 
 
-def _joined(earlier: ChosenExamples, later: ChosenExamples) -> ChosenExamples:
-    """Return the later examples, then the earlier ones on other subjects."""
-    subjects = {choice for choice, _ in later}
-    other_pairs = tuple(pair for pair in earlier if pair[0] not in subjects)
-    return (*later, *other_pairs)[:MOST_EXAMPLES]
+def _merged_examples(earlier: ChosenExamples, later: ChosenExamples) -> ChosenExamples:
+    """Return the later examples, then the earlier examples of other choices.
+
+    At most ``MOST_EXAMPLES`` are returned.
+    """
+    later_choices = {choice for choice, _ in later}
+    kept_examples = tuple(
+        (choice, example) for choice, example in earlier if choice not in later_choices
+    )
+    return (*later, *kept_examples)[:MOST_EXAMPLES]
 
 
-def prompt_change(old_setup: Setup, after: Setup) -> Iterator[str]:
+def prompt_change(old_setup: Setup, new_setup: Setup) -> Iterator[str]:
     """Yield the lines of the prompt that are added or removed, each under its heading.
 
     Args:
         old_setup: The setup of the judge so far.
-        after: The setup of the next version.
+        new_setup: The setup of the next version.
     """
-    old, new = (setup.prompt.system.pieces[0].splitlines() for setup in (old_setup, after))
+    old_lines, new_lines = (
+        setup.prompt.system.pieces[0].splitlines() for setup in (old_setup, new_setup)
+    )
     heading = last_heading = ""
-    for line in difflib.ndiff(old, new):
+    for line in difflib.ndiff(old_lines, new_lines):
         sign = line[:1]
         text = line[2:]
         if text.startswith("#"):
@@ -256,7 +277,7 @@ def error_columns(
 
     Args:
         taxonomy: The taxonomy of the modes.
-        loader: Knows the names of the traces.
+        loader: Returns the names of the traces; None shows their ids.
         chosen: The trace id and mode of each error that becomes an example.
     """
 
@@ -284,7 +305,7 @@ def error_columns(
 
 
 class TeachingScreen(TableScreen[JudgeError]):
-    """The errors of a judge, of which the chosen ones become examples."""
+    """The errors of a judge. The chosen errors become examples."""
 
     CSS_PATH = [BASE_SCREEN, RUNS]
     where = Where.TEACHING
@@ -321,13 +342,16 @@ class TeachingScreen(TableScreen[JudgeError]):
         self.call_later(self._list_errors, errors, loader)
 
     def _list_errors(self, errors: Sequence[JudgeError], loader: TraceLoader) -> None:
-        """Show the errors, with a first choice of those that become examples."""
+        """Show the errors, and choose the first examples.
+
+        These are the errors that a person has marked, or else the first on which people agree.
+        """
         self._errors = errors
         self._loader = loader
-        preselected = [error for error in errors if error.marked_by_person]
-        if not preselected:
-            preselected = [error for error in errors if error.agreed][:FIRST_CHOSEN]
-        self._selected = frozenset((error.trace_id, error.mode) for error in preselected)
+        chosen_errors = [error for error in errors if error.marked_by_person]
+        if not chosen_errors:
+            chosen_errors = [error for error in errors if error.agreed][:FIRST_CHOSEN]
+        self._selected = frozenset((error.trace_id, error.mode) for error in chosen_errors)
         self.remove_class("-empty")
         self._show_rows()
         self.main_list.focus()
@@ -346,13 +370,13 @@ class TeachingScreen(TableScreen[JudgeError]):
     def _plan_version(self, opened: OpenWorkspace) -> None:
         """Plan the next version in a thread, then show it."""
         loader = self._loader
-        chosen = self._selected
+        selected_keys = self._selected
         if loader is None:
             return
-        errors = [error for error in self._errors if (error.trace_id, error.mode) in chosen]
-        listed = dict(self.mast.catalog.traces)
+        errors = [error for error in self._errors if (error.trace_id, error.mode) in selected_keys]
+        listed_traces = dict(self.mast.catalog.traces)
         try:
-            planned = next_version(opened, self._aligned, errors, loader, listed)
+            planned = next_version(opened, self._aligned, errors, loader, listed_traces)
         except (MastError, OSError) as error:
             self.call_later(self._show_plan, None, one_line(str(error)))
             return
@@ -364,18 +388,17 @@ class TeachingScreen(TableScreen[JudgeError]):
         if planned is None:
             self.detail.show_text(problem)
             return
-        wrong = len(self._aligned.wrong_traces)
-        tests = len(self._aligned.alignment.test_traces)
+        wrong_count = len(self._aligned.wrong_traces)
+        test_count = len(self._aligned.alignment.test_traces)
         version = planned.version
-        examples = version.examples
         self.detail.border_title = plain_title(
             f"The change of the prompt: {planned.tokens:+,} tokens"
         )
         lines = [
             f"{version.judge}: {counted(len(version.guidelines), 'guideline')}, "
-            f"{counted(len(examples), 'example')}.",
-            f"{counted(len(planned.traces), 'trace')}: {wrong} on which the judge was wrong, a "
-            f"random sample, {tests} held out.",
+            f"{counted(len(version.examples), 'example')}.",
+            f"{counted(len(planned.traces), 'trace')}: {wrong_count} on which the judge was wrong, "
+            f"a random sample, {test_count} held out.",
             estimate_words(planned.plan),
             "",
             *(planned.change or ("Nothing changes: choose examples, or write a guideline.",)),
@@ -385,7 +408,7 @@ class TeachingScreen(TableScreen[JudgeError]):
     # Keys
 
     def action_choose(self) -> None:
-        """Make an example of the error under the cursor, or not."""
+        """Choose the error under the cursor as an example, or remove it from the examples."""
         error = self.main_list.row
         if error is None:
             self.hints.say("The judge made no error that people have corrected")
@@ -394,31 +417,33 @@ class TeachingScreen(TableScreen[JudgeError]):
         self._show_rows()
 
     def action_open(self) -> None:
-        """Ask the next version."""
+        """Store the next version of the judge, and let it judge its traces."""
         planned = self._planned
         if planned is None:
             self.hints.say("Wait until the change of the prompt is shown")
         elif not planned.change:
             self.hints.say("Nothing changes: choose examples, or write a guideline")
         else:
-            self._keep_and_ask(planned)
+            self._store_and_judge(planned)
 
     @piece_of_work
-    async def _keep_and_ask(self, planned: NextVersion) -> None:
+    async def _store_and_judge(self, planned: NextVersion) -> None:
         """Store the next version and judge its traces."""
         opened = self.mast.opened
         if opened is None:
             return
-        keep = partial(keep_version, opened.workspace, opened.taxonomy.ref, planned.version)
+        store_version = partial(
+            keep_version, opened.workspace, opened.taxonomy.ref, planned.version
+        )
         try:
-            await self.writes.run(keep)
+            await self.writes.run(store_version)
         except MastError as error:
             self.say_error(error)
             return
         self.mast.judge_traces(planned.traces, planned.plan)
 
     def judged(self, message: JudgeProgress) -> None:
-        """Say how far the judge has come.
+        """Show the progress of the judge, and at the end the key that lists the new version.
 
         Args:
             message: The progress.

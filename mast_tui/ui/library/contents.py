@@ -49,6 +49,12 @@ class HitRow(NamedTuple):
     name: str
     hit: Hit
 
+    @property
+    def short_name(self) -> str:
+        """The name of the trace without folders, safe to display."""
+        _, _, file_name = self.name.rpartition("/")
+        return one_line(file_name)
+
 
 class HitList(VirtualLines):
     """The spans with hits, in the order of the files."""
@@ -59,7 +65,8 @@ class HitList(VirtualLines):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows: list[HitRow] = []
-        self._widths = (0, 0)
+        self._name_width = 0
+        self._number_width = 0
 
     @property
     def row_count(self) -> int:
@@ -74,7 +81,8 @@ class HitList(VirtualLines):
     def begin(self) -> None:
         """Remove all hits."""
         self.rows = []
-        self._widths = (0, 0)
+        self._name_width = 0
+        self._number_width = 0
         self.cursor = 0
         self.rows_changed()
         self.scroll_to(y=0, animate=False, force=True)
@@ -83,13 +91,13 @@ class HitList(VirtualLines):
         """Append hits."""
         previous_count = len(self.rows)
         self.rows += rows
-        name, number = self._widths
-        name = max(name, *(cell_len(one_line(row.name.rpartition("/")[2])) for row in rows))
-        number = max(number, *(len(f"{row.hit.span + 1}") for row in rows))
-        if (name, number) == self._widths:
+        name_width = max(cell_len(row.short_name) for row in rows)
+        number_width = max(len(f"{row.hit.span + 1}") for row in rows)
+        if name_width <= self._name_width and number_width <= self._number_width:
             self.rows_grown(previous_count)
         else:
-            self._widths = (name, number)
+            self._name_width = max(name_width, self._name_width)
+            self._number_width = max(number_width, self._number_width)
             self.rows_changed()
 
     def render_row(self, row: int, width: int) -> Strip:
@@ -99,37 +107,37 @@ class HitList(VirtualLines):
             row: The position of the row.
             width: The cells of the row.
         """
-        item = self.rows[row]
-        hit = item.hit
+        hit_row = self.rows[row]
+        hit = hit_row.hit
         base = self.row_style(row)
-        name_cells = min(self._widths[0], NAME_CELLS, width // 3)
-        same_trace = row > 0 and self.rows[row - 1].trace_id == item.trace_id
-        name = name_within(one_line(item.name.rpartition("/")[2]), name_cells)
-        part = "quiet" if same_trace else "name"
-        number = f"#{hit.span + 1}".rjust(self._widths[1] + 1)
+        name_cells = min(self._name_width, NAME_CELLS, width // 3)
+        name = set_cell_size(name_within(hit_row.short_name, name_cells), name_cells)
+        repeats_trace = row > 0 and self.rows[row - 1].trace_id == hit_row.trace_id
+        name_style = self._part("quiet" if repeats_trace else "name")
+        number = f"#{hit.span + 1}".rjust(self._number_width + 1)
         kind = KIND_LABELS[SpanKind(hit.kind)] if hit.name is None else one_line(hit.name)
-        kind = set_cell_size(kind, KIND_CELLS)
-        failed = hit.status == SpanStatus.ERROR
-        parts = [
+        has_failed = hit.status == SpanStatus.ERROR
+        segments = [
             Segment("▌" if row == self.cursor else " ", base),
-            Segment(set_cell_size(name, name_cells), base + self._part(part)),
+            Segment(name, base + name_style),
             Segment(f" {number} ", base + self._part("quiet")),
-            Segment("✗" if failed else " ", base + self._part("failed")),
-            Segment(f"{kind} ", base + self._part("quiet")),
+            Segment("✗" if has_failed else " ", base + self._part("failed")),
+            Segment(f"{set_cell_size(kind, KIND_CELLS)} ", base + self._part("quiet")),
         ]
-        room = width - sum(cell_len(part.text) for part in parts)
-        return Strip([*parts, *self._preview(hit, room, base)]).adjust_cell_length(width, base)
+        preview_width = width - sum(cell_len(segment.text) for segment in segments)
+        segments += self._preview_segments(hit, preview_width, base)
+        return Strip(segments).adjust_cell_length(width, base)
 
-    def _preview(self, hit: Hit, room: int, base: Style) -> list[Segment]:
-        """Return as much of the preview as fits, with the match visible."""
+    def _preview_segments(self, hit: Hit, width: int, base: Style) -> list[Segment]:
+        """Return the part of the preview that fits into a width, with the match visible."""
         text_before = one_line(hit.preview[: hit.match_start])
         match = one_line(hit.preview[hit.match_start : hit.match_end])
         text_after = one_line(hit.preview[hit.match_end :])
-        spare = max(room // 4, room - cell_len(match) - cell_len(text_after))
-        if cell_len(text_before) > spare:
-            text_before = "…" + last_cells(text_before, max(0, spare - 1))
-        match = shortened(match, room - cell_len(text_before))
-        text_after = shortened(text_after, room - cell_len(text_before) - cell_len(match))
+        width_before = max(width // 4, width - cell_len(match) - cell_len(text_after))
+        if cell_len(text_before) > width_before:
+            text_before = "…" + last_cells(text_before, max(0, width_before - 1))
+        match = shortened(match, width - cell_len(text_before))
+        text_after = shortened(text_after, width - cell_len(text_before) - cell_len(match))
         return [
             Segment(text_before, base),
             Segment(match, base + self._part("match")),
@@ -149,51 +157,56 @@ class Contents:
         """The list of hits; the screen composes it."""
         self.needle = ""
         """The text that is searched; empty while traces are listed."""
-        self._view = view
+        self._screen = view
         self._search: ManyFilesSearch | None = None
         self.done = True
         """True if no search is running."""
-        self._plain = True
+        self._is_plain_text = True
+        """True if the text is no regular expression."""
         self._not_searched: list[NotSearched] = []
-        self._ids: dict[tuple[str, int | None], str] = {}
-        self._names: Callable[[Trace], str] = str
+        self._trace_id_by_place: dict[tuple[str, int | None], str] = {}
+        """The ids of the traces, by path and number of the record."""
+        self._name_of: Callable[[Trace], str] = str
 
     def open(self) -> None:
         """Show the input line."""
         self.line.display = True
-        self._view.set_focus(self.line)
-        key = key_while_typing("library.contents", self._view.mast.keys_set)
-        switch = f" · {key} in names" if key else ""
-        back = key_while_typing("everywhere.back", self._view.mast.keys_set)
-        leave = f" · {back} leaves" if back else ""
-        self._view.hints.prompt(f"In contents · Enter looks{switch}{leave}")
+        self._screen.set_focus(self.line)
+        key = key_while_typing("library.contents", self._screen.mast.keys_set)
+        names_hint = f" · {key} in names" if key else ""
+        back_key = key_while_typing("everywhere.back", self._screen.mast.keys_set)
+        back_hint = f" · {back_key} leaves" if back_key else ""
+        self._screen.hints.prompt(f"In contents · Enter looks{names_hint}{back_hint}")
 
     def start(self) -> None:
-        """Search the text of the input line, which must not be empty."""
+        """Search the text of the input line, which must not be empty, in a worker.
+
+        Show an error if the text is a malformed regular expression.
+        """
         needle = self.line.value
-        mast = self._view.mast
+        mast = self._screen.mast
         try:
             query = Query.typed(needle)
             search = ManyFilesSearch(mast.options.paths, query, max(1, (cpu_count() or 1) - 1))
         except MastError as error:
-            self._view.hints.say(f"No regular expression: {one_line(str(error), 80)}", error=True)
+            self._screen.hints.say(f"No regular expression: {one_line(str(error), 80)}", error=True)
             return
         self.needle = needle
         self._search = search
         self.done = False
-        self._plain = not query.regex
+        self._is_plain_text = not query.regex
         self._not_searched = []
         traces = mast.catalog.traces
-        self._ids = {
+        self._trace_id_by_place = {
             (str(trace.path), trace.record): trace_id for trace_id, trace in traces.items()
         }
-        self._names = names_under(mast.options.paths)
+        self._name_of = names_under(mast.options.paths)
         self.list.begin()
         self.line.display = False
-        self._view.hints.clear()
-        self._view.contents_changed()
-        self._view.set_focus(self.list)
-        self._view.run_worker(
+        self._screen.hints.clear()
+        self._screen.contents_changed()
+        self._screen.set_focus(self.list)
+        self._screen.run_worker(
             lambda: self._run_search(search), group="contents", exclusive=True, thread=True
         )
 
@@ -206,7 +219,7 @@ class Contents:
         self.line.value = ""
         self.line.display = False
         self.list.begin()
-        self._view.contents_changed()
+        self._screen.contents_changed()
         return was_open
 
     @property
@@ -228,59 +241,68 @@ class Contents:
                 batch.append(result)
                 hit_count += isinstance(result, Hit)
             if hit_count == 1 or monotonic() - last_report > REPORT_INTERVAL:
-                self._view.call_later(self._receive, search, batch)
+                self._screen.call_later(self._show_results, search, batch)
                 batch = []
                 last_report = monotonic()
         search.close()
-        self._view.call_later(self._receive, search, batch, over=True)
+        self._screen.call_later(self._show_results, search, batch, over=True)
 
-    def _receive(
+    def _show_results(
         self, search: ManyFilesSearch, batch: Sequence[Hit | NotSearched], *, over: bool = False
     ) -> None:
-        """Show the results of a search since the last update; ``over`` tells that it has ended."""
+        """Show the results of a search since the last update.
+
+        Results of an earlier search are ignored.
+
+        Args:
+            search: The search.
+            batch: The results.
+            over: Whether the search has ended.
+        """
         if search is not self._search:
             return
         hits = (result for result in batch if isinstance(result, Hit))
-        rows = [row for row in map(self._row, hits) if row is not None]
+        rows = [row for row in map(self._row_of_hit, hits) if row is not None]
         if rows:
             self.list.add(rows)
         self._not_searched += [result for result in batch if isinstance(result, NotSearched)]
         self.done |= over
-        self._view.contents_changed()
+        self._screen.contents_changed()
         if over and self._not_searched:
-            first = self._not_searched[0]
-            count = len(self._not_searched)
-            more = f" · and {count - 1} more" if count > 1 else ""
-            message = f"Not searched: {Path(first.path).name}: {first.reason}{more}"
-            self._view.hints.say(message, error=True)
+            first_file, *further_files = self._not_searched
+            further_text = f" · and {len(further_files)} more" if further_files else ""
+            file_name = Path(first_file.path).name
+            message = f"Not searched: {file_name}: {first_file.reason}{further_text}"
+            self._screen.hints.say(message, error=True)
 
-    def _row(self, hit: Hit) -> HitRow | None:
+    def _row_of_hit(self, hit: Hit) -> HitRow | None:
         """Return the row of a hit, or None if its trace is not listed."""
-        traces = self._view.mast.catalog.traces
-        trace_id = self._ids.get((hit.path, hit.record), hit.trace_id)
+        traces = self._screen.mast.catalog.traces
+        trace_id = self._trace_id_by_place.get((hit.path, hit.record), hit.trace_id)
         trace = traces.get(trace_id)
-        return None if trace is None else HitRow(trace_id, self._names(trace), hit)
+        return None if trace is None else HitRow(trace_id, self._name_of(trace), hit)
 
     def open_hit(self) -> None:
         """Open the trace of the hit under the cursor at its span, with the search set."""
         row = self.list.row
-        trace = None if row is None else self._view.mast.catalog.traces.get(row.trace_id)
+        trace = None if row is None else self._screen.mast.catalog.traces.get(row.trace_id)
         if row is None or trace is None:
             return
         location = TraceLocation(
             row.trace_id, key=row.hit.key, position=row.hit.span, find=self.needle
         )
-        self._view.mast.go(ShowTrace(trace, location))
+        self._screen.mast.go(ShowTrace(trace, location))
 
     def title(self) -> tuple[str, ...]:
         """Return the parts of the title: the hits, the text that is searched, and the progress."""
         search = self._search
-        spans = len(self.list.rows)
-        traces = len({row.trace_id for row in self.list.rows})
-        parts = [f"{counted(spans, 'span')} in {counted(traces, 'trace')}", self.quoted_needle]
+        span_count = len(self.list.rows)
+        trace_count = len({row.trace_id for row in self.list.rows})
+        count_text = f"{counted(span_count, 'span')} in {counted(trace_count, 'trace')}"
+        parts = [count_text, self.quoted_needle]
         if search is not None and not self.done:
             parts.append(f"{search.searched_count:,} of {search.total:,} files …")
-        elif spans >= MOST_HITS:
+        elif span_count >= MOST_HITS:
             parts.append("no more are listed")
         if self._not_searched:
             parts.append(f"{len(self._not_searched):,} not searched")
@@ -290,11 +312,11 @@ class Contents:
     def quoted_needle(self) -> str:
         """The text that is searched, quoted and cut."""
         needle = one_line(self.needle, 40)
-        return f"“{needle}”" if self._plain else needle
+        return f"“{needle}”" if self._is_plain_text else needle
 
     def empty_text(self) -> str:
-        """Return the text to show without hits."""
+        """Return the text to show while there are no hits."""
         if not self.done:
             return f"Looking for {self.quoted_needle} …"
-        key = self._view.mast.key_of("everywhere.back")
+        key = self._screen.mast.key_of("everywhere.back")
         return f"No span holds {self.quoted_needle}.\n\n{key} shows the traces."

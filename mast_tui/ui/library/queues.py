@@ -50,8 +50,13 @@ REVEALING: Final = frozenset((QueueName.DISAGREEMENTS, QueueName.JUDGE))
 
 
 class _QueueTexts(NamedTuple):
-    """The texts of a queue: its key, its name in the dialog, the message if it is empty, and its
-    name in the title if that is different.
+    """The texts of a queue.
+
+    Attributes:
+        key: The key that chooses it in the dialog.
+        choice: The name in the dialog.
+        empty: The message if the queue is empty.
+        title: The name in the title of the screen; None if it equals ``choice``.
     """
 
     key: str
@@ -92,7 +97,13 @@ QUEUES: Final[Mapping[QueueName, _QueueTexts]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """A queue to show. A sample has ``n`` traces drawn by ``seed`` (None: that of the study)."""
+    """A queue to show.
+
+    Attributes:
+        name: The name of the queue.
+        n: The number of traces of a sample.
+        seed: The seed of a sample; None for the seed of the study.
+    """
 
     name: QueueName = QueueName.ALL
     n: int = SAMPLE_SIZE
@@ -109,11 +120,15 @@ class QueueRequest:
 class QueueTraces:
     """The traces of a queue.
 
-    ``trace_ids`` are None for all traces. They are ``in_order`` if the queue has an order of its
-    own; else the library sorts them. ``modes`` are the slugs for which a trace is in the queue.
-    ``retests`` come next, and look like any other trace on screen. ``precision`` describes the
-    figures for which the traces were chosen. ``is_outsider`` tells that the user is no annotator
-    of the study.
+    Attributes:
+        request: The queue.
+        trace_ids: The ids of its traces; None for all traces.
+        in_order: Whether the queue has an order of its own; else the library sorts the traces.
+        modes: The slugs of the modes for which a trace is in the queue, by trace id.
+        retests: The ids of the traces to label once more. They come next, and look like any other
+            trace on screen.
+        precision: A text on the precision of the figures for which the traces were chosen.
+        is_outsider: Whether the user is no annotator of the study.
     """
 
     request: QueueRequest
@@ -128,12 +143,12 @@ class QueueTraces:
 def read_queue(
     opened: OpenWorkspace, request: QueueRequest | None, listed_ids: Sequence[str]
 ) -> QueueTraces:
-    """Read the traces of a queue. Slow: for workers.
+    """Read the traces of a queue. This is slow: call it in a worker.
 
     Args:
         opened: The open workspace.
-        request: The queue; None for the one to begin with, which is ``mine`` for a study's
-            annotators.
+        request: The queue; None for the initial queue, which is ``mine`` for annotators of a study
+            and ``all`` for other users.
         listed_ids: The ids of the listed traces; without a study they all belong to the annotator.
 
     Raises:
@@ -147,9 +162,9 @@ def read_queue(
     if request.name is QueueName.ALL:
         return QueueTraces(request)
     if study is None and request.name is QueueName.MINE:
-        finished = opened.finished()
-        unfinished = tuple(trace_id for trace_id in listed_ids if trace_id not in finished)
-        return QueueTraces(request, unfinished, in_order=False)
+        finished_ids = opened.finished()
+        unfinished_ids = tuple(trace_id for trace_id in listed_ids if trace_id not in finished_ids)
+        return QueueTraces(request, unfinished_ids, in_order=False)
     if study is None and request.name is QueueName.SAMPLE:
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
     items = opened.queue(request.name.value, n=request.n, seed=request.seed)
@@ -170,9 +185,10 @@ def read_queue(
 
 
 def count_queues(opened: OpenWorkspace, listed_ids: Sequence[str]) -> Mapping[QueueName, int]:
-    """Count the traces of each queue without revealing anything. Slow: for workers.
+    """Count the traces of each queue but the sample. This is slow: call it in a worker.
 
-    A revealing queue gets the number of finished traces, of which it may hold some.
+    Nothing is revealed: the count of a revealing queue is the number of finished traces, which is
+    the most that the queue can have.
 
     Args:
         opened: The open workspace.
@@ -192,7 +208,7 @@ def count_text(
 
     Args:
         name: The queue.
-        counts: The result of ``count_queues``; empty until it is there.
+        counts: The result of ``count_queues``; empty while it is not known.
         seen_sizes: The sizes of the queues that were opened before.
     """
     if name is QueueName.SAMPLE:
@@ -234,16 +250,17 @@ def empty_queue_text(queue: QueueTraces, key_of: KeyOf) -> str:
 
 
 def sample_from(text: str) -> QueueRequest:
-    """Return the sample that a text asks for: ``20``, or ``20 7`` with a seed.
+    """Return the request for a sample from a text: ``20``, or ``20 7`` with a seed.
 
     Raises:
-        MastError: The text is something else.
+        MastError: The text does not have this form, or the number is zero or too large.
     """
-    match = re.fullmatch(r"\s*([0-9]{1,7})(?:[\s,]+([0-9]{1,18}))?\s*", text)
-    n = 0 if match is None else int(match[1])
-    if match is None or not 0 < n <= MOST_SAMPLED:
+    match = re.fullmatch(r"\s*(?P<size>[0-9]{1,7})(?:[\s,]+(?P<seed>[0-9]{1,18}))?\s*", text)
+    size = 0 if match is None else int(match["size"])
+    if match is None or not 0 < size <= MOST_SAMPLED:
         raise MastError(f"“{one_line(text, 20)}” is no number of traces, such as 20, or 20 7")
-    return QueueRequest(QueueName.SAMPLE, n, None if match[2] is None else int(match[2]))
+    seed = None if match["seed"] is None else int(match["seed"])
+    return QueueRequest(QueueName.SAMPLE, size, seed)
 
 
 def continued_queue(
@@ -265,18 +282,18 @@ def continued_queue(
     """
     if open_id is None or open_id not in previous:
         return list(current)
-    position = previous.index(open_id)
-    first = [trace_id for trace_id in current if trace_id in retests and trace_id != open_id]
-    placed = {open_id, *first}
-    remaining = [trace_id for trace_id in current if trace_id not in placed]
-    is_remaining = frozenset(remaining).__contains__
+    open_index = previous.index(open_id)
+    retest_ids = [trace_id for trace_id in current if trace_id in retests and trace_id != open_id]
+    placed_ids = {open_id, *retest_ids}
+    remaining_ids = [trace_id for trace_id in current if trace_id not in placed_ids]
+    is_remaining = frozenset(remaining_ids).__contains__
     is_previous = frozenset(previous).__contains__
     return [
         open_id,
-        *first,
-        *filter(is_remaining, previous[position + 1 :]),
-        *(trace_id for trace_id in remaining if not is_previous(trace_id)),
-        *filter(is_remaining, previous[:position]),
+        *retest_ids,
+        *filter(is_remaining, previous[open_index + 1 :]),
+        *(trace_id for trace_id in remaining_ids if not is_previous(trace_id)),
+        *filter(is_remaining, previous[:open_index]),
     ]
 
 
@@ -295,6 +312,14 @@ class QueueChoice(KeyDialog[QueueName]):
         current: QueueName,
         seen_sizes: Mapping[QueueName, int],
     ) -> None:
+        """Make the dialog.
+
+        Args:
+            opened: The open workspace.
+            listed_ids: The ids of the traces in the library.
+            current: The queue on screen, which Enter keeps.
+            seen_sizes: The sizes of the queues that were opened before.
+        """
         super().__init__()
         self._opened = opened
         self._listed_ids = listed_ids
@@ -321,26 +346,28 @@ class QueueChoice(KeyDialog[QueueName]):
 
     def on_mount(self) -> None:
         """Count the queues in the background."""
-        self._show({})
-        self._count()
+        self._show_rows({})
+        self._count_queues()
 
     @work(thread=True, group="queues", exclusive=True)
-    def _count(self) -> None:
+    def _count_queues(self) -> None:
+        """Count the queues in a worker, then show the counts or the problem."""
         try:
             counts = count_queues(self._opened, self._listed_ids)
         except MastError as error:
             self.call_later(self.say_below, str(error), error=True)
             return
-        self.call_later(self._show, counts)
+        self.call_later(self._show_rows, counts)
 
-    def _show(self, counts: Mapping[QueueName, int]) -> None:
+    def _show_rows(self, counts: Mapping[QueueName, int]) -> None:
+        """Show each queue with its count, and mark the current queue."""
         for name, texts in QUEUES.items():
             count = count_text(name, counts, self._seen_sizes)
             mark = "  ↵" if name is self._current else ""
             self._queue_rows[name].show(f" {texts.choice:<{_NAME_CELLS}}{count}{mark}")
 
     def take(self, key: str) -> bool:
-        """Choose the queue of a key; return False if no queue has it."""
+        """Close the dialog with the queue of a key; return False if no queue has the key."""
         name = next((name for name, texts in QUEUES.items() if texts.key == key), None)
         if name is not None:
             self.dismiss(name)
@@ -355,11 +382,14 @@ class CurrentQueue:
         """The traces of the queue."""
         self._screen = screen
         self._chosen_request: QueueRequest | None = None
-        """The queue that the user chose; None for the one to begin with."""
+        """The queue that the user chose; None for the initial queue."""
         self._sizes: dict[QueueName, int] = {}
 
     def restart(self) -> None:
-        """Show the queue to begin with after a study was set up, unless the user chose another."""
+        """Show the initial queue after a study was set up.
+
+        A queue that the user chose stays, unless it is ``all`` or ``mine``.
+        """
         if self.traces.request.name in (QueueName.ALL, QueueName.MINE):
             self._chosen_request = None
         self.changed()
@@ -371,13 +401,17 @@ class CurrentQueue:
             self._start_reading(opened)
 
     def _start_reading(self, opened: OpenWorkspace, *, is_chosen: bool = False) -> None:
-        """Read the chosen queue in a worker; ``is_chosen`` tells that the user has just chosen
-        it.
+        """Read the chosen queue in a worker, then show it or the problem.
+
+        Args:
+            opened: The open workspace.
+            is_chosen: Whether the user has just chosen the queue.
         """
         request = self._chosen_request
         listed_ids = list(self._screen.mast.catalog.traces)
 
         def work() -> None:
+            """Read the queue, then show it or the problem; do nothing if cancelled meanwhile."""
             worker = get_current_worker()
             try:
                 traces = read_queue(opened, request, listed_ids)
@@ -386,12 +420,12 @@ class CurrentQueue:
                 self._screen.call_later(lambda: self._screen.hints.say(problem, error=True))
                 return
             if not worker.is_cancelled:
-                self._screen.call_later(self._receive, traces, is_chosen=is_chosen)
+                self._screen.call_later(self._show_read_queue, traces, is_chosen=is_chosen)
 
         self._screen.run_worker(work, group="queue", exclusive=True, thread=True)
 
-    def _receive(self, traces: QueueTraces, *, is_chosen: bool) -> None:
-        """Show the queue, unless another one was chosen meanwhile."""
+    def _show_read_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
+        """Show the queue and remember its size, unless another queue was chosen meanwhile."""
         if self._chosen_request is not None and traces.request != self._chosen_request:
             return
         self.traces = traces
@@ -400,13 +434,13 @@ class CurrentQueue:
         self._screen.show_queue(traces, is_chosen=is_chosen)
 
     def choose(self) -> None:
-        """Ask for another queue."""
+        """Ask for another queue; show an error if no workspace can be opened."""
         if self._screen.mast.refused is not None:
             self._screen.hints.say("No workspace is open, so all traces are shown", error=True)
             return
-        self._screen.mast.workspace.when_ready(self._choose)
+        self._screen.mast.workspace.when_ready(self._ask_for_queue)
 
-    def _choose(self, opened: OpenWorkspace) -> None:
+    def _ask_for_queue(self, opened: OpenWorkspace) -> None:
         """Open the dialog of the queues, and show the chosen one."""
 
         def queue_chosen(name: QueueName | None) -> None:
@@ -416,15 +450,15 @@ class CurrentQueue:
                 self._choose_queue(opened, QueueRequest(name))
 
         listed_ids = list(self._screen.mast.catalog.traces)
-        current = self.traces.request.name
+        current_name = self.traces.request.name
         self._screen.app.push_screen(
-            QueueChoice(opened, listed_ids, current, self._sizes), queue_chosen
+            QueueChoice(opened, listed_ids, current_name, self._sizes), queue_chosen
         )
 
     def _ask_for_sample(self, opened: OpenWorkspace) -> None:
         """Ask for the size and seed of a sample, and show it."""
         request = self.traces.request
-        seed = "" if request.seed is None else f" {request.seed}"
+        seed_text = "" if request.seed is None else f" {request.seed}"
 
         def check_sample(text: str) -> str:
             sample_from(text)
@@ -437,7 +471,7 @@ class CurrentQueue:
         self._screen.app.push_screen(
             NoteScreen(
                 "A random sample",
-                f"{request.n}{seed}",
+                f"{request.n}{seed_text}",
                 question="How many traces? A second number is the seed of another draw; the same "
                 "seed always draws the same traces.",
                 hint="Enter draws · Esc leaves it as it was",

@@ -70,12 +70,12 @@ class LibraryRow:
         """The text that a filter searches."""
         parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
         parts += [self.task_id, f"trial {self.trial}"] if self.trial else [self.task_id]
-        parts += [condition for condition, holds in self._conditions if holds]
+        parts += [condition for condition, is_true in self._filter_conditions if is_true]
         return " ".join([*parts, *self.finished_by]).casefold()
 
     @property
-    def _conditions(self) -> tuple[tuple[str, bool], ...]:
-        """The texts that a filter may search for, and whether they hold."""
+    def _filter_conditions(self) -> tuple[tuple[str, bool], ...]:
+        """The conditions that a filter may name, and whether each is true of the trace."""
         return (
             ("unread", self.state is WorkState.UNTOUCHED),
             ("with suggestions", self.waiting > 0),
@@ -85,7 +85,7 @@ class LibraryRow:
 
 
 class Sort(StrEnum):
-    """The orders of the library; the first is that of the queue."""
+    """The orders of the library; the first is the order of the queue."""
 
     QUEUE = "queue"
     NAME = "name"
@@ -105,8 +105,8 @@ class Sort(StrEnum):
 _STATE_RANKS: Final = {state: rank for rank, state in enumerate(WorkState)}
 
 
-def _in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
-    """Return the rows sorted; equal ones are in the order of their names."""
+def _rows_in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
+    """Return the rows in an order; rows that are equal in it are in the order of their names."""
     ordered = sorted(rows, key=attrgetter("natural"))
     if sort is Sort.QUEUE:
         ordered.sort(key=lambda row: _STATE_RANKS[row.state])
@@ -137,23 +137,32 @@ def _has_letters(text: str, word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _FilteredRows:
-    """The rows for a needle. ``similar`` rows have only its letters in order."""
+    """The rows for a needle. If ``similar``, they have only its letters in order."""
 
     needle: str
     sort: Sort
     rows: list[LibraryRow]
     similar: bool = False
 
+    def continues_in(self, needle: str, sort: Sort) -> bool:
+        """Return whether a needle has grown from this one, with the same order.
+
+        Args:
+            needle: The needle.
+            sort: The order.
+        """
+        return sort is self.sort and needle.startswith(self.needle)
+
 
 class TraceListing:
-    """All rows by trace id. The last result is kept for the next key press."""
+    """The rows of all traces. The last filtered rows are kept for the next key press."""
 
     def __init__(self) -> None:
         self._rows: dict[str, LibraryRow] = {}
         self._all_rows: _FilteredRows | None = None
-        self._last_result: _FilteredRows | None = None
+        self._last_filtered: _FilteredRows | None = None
         self._queue_ids: tuple[str, ...] | None = None
-        self._in_order = False
+        self._keeps_queue_order = False
         self.similar_only = False
         """True if the listed rows have only the letters of the needle in order."""
         self.matches_elsewhere = 0
@@ -171,15 +180,15 @@ class TraceListing:
         return any(row.look_here is not None for row in self)
 
     def put(self, rows: Iterable[LibraryRow]) -> None:
-        """Add rows, or replace those of the same traces."""
+        """Add rows; a row replaces the row of the same trace."""
         self._rows.update((row.trace_id, row) for row in rows)
-        self._forget()
+        self._clear_results()
 
     def drop(self, trace_ids: Iterable[str]) -> None:
         """Remove the rows of some traces."""
         for trace_id in trace_ids:
             self._rows.pop(trace_id, None)
-        self._forget()
+        self._clear_results()
 
     def narrow(self, trace_ids: Sequence[str] | None, *, in_order: bool) -> None:
         """Restrict the rows to a queue.
@@ -189,27 +198,30 @@ class TraceListing:
             in_order: Whether ``Sort.QUEUE`` keeps the order of these ids.
         """
         queue_ids = None if trace_ids is None else tuple(trace_ids)
-        if (queue_ids, in_order) != (self._queue_ids, self._in_order):
+        if (queue_ids, in_order) != (self._queue_ids, self._keeps_queue_order):
             self._queue_ids = queue_ids
-            self._in_order = in_order
-            self._forget()
+            self._keeps_queue_order = in_order
+            self._clear_results()
 
-    def _ordered(self, sort: Sort) -> list[LibraryRow]:
+    def _sorted_queue_rows(self, sort: Sort) -> list[LibraryRow]:
+        """Return the rows of the queue, or of all traces, in an order."""
         if self._queue_ids is None:
-            return _in_order(self, sort)
+            return _rows_in_order(self, sort)
         rows = [self._rows[trace_id] for trace_id in self._queue_ids if trace_id in self._rows]
-        return rows if self._in_order and sort is Sort.QUEUE else _in_order(rows, sort)
+        return (
+            rows if self._keeps_queue_order and sort is Sort.QUEUE else _rows_in_order(rows, sort)
+        )
 
-    def _forget(self) -> None:
+    def _clear_results(self) -> None:
         self._all_rows = None
-        self._last_result = None
+        self._last_filtered = None
 
     def arranged(self, needle: str, sort: Sort) -> list[LibraryRow]:
-        """Return the rows that match every word of the needle, sorted.
+        """Return the rows of the queue that contain every word of the needle, sorted.
 
-        If no row has all words, neither in the queue nor outside of it, return the rows that have
-        their letters in order, and set ``similar_only``. A needle that has grown is searched in its
-        last result.
+        If no row of the queue does, set ``matches_elsewhere`` to the number of other rows that do.
+        If there are none either, return the rows that have the letters of each word in order, and
+        set ``similar_only``. A needle that has grown is searched in the last filtered rows.
 
         Args:
             needle: The text that the user has typed.
@@ -218,16 +230,16 @@ class TraceListing:
         self.similar_only = False
         self.matches_elsewhere = 0
         if self._all_rows is None or self._all_rows.sort is not sort:
-            self._all_rows = _FilteredRows("", sort, self._ordered(sort))
+            self._all_rows = _FilteredRows("", sort, self._sorted_queue_rows(sort))
         needle = needle.casefold().lstrip()
         terms = needle.split()
         if not terms:
             return self._all_rows.rows
-        base = self._all_rows
-        last = self._last_result
-        if last is not None and last.sort is sort and needle.startswith(last.needle):
-            base = last
-        matches = [] if base.similar else base.rows
+        searched = self._all_rows
+        last_result = self._last_filtered
+        if last_result is not None and last_result.continues_in(needle, sort):
+            searched = last_result
+        matches = [] if searched.similar else searched.rows
         for term in terms:
             matches = [row for row in matches if term in row.haystack]
         if not matches:
@@ -235,16 +247,16 @@ class TraceListing:
         use_similar = not matches and not self.matches_elsewhere
         if use_similar:
             # Rows that match a shorter needle exactly are not all that are similar to this one.
-            rows = base.rows if base.similar else self._all_rows.rows
+            rows = searched.rows if searched.similar else self._all_rows.rows
             matches = [
                 row for row in rows if all(_has_letters(row.haystack, term) for term in terms)
             ]
         self.similar_only = use_similar and bool(matches)
-        self._last_result = _FilteredRows(needle, sort, matches, use_similar)
+        self._last_filtered = _FilteredRows(needle, sort, matches, use_similar)
         return matches
 
     def _count_outside_queue(self, terms: Sequence[str]) -> int:
-        """Return the number of rows with all words if a queue leaves some out."""
+        """Return the number of rows of all traces with all words; 0 if no queue is chosen."""
         if self._queue_ids is None:
             return 0
         return sum(all(term in row.haystack for term in terms) for row in self)
@@ -258,18 +270,18 @@ def row_of(
     hidden_visible: bool,
     same_as: tuple[str, ...] = (),
 ) -> LibraryRow:
-    """Return the row of a trace without what is hidden from the annotator.
+    """Return the row of a trace, without the facts that are hidden from the annotator.
 
     Args:
         trace: The trace.
         name: Its name in the list.
-        entry: The annotator's view of the trace; None if the workspace has none.
+        entry: The annotator's entry of the trace; None if the workspace has none.
         hidden_visible: Whether hidden facts are shown without an entry.
         same_as: The names of traces that are the same run.
     """
     facts = trace.summary
-    visible = entry.hidden_visible if entry is not None else hidden_visible
-    outcome = facts.outcome if visible and facts.outcome != Outcome.UNKNOWN else ""
+    is_outcome_visible = entry.hidden_visible if entry is not None else hidden_visible
+    outcome = facts.outcome if is_outcome_visible and facts.outcome != Outcome.UNKNOWN else ""
     return LibraryRow(
         trace_id=facts.trace_id,
         name=name,

@@ -15,14 +15,15 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 def sample_width_text(opened: OpenWorkspace, study: Study | None) -> str:
     """Return the interval of the mode with the least certain prevalence, and how to narrow it.
 
-    It is empty if the judges' answers are hidden from the annotator. Slow: for workers.
+    The text is empty if the judges' answers are hidden from the annotator, or if no traces were
+    drawn by chance. This is slow: call it in a worker.
 
     Args:
         opened: The open workspace.
-        study: Its study, with the draws by which traces were chosen.
+        study: Its study, with the draws by which traces were chosen; None if there is none.
     """
-    drawn = [] if study is None else [draw for draw in study.draws if draw.chances]
-    if not drawn or opened.judges_hidden:
+    draws = [] if study is None else [draw for draw in study.draws if draw.chances]
+    if not draws or opened.judges_hidden:
         return ""
     workspace = opened.workspace
     taxonomy = opened.taxonomy
@@ -33,7 +34,7 @@ def sample_width_text(opened: OpenWorkspace, study: Study | None) -> str:
     judge_input = judge_input_from_workspace(
         workspace,
         taxonomy,
-        drawn[-1].judge,
+        draws[-1].judge,
         gold=gold,
         traces=visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref),
     )

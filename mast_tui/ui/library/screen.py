@@ -59,11 +59,13 @@ def reading_progress(catalog: Catalog) -> str:
 FILTER_HINT: Final = "a name, task or model; unread; with suggestions; failed …"
 """The hint in the empty filter."""
 
-MOST_LEFT_OUT: Final = 5
+MOST_PROBLEMS: Final = 5
 """The most files without a trace that are named if no trace is found."""
 
+MOST_TRACE_PROBLEMS: Final = 20
+"""The most problems of one trace that are shown."""
 
-ON_ROWS: Final = frozenset(
+ROW_ACTIONS: Final = frozenset(
     ("library.open", "library.compare", *(action.id for action in moves(Where.LIBRARY)))
 )
 """The actions on the row under the cursor."""
@@ -84,13 +86,15 @@ class LibraryScreen(ListScreen):
         self.queue = CurrentQueue(self)
         self.contents = Contents(self)
         self._filter = TextLine(placeholder=FILTER_HINT, id="filter")
-        self._about = SpanView(id="about")
+        self._about_pane = SpanView(id="about")
         self._listing = TraceListing()
-        self._view: Mapping[str, LibraryEntry] = {}
+        self._entry_by_trace: Mapping[str, LibraryEntry] = {}
         self._hidden_visible = False
-        self._changes_seen = 0
+        self._shown_change_count = 0
+        """The number of changes of the catalog that the rows show."""
         self._same_runs: Mapping[str, tuple[str, ...]] = {}
-        self._compared = 0
+        """The ids of the traces that are the same run, by trace id."""
+        self._compared_change_count = 0
         """The number of changes of the catalog when runs were compared last."""
 
     _widget_count = -1
@@ -104,7 +108,7 @@ class LibraryScreen(ListScreen):
         yield self.contents.list
         with Vertical(id="empty"):
             yield Static(id="empty-words", markup=False)
-        yield self._about
+        yield self._about_pane
         yield self._filter
         yield self.contents.line
         yield HintBar(self.where)
@@ -114,7 +118,7 @@ class LibraryScreen(ListScreen):
         self._widget_count = len([*self.walk_children()])
         for widget in (self._filter, self.contents.line, self.contents.list):
             widget.display = False
-        self._about.can_focus = False
+        self._about_pane.can_focus = False
         self.refresh_rows()
         self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
@@ -130,46 +134,49 @@ class LibraryScreen(ListScreen):
 
     def awaits_content(self, action: str | None) -> bool:
         """Return whether an action works on a row, and no trace has been read yet."""
-        return action in ON_ROWS and not self.table.row_count and not self.mast.catalog.complete
+        return action in ROW_ACTIONS and not self.table.row_count and not self.mast.catalog.complete
 
     def refresh_rows(self) -> None:
-        """Update the rows of traces that were added, changed or removed since the last call."""
+        """Update the rows of traces that were added, changed or removed since the last call.
+
+        Once all files are read, compare in a worker which traces are the same run.
+        """
         if not self.is_mounted:
             return
         catalog = self.mast.catalog
-        changed = dict.fromkeys(catalog.changes[self._changes_seen :])
-        self._changes_seen = len(catalog.changes)
-        self._update_rows(changed)
-        self._arrange(still=True)
-        if catalog.complete and self._compared != len(catalog.changes):
-            self._compared = len(catalog.changes)
+        changed_ids = dict.fromkeys(catalog.changes[self._shown_change_count :])
+        self._shown_change_count = len(catalog.changes)
+        self._update_rows(changed_ids)
+        self._show_matching_rows(still=True)
+        if catalog.complete and self._compared_change_count != len(catalog.changes):
+            self._compared_change_count = len(catalog.changes)
             traces = list(catalog.traces.values())
             self.run_worker(
-                partial(self._find_same_runs, traces),
+                partial(self._compare_runs, traces),
                 group="same-runs",
                 exclusive=True,
                 thread=True,
             )
 
-    def _find_same_runs(self, traces: Sequence[Trace]) -> None:
+    def _compare_runs(self, traces: Sequence[Trace]) -> None:
         groups = same_runs(traces)
         self.call_later(self._update_same_runs, groups)
 
     def _update_same_runs(self, same_runs_by_id: Mapping[str, tuple[str, ...]]) -> None:
-        """Keep which traces are the same run, and update the rows that change by it."""
-        previous = self._same_runs
+        """Store the ids of the traces that are the same run, and update the changed rows."""
+        previous_same_runs = self._same_runs
         self._same_runs = same_runs_by_id
-        changed = [
+        changed_ids = [
             trace_id
-            for trace_id in (previous.keys() | same_runs_by_id)
-            if previous.get(trace_id) != same_runs_by_id.get(trace_id)
+            for trace_id in (previous_same_runs.keys() | same_runs_by_id)
+            if previous_same_runs.get(trace_id) != same_runs_by_id.get(trace_id)
         ]
-        if changed:
-            self._update_rows(changed)
-            self._arrange(still=True)
+        if changed_ids:
+            self._update_rows(changed_ids)
+            self._show_matching_rows(still=True)
 
     def _labels_changed(self) -> None:
-        """Read the progress of all annotators in the background; a server may be slow."""
+        """Read the progress of all annotators again, in the background as a server may be slow."""
         self.mast.writes.do(self._read_labels, HeldKeys.NOTHING)
 
     async def _read_labels(self) -> None:
@@ -179,7 +186,7 @@ class LibraryScreen(ListScreen):
         self.queue.changed()
 
     async def _read_view(self) -> None:
-        """Read the annotator's view of each trace, and update the rows."""
+        """Read the annotator's entry of each trace, and update the rows."""
         opened = self.mast.opened
         if opened is None or not self.is_mounted:
             return
@@ -189,10 +196,10 @@ class LibraryScreen(ListScreen):
 
     async def _read_view_and_arrange(self) -> None:
         await self._read_view()
-        self._arrange(still=True)
+        self._show_matching_rows(still=True)
 
     def show_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
-        """Show a queue; hidden facts that it has revealed are shown too.
+        """Show a queue; facts that it has revealed are then no longer hidden.
 
         Args:
             traces: The traces of the queue.
@@ -204,29 +211,30 @@ class LibraryScreen(ListScreen):
         if is_chosen:
             self.sort = Sort.QUEUE
             self.hints.clear()
-        self._arrange()
+        self._show_matching_rows()
 
     def _update_view(self, view: Mapping[str, LibraryEntry], *, hidden_visible: bool) -> None:
-        """Update the rows of the traces whose view has changed."""
-        previous = self._view
-        self._view = view
+        """Update the rows of the traces whose entry or visible outcome has changed.
+
+        Args:
+            view: The annotator's entry of each trace, by trace id.
+            hidden_visible: Whether hidden facts of traces without an entry are shown.
+        """
+        previous_entries = self._entry_by_trace
+        self._entry_by_trace = view
         visibility_changed = hidden_visible != self._hidden_visible
         self._hidden_visible = hidden_visible
         traces = self.mast.catalog.traces
-        changed = [
-            row.trace_id
-            for row in self._listing
-            if view.get(row.trace_id) != previous.get(row.trace_id)
-            or (
-                visibility_changed
-                and row.trace_id in traces
-                and tells_outcome(traces[row.trace_id])
-            )
-        ]
-        self._update_rows(changed)
+
+        def has_changed(trace_id: str) -> bool:
+            if view.get(trace_id) != previous_entries.get(trace_id):
+                return True
+            return visibility_changed and trace_id in traces and tells_outcome(traces[trace_id])
+
+        self._update_rows([row.trace_id for row in self._listing if has_changed(row.trace_id)])
 
     def _update_rows(self, trace_ids: Collection[str]) -> None:
-        """Make the rows of some traces; remove those of traces that do not exist any more."""
+        """Make the rows of some traces again; remove the rows of traces that no longer exist."""
         if not trace_ids:
             return
         traces = self.mast.catalog.traces
@@ -236,7 +244,7 @@ class LibraryScreen(ListScreen):
             row_of(
                 traces[trace_id],
                 name_of(traces[trace_id]),
-                self._view.get(trace_id),
+                self._entry_by_trace.get(trace_id),
                 hidden_visible=self._hidden_visible,
                 same_as=self._same_run_names(trace_id, name_of),
             )
@@ -245,25 +253,30 @@ class LibraryScreen(ListScreen):
         )
 
     def _same_run_names(self, trace_id: str, name_of: Callable[[Trace], str]) -> tuple[str, ...]:
+        """Return the names of the traces that are the same run as a trace."""
         same_run_ids = self._same_runs.get(trace_id, ())
         traces = self.mast.catalog.traces
         return tuple(
             name_of(traces[same_run_id]) for same_run_id in same_run_ids if same_run_id in traces
         )
 
-    def _arrange(self, *, still: bool = False) -> None:
-        """Filter and sort the rows, update the queue of the annotate screen, and show all of it."""
+    def _show_matching_rows(self, *, still: bool = False) -> None:
+        """Filter, sort and show the rows, and update the queue of the annotate screen.
+
+        Args:
+            still: Whether the rows on screen keep their position.
+        """
         needle = self._filter.value
         rows = self._listing.arranged(needle, self.sort)
-        ids = [row.trace_id for row in rows]
+        trace_ids = [row.trace_id for row in rows]
         is_mine = self.queue.traces.request.name is QueueName.MINE
         open_id = self.mast.open_trace_id if is_mine else None
         queue = self.mast.trace_queue
-        queue.ids = continued_queue(queue.ids, ids, open_id, self.queue.traces.retests)
+        queue.ids = continued_queue(queue.ids, trace_ids, open_id, self.queue.traces.retests)
         self.table.show(rows, () if needle else self.mast.catalog.unreadable, still=still)
         self._show_heading()
         self._show_title()
-        self._show_empty()
+        self._show_list_or_reason()
         self._show_about()
 
     @on(ColumnTable.ColumnsFitted)
@@ -276,14 +289,14 @@ class LibraryScreen(ListScreen):
             self.title_bar.show(("Contents", *self.contents.title()), self.who())
             return
         catalog = self.mast.catalog
-        listed = len(self.table.rows)
+        listed_count = len(self.table.rows)
         total = len(self._listing)
-        count = f"{total} trace{'' if total == 1 else 's'}"
-        if listed != total:
-            count = f"{listed} of {count}"
+        count_text = f"{total} trace{'' if total == 1 else 's'}"
+        if listed_count != total:
+            count_text = f"{listed_count} of {count_text}"
         if self._listing.similar_only:
-            count += ", none exact"
-        parts = ["Library", count]
+            count_text += ", none exact"
+        parts = ["Library", count_text]
         if catalog.unreadable:
             parts.append(f"{len(catalog.unreadable):,} not read")
         queue = self.queue.traces
@@ -291,9 +304,11 @@ class LibraryScreen(ListScreen):
             parts.insert(1, queue.request.title)
             if queue.precision:
                 parts.append(queue.precision)
-            missing = sum(trace_id not in catalog.traces for trace_id in queue.trace_ids or ())
-            if missing and catalog.complete:
-                parts.append(f"{missing} not in these files")
+            missing_count = sum(
+                trace_id not in catalog.traces for trace_id in queue.trace_ids or ()
+            )
+            if missing_count and catalog.complete:
+                parts.append(f"{missing_count} not in these files")
         if catalog.checking:
             parts.append("checking …")
         elif not catalog.complete:
@@ -301,15 +316,16 @@ class LibraryScreen(ListScreen):
             parts.insert(1, reading_progress(catalog))
         if self.sort is not Sort.QUEUE:
             parts.append(f"by {self.sort}")
-        if problems := len(catalog.troubles) - len(catalog.unreadable):
-            parts.append(f"{counted(problems, 'problem')}, see mast-tui inspect")
+        problem_count = len(catalog.troubles) - len(catalog.unreadable)
+        if problem_count:
+            parts.append(f"{counted(problem_count, 'problem')}, see mast-tui inspect")
         self.title_bar.show(tuple(parts), self.who())
 
     def still_reading(self, _progress: str) -> None:
         """Show the progress of reading a big document."""
         if self.is_mounted:
             self._show_title()
-            self._show_empty()
+            self._show_list_or_reason()
 
     def workspace_failed(self) -> None:
         """Show that there is no workspace; traces can be read without one."""
@@ -317,19 +333,20 @@ class LibraryScreen(ListScreen):
 
     def who(self) -> tuple[str, ...]:
         """Return the annotator, their role, and the number of traces that they have finished."""
-        finished = (self.mast.trace_queue.finished_words(),)
-        return (*super().who(), *(finished if self.mast.opened is not None else ()))
+        if self.mast.opened is None:
+            return super().who()
+        return (*super().who(), self.mast.trace_queue.finished_words())
 
-    def _show_empty(self) -> None:
+    def _show_list_or_reason(self) -> None:
         """Show the list that has rows, or the reason why there are none."""
         contents = self.contents
-        empty = not (contents.list.rows if contents.is_listing else self.table.rows)
-        self.table.display = not empty and not contents.is_listing
-        contents.list.display = not empty and contents.is_listing
+        is_empty = not (contents.list.rows if contents.is_listing else self.table.rows)
+        self.table.display = not is_empty and not contents.is_listing
+        contents.list.display = not is_empty and contents.is_listing
         self.query_one("#heading").display = self.table.display
-        self._about.display = not empty
-        self.query_one("#empty").display = empty
-        if empty:
+        self._about_pane.display = not is_empty
+        self.query_one("#empty").display = is_empty
+        if is_empty:
             self.query_one("#empty-words", Static).update(Content(self._empty_text()))
 
     def _empty_text(self) -> str:
@@ -354,18 +371,18 @@ class LibraryScreen(ListScreen):
         if not catalog.complete:
             return f"Looking for traces …\n\n{one_line(catalog.being_read)}".rstrip()
         paths = ", ".join(one_line(str(path)) for path in self.mast.options.paths)
-        first = islice(chain(catalog.troubles, catalog.skipped), MOST_LEFT_OUT)
-        left_out = [one_line(problem.text) for problem in first]
-        more = len(catalog.troubles) + len(catalog.skipped) - MOST_LEFT_OUT
-        if more > 0:
-            left_out.append(f"and {more} more; mast-tui inspect PATH names them all")
-        if left_out:
-            left_out.append("")
+        first_problems = islice(chain(catalog.troubles, catalog.skipped), MOST_PROBLEMS)
+        problem_lines = [one_line(problem.text) for problem in first_problems]
+        further_count = len(catalog.troubles) + len(catalog.skipped) - MOST_PROBLEMS
+        if further_count > 0:
+            problem_lines.append(f"and {further_count} more; mast-tui inspect PATH names them all")
+        if problem_lines:
+            problem_lines.append("")
         return "\n".join(
             [
                 f"No traces in {paths}.",
                 "",
-                *left_out,
+                *problem_lines,
                 "mast-tui reads sessions of Codex and Claude Code, message lists, OpenTelemetry "
                 "and other tracing exports, benchmark trajectories, MAST-Data and logs; the "
                 "README lists them all.",
@@ -376,7 +393,7 @@ class LibraryScreen(ListScreen):
 
     def _show_about(self) -> None:
         """Show the facts of the trace, file or hit under the cursor."""
-        about = self._about
+        pane = self._about_pane
         if self.contents.is_listing:
             self._show_hit()
             return
@@ -384,44 +401,46 @@ class LibraryScreen(ListScreen):
         trace = self.mast.catalog.traces.get(row.trace_id) if row else None
         trouble = self.table.trouble
         if trouble is not None:
-            about.border_title = plain_title(trouble.path)
-            about.border_subtitle = "not read"
-            about.show_text(trouble.message)
+            pane.border_title = plain_title(trouble.path)
+            pane.border_subtitle = "not read"
+            pane.show_text(trouble.message)
             return
         if row is None or trace is None:
-            about.show_text("")
+            pane.show_text("")
             return
-        about.border_title = plain_title(row.trace_id)
-        about.border_subtitle = plain_title(trace.identity.reader)
+        pane.border_title = plain_title(row.trace_id)
+        pane.border_subtitle = plain_title(trace.identity.reader)
         task = trace.meta.task.strip() if trace.meta.task else "This trace has no task."
-        lines = [f"{problem.place}: {problem.message}" for problem in trace.problems[:20]]
+        problems = trace.problems[:MOST_TRACE_PROBLEMS]
+        lines = [f"{problem.place}: {problem.message}" for problem in problems]
         modes = self.queue.traces.modes.get(row.trace_id)
         if modes:
             codes = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
             lines.insert(0, "On: " + ", ".join(codes.get(mode, mode) for mode in modes))
         if row.same_as:
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
-        about.show_text("\n".join([*lines, "", task] if lines else [task]))
+        pane.show_text("\n".join([*lines, "", task] if lines else [task]))
 
     def _show_hit(self) -> None:
         """Show the text around the hit under the cursor."""
-        about = self._about
+        pane = self._about_pane
         row = self.contents.list.row
         if row is None:
-            about.show_text("")
+            pane.show_text("")
             return
-        about.border_title = plain_title(f"{row.name} · #{row.hit.span + 1}")
-        about.border_subtitle = plain_title(row.hit.place)
-        about.show_text(row.hit.preview)
+        pane.border_title = plain_title(f"{row.name} · #{row.hit.span + 1}")
+        pane.border_subtitle = plain_title(row.hit.place)
+        pane.show_text(row.hit.preview)
 
     def contents_changed(self) -> None:
         """Show the new hits, or the traces again."""
         self._show_title()
-        self._show_empty()
+        self._show_list_or_reason()
         self._show_about()
 
     @on(Input.Submitted, "#contents")
-    def _contents_asked(self, event: Input.Submitted) -> None:
+    def _contents_submitted(self, event: Input.Submitted) -> None:
+        """Search the contents of all traces; with an empty line, leave the search."""
         event.stop()
         if event.value.strip():
             self.contents.start()
@@ -434,18 +453,18 @@ class LibraryScreen(ListScreen):
         return self.contents.list if self.contents.is_listing else self.table
 
     @on(VirtualLines.Moved, "#traces, #hits")
-    def _moved(self, event: VirtualLines.Moved) -> None:
+    def _row_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
         self._show_about()
         self.hints.clear()
 
     @on(VirtualLines.Chosen, "#traces, #hits")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
+    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the trace under the cursor."""
+        """Open the trace or hit under the cursor."""
         if self.contents.is_listing:
             self.contents.open_hit()
             return
@@ -461,29 +480,32 @@ class LibraryScreen(ListScreen):
         self._filter.display = True
         self.set_focus(self._filter)
         key = key_while_typing("library.contents", self.mast.keys_set)
-        switch = f" · {key} in contents" if key else ""
-        back = key_while_typing("everywhere.back", self.mast.keys_set)
-        leave = f" · {back} shows all" if back else ""
-        self.hints.prompt(f"In names · Enter keeps{switch}{leave}")
+        contents_hint = f" · {key} in contents" if key else ""
+        back_key = key_while_typing("everywhere.back", self.mast.keys_set)
+        back_hint = f" · {back_key} shows all" if back_key else ""
+        self.hints.prompt(f"In names · Enter keeps{contents_hint}{back_hint}")
 
     def action_contents(self) -> None:
-        """Open the search of contents, or switch from its line to the filter."""
-        names = self._filter
+        """Switch between the filter of names and the search of contents; at first open the search.
+
+        The text that was typed moves along.
+        """
+        name_filter = self._filter
         if self.contents.line.has_focus:
             text = self.contents.line.value
             self.action_filter()
-            names.value = text or names.value
+            name_filter.value = text or name_filter.value
             return
-        if names.has_focus:
-            self.contents.line.value = names.value
-            names.value = ""
-            names.display = False
+        if name_filter.has_focus:
+            self.contents.line.value = name_filter.value
+            name_filter.value = ""
+            name_filter.display = False
         self.contents.open()
 
     @on(Input.Changed, "#filter")
-    def _filtered(self, event: Input.Changed) -> None:
+    def _filter_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._arrange()
+        self._show_matching_rows()
 
     @on(Input.Submitted, "#filter")
     def _filter_submitted(self, event: Input.Submitted) -> None:
@@ -493,7 +515,7 @@ class LibraryScreen(ListScreen):
         self.hints.clear()
 
     def action_back(self) -> None:
-        """Leave the search of contents, or show all traces again."""
+        """Leave the search of contents or the filter; if neither is open, show how to quit."""
         if not self._leave_search():
             key_of = self.mast.key_of
             self.hints.say(
@@ -502,16 +524,16 @@ class LibraryScreen(ListScreen):
 
     def _leave_search(self) -> bool:
         """Leave the search of contents, or else the filter; return False if neither is open."""
-        line = self._filter
+        name_filter = self._filter
         if self.contents.leave():
             self.set_focus(self.table)
             self.hints.clear()
-        elif line.value or line.display:
-            line.value = ""
-            line.display = False
+        elif name_filter.value or name_filter.display:
+            name_filter.value = ""
+            name_filter.display = False
             self.set_focus(self.table)
             self.hints.clear()
-            self._arrange()
+            self._show_matching_rows()
         else:
             return False
         return True
@@ -546,15 +568,18 @@ class LibraryScreen(ListScreen):
         self.queue.choose()
 
     def action_sort(self) -> None:
-        """Sort by the next column."""
+        """Sort by the next order of `Sort`; skip the spans to look at if no trace has any."""
         self.sort = self.sort.following()
         if self.sort is Sort.LOOK_HERE and not self._listing.has_places:
             self.sort = self.sort.following()
-        self._arrange()
+        self._show_matching_rows()
         self.hints.say(f"Sorted by {self.sort}")
 
     def action_compare(self) -> None:
-        """Choose a run to show beside the one under the cursor; runs of its task come first."""
+        """Ask for a run to show beside the run under the cursor.
+
+        Runs of the same task come first, and among them runs with another outcome.
+        """
         row = None if self.contents.is_listing else self.table.row
         traces = self.mast.catalog.traces
         candidates = {
@@ -567,7 +592,7 @@ class LibraryScreen(ListScreen):
             return
         task = traces[row.trace_id].summary.task
 
-        def rank(candidate: LibraryRow) -> tuple[bool, bool, str]:
+        def sort_key(candidate: LibraryRow) -> tuple[bool, bool, str]:
             is_other_task = not task or traces[candidate.trace_id].summary.task != task
             return (is_other_task, candidate.outcome == row.outcome, candidate.natural)
 
@@ -578,7 +603,7 @@ class LibraryScreen(ListScreen):
                 candidate.name,
                 traces[candidate.trace_id].summary.task or "",
             )
-            for candidate in sorted(candidates.values(), key=rank)
+            for candidate in sorted(candidates.values(), key=sort_key)
         ]
 
         def run_chosen(trace_id: str | None) -> None:
@@ -620,7 +645,10 @@ class LibraryScreen(ListScreen):
         )
 
     def go_to_place(self, text: str) -> bool:
-        """Move to a trace by its number in the list, its id or its name; return False for none."""
+        """Move to a trace by its number in the list, its id or its name.
+
+        Hits in contents are left. Return False if there is no such trace.
+        """
         target = text.strip().removeprefix("#")
         if self.contents.is_listing:
             self.contents.leave()

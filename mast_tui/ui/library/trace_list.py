@@ -19,14 +19,14 @@ from mast_tui.ui.widgets.column_table import ColumnTable, sign_column
 from mast_tui.ui.widgets.virtual_lines import row_strip
 from mast_tui.ui.wording import counted, name_within
 
-SAME: Final = " ≡"
-"""The mark behind the name of a trace that is the same run as another."""
+SAME_RUN_MARK: Final = " ≡"
+"""The mark after the name of a trace that is the same run as another."""
 
 WIDE: Final = 89
 """The cells of the shortest line that shows everything about a trace."""
 
 OFTEN: Final = 0.25
-"""The share of traces that must have a task so that its columns are shown."""
+"""The share of rows that must have a value in a column so that the column is shown."""
 
 MEASURED_ROWS: Final = 400
 """The number of rows from which the widths of the columns are computed."""
@@ -35,14 +35,15 @@ REMEMBERED: Final = 4 * MEASURED_ROWS
 """The number of rows whose widths are cached."""
 
 
-def _name(row: LibraryRow) -> str:
-    return one_line(row.name) + (SAME if row.same_as else "")
+def _marked_name(row: LibraryRow) -> str:
+    return one_line(row.name) + (SAME_RUN_MARK if row.same_as else "")
 
 
 def _short_name(name: str, cells: int) -> str:
-    if not name.endswith(SAME):
+    if not name.endswith(SAME_RUN_MARK):
         return name_within(name, cells)
-    return name_within(name.removesuffix(SAME), cells - len(SAME)) + SAME
+    short_name = name_within(name.removesuffix(SAME_RUN_MARK), cells - len(SAME_RUN_MARK))
+    return short_name + SAME_RUN_MARK
 
 
 def _sign_style(row: LibraryRow) -> str:
@@ -63,7 +64,7 @@ COLUMNS: Final[Sequence[TableColumn[LibraryRow]]] = (
     sign_column(lambda row: GLYPHS[row.state], _sign_style),
     TableColumn(
         "trace",
-        _name,
+        _marked_name,
         _name_style,
         ColumnWidth(cuts=((3, 32), (5, 12), (20, 1)), most=44, spare=12),
         cut=_short_name,
@@ -141,7 +142,9 @@ class LibraryList(ColumnTable[LibraryRow]):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(attrgetter("trace_id"), COLUMNS, id=id)
         self.troubles: Sequence[FileProblem] = ()
-        self._measured: LRUCache[str, tuple[LibraryRow, Sequence[int]]] = LRUCache(REMEMBERED)
+        self._lengths_by_trace: LRUCache[str, tuple[LibraryRow, Sequence[int]]] = LRUCache(
+            REMEMBERED
+        )
 
     @property
     def row_count(self) -> int:
@@ -161,33 +164,36 @@ class LibraryList(ColumnTable[LibraryRow]):
         *,
         still: bool = False,
     ) -> None:
-        """List other rows; the cursor stays on its trace, or moves to the first one.
+        """List other rows; the cursor stays on its trace.
+
+        A cursor on the first row stays on the first row. If its trace is gone, the cursor keeps its
+        position with ``still``, else it moves to the first row.
 
         Args:
             rows: The traces.
             troubles: The files that could not be read.
-            still: Whether to scroll so that the trace under the cursor, or the first one on screen,
-                keeps its line.
+            still: Whether to scroll so that the trace under the cursor keeps its line on screen. If
+                the cursor is not on screen, the first trace on screen keeps its line.
         """
         top = round(self.scroll_y)
-        cursor_on_screen = self.cursor in self.rows_on_screen()
-        anchor = self.cursor if cursor_on_screen else top
+        is_cursor_on_screen = self.cursor in self.rows_on_screen()
+        anchor = self.cursor if is_cursor_on_screen else top
         previous_rows = self.rows
-        cursor = self.cursor
+        previous_cursor = self.cursor
         self.rows = rows
         self.troubles = tuple(troubles)
         # Traces that are finished are at the end of the queue, beyond those that are measured.
         self.columns = COLUMNS if any(row.finished_by for row in rows) else COLUMNS[:-1]
-        positions = {row.trace_id: position for position, row in enumerate(rows)}
+        position_by_id = {row.trace_id: position for position, row in enumerate(rows)}
 
         def new_position(position: int) -> int | None:
             if position >= len(previous_rows):
                 return position - len(previous_rows) + len(rows) if self.troubles else None
-            return positions.get(previous_rows[position].trace_id)
+            return position_by_id.get(previous_rows[position].trace_id)
 
-        new_cursor = new_position(cursor) if cursor else 0
+        new_cursor = new_position(previous_cursor) if previous_cursor else 0
         if new_cursor is None:
-            new_cursor = cursor if still else 0
+            new_cursor = previous_cursor if still else 0
         self.cursor = new_cursor
         self.rows_changed()
         if not still:
@@ -196,22 +202,23 @@ class LibraryList(ColumnTable[LibraryRow]):
         new_anchor = new_position(anchor) if anchor else None
         if new_anchor is not None and new_anchor != anchor:
             self.scroll_to(y=top + new_anchor - anchor, animate=False, force=True, immediate=True)
-        if cursor_on_screen:
+        if is_cursor_on_screen:
             self.show_row(self.cursor)
 
     def lengths(self) -> Sequence[Sequence[int]]:
-        """Return the widths of the texts of the first rows, each measured once."""
-        return [self._lengths_of(row) for row in self.rows[:MEASURED_ROWS]]
+        """Return the widths of the texts of the first ``MEASURED_ROWS`` rows."""
+        return [self._text_lengths(row) for row in self.rows[:MEASURED_ROWS]]
 
-    def _lengths_of(self, row: LibraryRow) -> Sequence[int]:
-        cached = self._measured.get(row.trace_id)
-        if cached is None or cached[0] is not row:
-            cached = (row, text_lengths(COLUMNS, row))
-            self._measured[row.trace_id] = cached
-        return cached[1]
+    def _text_lengths(self, row: LibraryRow) -> Sequence[int]:
+        """Return the widths of the texts of a row; they are cached until the row changes."""
+        cached_row, lengths = self._lengths_by_trace.get(row.trace_id, (None, ()))
+        if cached_row is not row:
+            lengths = text_lengths(COLUMNS, row)
+            self._lengths_by_trace[row.trace_id] = (row, lengths)
+        return lengths
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Render a trace, the heading of the unreadable files, or such a file.
+        """Render a trace, the heading of the unreadable files, or an unreadable file.
 
         Args:
             row: The position of the row.

@@ -40,11 +40,11 @@ from mast_tui.ui.reports.agreement_traces import (
     listing_of,
 )
 from mast_tui.ui.reports.screen import (
-    LeftError,
     Listing,
     Page,
     ReportScreen,
     Stopped,
+    StoppedError,
     hidden_traces_text,
     stop_when,
 )
@@ -76,11 +76,16 @@ NO_PAGE: Final = {
 class PeopleFigures:
     """The agreement of people on whole traces, and the pages about it.
 
-    ``report`` and its input ``study`` are None if no two people have finished a trace that the
-    user may see. ``pending`` tells that intervals are still being computed. ``hidden`` holds the
-    ids of traces that two others have finished and the user has not; ``finished`` counts the
-    finished traces of each person; ``visible`` holds the traces that the user may see;
-    ``problem`` is the reason if nothing could be computed.
+    Attributes:
+        report: The report; None if no two people have finished a trace that the user may see.
+        study: The input of the report, or None.
+        pending: Whether intervals are still being computed.
+        hidden: The ids of traces that two others have finished and the user has not.
+        finished: The number of finished traces of each person.
+        visible: The ids of the traces that the user may see.
+        problem: The reason why nothing could be computed, or None.
+        sections: The pages, by the ids of their sections.
+        notes: The notes that hold for all pages.
     """
 
     report: Agreement | None = None
@@ -109,9 +114,17 @@ class SpanFigures:
 class JudgeFigures:
     """The quality of a judge: the report, its input, and its page.
 
-    ``judges`` are those of the workspace, and ``references`` what they can be compared with.
-    ``hidden`` unlabelled traces are left out of the corrected prevalence because the user may not
-    see the judge's answers on them.
+    Attributes:
+        report: The report; None if there is none yet.
+        judge_input: The input of the report, or None.
+        confusion: The comparison of the judge with its reference, or None.
+        section: The page, or None.
+        judges: The judges of the workspace.
+        references: The annotators (or gold) with whom a judge can be compared.
+        hidden: The number of unlabelled traces that are left out of the corrected prevalence, as
+            the user may not see the judge's answers on them.
+        pending: Whether figures or intervals are still being computed.
+        problem: The reason why nothing could be computed, or None.
     """
 
     report: JudgeReport | None = None
@@ -127,7 +140,10 @@ class JudgeFigures:
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """The judge to compare and its reference; None for the first of each."""
+    """The judge to compare and its reference; None for the first judge or reference.
+
+    ``with_seen`` tells whether verdicts made with a judge on screen are counted.
+    """
 
     judge: str | None = None
     against: str | None = None
@@ -137,8 +153,8 @@ class JudgeChoice:
 class AgreementScreen(ReportScreen):
     """The agreement of people and judges.
 
-    Figures of people are computed at once, those of span ranges and of a judge when their pages are
-    opened.
+    The figures of people are computed at once. The figures of span ranges and of a judge are
+    computed when their pages are opened.
     """
 
     where = Where.AGREEMENT
@@ -163,59 +179,66 @@ class AgreementScreen(ReportScreen):
     # Counting
 
     def start(self, opened: OpenWorkspace) -> None:
-        """Compute everything, the open page first."""
+        """Compute the figures of people, and the other figures that the open page needs.
+
+        The figures of span ranges and judges are discarded.
+        """
         passes = self.passes
         self.spans = None
         self.judge = None
         self.forget(SPANS)
         self.forget(JUDGE)
         self.announce_start(opened)
-        self.count(
+        self.run_stages(
             PEOPLE,
-            lambda _: count_people(opened, passes),
+            lambda _: compute_people(opened, passes),
             self._receive_people,
             lambda problem: PeopleFigures(problem=problem),
         )
         if self.page == JUDGE:
-            self.count_page(opened)
+            self.start_page(opened)
         if self.people is None:
             self.show()
 
-    def count_page(self, opened: OpenWorkspace) -> None:
+    def start_page(self, opened: OpenWorkspace) -> None:
         """Compute what the open page needs, unless that is under way."""
         people = self.people
         passes = self.passes
         if self.page == SPANS and people is not None and self.spans is None:
             self.spans = SpanFigures(pending=True)
-            self.count(
+            self.run_stages(
                 SPANS,
-                lambda stopped: count_spans(opened, people, passes, stopped),
+                lambda stopped: compute_spans(opened, people, passes, stopped),
                 self._receive_spans,
                 lambda problem: SpanFigures(problem=problem),
             )
         elif self.page == JUDGE and self.judge is None:
             self.judge = JudgeFigures(pending=True)
-            self._count_judge(opened)
+            self._start_judge(opened)
 
-    def _count_judge(self, opened: OpenWorkspace) -> None:
+    def _start_judge(self, opened: OpenWorkspace) -> None:
         """Compute the figures of the chosen judge in a worker."""
         choice = self.choice
         passes = self.passes
-        self.count(
+        self.run_stages(
             JUDGE,
-            lambda stopped: count_judge(opened, choice, passes, stopped),
+            lambda stopped: compute_judge(opened, choice, passes, stopped),
             self._receive_judge,
             lambda problem: JudgeFigures(problem=problem),
         )
 
-    def count_again(self, opened: OpenWorkspace) -> None:
-        """Compute again what new decisions and last passes change; first passes do not change."""
+    def start_changed(self, opened: OpenWorkspace) -> None:
+        """Compute again what may have changed on another screen.
+
+        With last passes this is everything. First passes never change, but the gold of the judge's
+        page does.
+        """
         if self.people is None:
             return
         if self.passes == "last":
             self.start(opened)
         elif self.page == JUDGE:
-            self._count_judge(opened)
+            self._start_judge(opened)
         else:
             self.forget(JUDGE)
             self.judge = None
@@ -226,7 +249,7 @@ class AgreementScreen(ReportScreen):
         self.hints.leave_out(() if figures.hidden else ("look",))
         self.hints.clear()
         if self.page == SPANS:
-            self.mast.workspace.when_ready(self.count_page)
+            self.mast.workspace.when_ready(self.start_page)
         elif self.page != JUDGE:
             self.show()
         warnings = [note.text for note in figures.notes if note.warning]
@@ -251,16 +274,21 @@ class AgreementScreen(ReportScreen):
     # Showing
 
     def title_parts(self) -> tuple[str, ...]:
-        """Return whose figures are shown, of which pass, over how many traces."""
+        """Return the names of the compared sides, the pass, and the number of traces."""
         pass_text = f"{self.passes} pass"
         if self.page == JUDGE:
             report = None if self.judge is None else self.judge.report
             if report is None:
                 return ("Agreement",)
-            sides = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
+            sides_text = f"{judge_name(report.judge)} against {one_line(against_words(report))}"
             # Gold comes from no single pass.
-            passes = () if report.gold is not None else (pass_text,)
-            return ("Agreement", sides, counted(report.count("compared"), "trace"), *passes)
+            pass_parts = () if report.gold is not None else (pass_text,)
+            return (
+                "Agreement",
+                sides_text,
+                counted(report.count("compared"), "trace"),
+                *pass_parts,
+            )
         agreement = None if self.people is None else self.people.report
         if agreement is None:
             return ("Agreement",)
@@ -295,16 +323,16 @@ class AgreementScreen(ReportScreen):
         problem = no_judge_text(judge, key_of)
         if problem:
             return Page(text=problem)
-        left_out = counted(judge.hidden, "unlabelled trace")
-        note = f"{left_out} left out: the judges' answers are hidden from you."
-        notes = (Note(note, "hidden"),) if judge.hidden else ()
+        hidden_text = counted(judge.hidden, "unlabelled trace")
+        note_text = f"{hidden_text} left out: the judges' answers are hidden from you."
+        notes = (Note(note_text, "hidden"),) if judge.hidden else ()
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         return Page(judge.section, pending=judge.pending, notes=notes, keys=keys)
 
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], Report] | None:
-        """Return a function that computes people, span ranges, and a judge if its page was opened.
+        """Return a function that computes all pages, or None while there are no figures.
 
-        It is None while there are no figures.
+        Its report has a judge only if the judge's page was opened.
         """
         passes = self.passes
         choice = self.choice
@@ -313,33 +341,36 @@ class AgreementScreen(ReportScreen):
         with_judge = self.judge is not None and self.judge.report is not None
         key_of = self.mast.key_of
 
-        def _compute(opened: OpenWorkspace, stopped: Stopped) -> Report:
-            *_, people = count_people(opened, passes)
+        def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
+            """Compute the report in a worker; raise `MastError` if there are no figures."""
+            *_, people = compute_people(opened, passes)
             if people.report is None:
                 raise MastError(no_people_text(people, key_of))
-            *_, spans = count_spans(opened, people, passes, stopped)
+            *_, spans = compute_spans(opened, people, passes, stopped)
             revisions = tuple(opened.workspace.revisions_read(opened.taxonomy.ref))
             agreement = replace(people.report, spans=spans.report, revisions=revisions)
             if with_judge:
-                *_, judge = count_judge(opened, choice, passes, stopped)
+                *_, judge = compute_judge(opened, choice, passes, stopped)
                 agreement = replace(agreement, judge=judge.report)
             return agreement_report(agreement, sight=_visibility_limit(opened, people))
 
-        return _compute
+        return _compute_report
 
     # Source traces
 
     def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
-        """Return a function that lists the answers on a figure's modes, differing ones first.
+        """Return a function that lists the answers on a figure's modes.
 
-        The function returns None if the figure is being computed again.
+        Traces on which the sides differ come first. The function returns None if the figure is
+        being computed again.
         """
         modes = sources.modes
         people = self.people
         spans = self.spans
         judge = self.judge
 
-        def compare_sides() -> ComparedTraces | None:
+        def source_traces() -> ComparedTraces | None:
+            """Return the traces with the answers, or None while the figure is computed."""
             if sources.part == JUDGE:
                 if judge is None or judge.judge_input is None or judge.confusion is None:
                     return None
@@ -351,7 +382,7 @@ class AgreementScreen(ReportScreen):
             return None if study is None else compare_people(study, modes, sources.subject)
 
         def list_traces(opened: OpenWorkspace) -> Listing | None:
-            traces = compare_sides()
+            traces = source_traces()
             if traces is None:
                 return None
             return listing_of(traces, opened.taxonomy, trace_names(opened.workspace.traces()))
@@ -366,38 +397,41 @@ class AgreementScreen(ReportScreen):
         self.mast.workspace.when_ready(self.start)
 
     def action_next_judge(self, step: int) -> None:
-        """Choose the next or previous judge."""
+        """Choose the next or previous judge, if the page of the judge is open."""
         judges = () if self.judge is None else self.judge.judges
-        if self._is_judge_page():
+        if self._require_judge_page():
             if len(judges) < 2:
                 self.hints.say("There is no other judge here")
             else:
-                self._choose(replace(self.choice, judge=_next(self.choice.judge, judges, step)))
+                self._start_choice(
+                    replace(self.choice, judge=_neighbour_in_cycle(self.choice.judge, judges, step))
+                )
 
     def action_against(self) -> None:
         """Compare the judge with the next reference: gold, then each person."""
         references = () if self.judge is None else self.judge.references
-        if self._is_judge_page():
+        if self._require_judge_page():
             if len(references) < 2:
                 self.hints.say("No one has finished a trace yet: there is no other reference")
             else:
-                against = _next(self.choice.against, references, 1)
-                self._choose(replace(self.choice, against=against))
+                against = _neighbour_in_cycle(self.choice.against, references, 1)
+                self._start_choice(replace(self.choice, against=against))
 
     def action_seen(self) -> None:
         """Include or leave out verdicts that were made with a judge on screen."""
-        if self._is_judge_page():
-            self._choose(replace(self.choice, with_seen=not self.choice.with_seen))
+        if self._require_judge_page():
+            self._start_choice(replace(self.choice, with_seen=not self.choice.with_seen))
 
-    def _is_judge_page(self) -> bool:
+    def _require_judge_page(self) -> bool:
+        """Return whether the page of the judge is open; if not, show its key."""
         is_judge_page = self.page == JUDGE
         if not is_judge_page:
             key = self.mast.key_of("agreement.judge")
             self.hints.say(f"Judges have a page of their own: {key} shows it")
         return is_judge_page
 
-    def _choose(self, choice: JudgeChoice) -> None:
-        """Compute the figures of another choice."""
+    def _start_choice(self, choice: JudgeChoice) -> None:
+        """Compute the figures of another judge or reference."""
         self.choice = choice
         if self.judge is not None:
             # The lists stay, so that keys pressed meanwhile choose among them.
@@ -405,7 +439,7 @@ class AgreementScreen(ReportScreen):
                 judges=self.judge.judges, references=self.judge.references, pending=True
             )
         self.hints.prompt(COMPARING)
-        self.mast.workspace.when_ready(self._count_judge)
+        self.mast.workspace.when_ready(self._start_judge)
 
     def action_adjudicate(self) -> None:
         """Adjudicate the disagreements on the mode under the cursor."""
@@ -426,7 +460,8 @@ class AgreementScreen(ReportScreen):
             self.hints.say("All traces that two people have finished are included already")
 
 
-def _next(current: str | None, choices: tuple[str, ...], step: int) -> str:
+def _neighbour_in_cycle(current: str | None, choices: tuple[str, ...], step: int) -> str:
+    """Return the choice after or before the current one; the last is followed by the first."""
     index = choices.index(current) if current in choices else 0
     return choices[(index + step) % len(choices)]
 
@@ -434,42 +469,44 @@ def _next(current: str | None, choices: tuple[str, ...], step: int) -> str:
 # Computation in a worker, over what the annotator may see
 
 
-def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
+def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
     """Compute the figures of people over the traces that the user has finished or adjudicated.
 
-    Record in the workspace that these traces were revealed.
+    Record in the workspace that the answers of others on these traces were revealed.
 
     Args:
         opened: The open workspace.
         passes: The passes that count.
 
     Yields:
-        The figures, first without intervals.
+        The figures, first without intervals. They are yielded once, without a report, if no trace
+        can be compared.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
-    visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
-    finished = study_from_workspace(workspace, taxonomy, which=passes).finished
-    annotators_of: dict[str, set[str]] = {}
-    for name, traces in finished.items():
+    visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    finished_by_name = study_from_workspace(workspace, taxonomy, which=passes).finished
+    names_by_trace: dict[str, set[str]] = {}
+    for name, traces in finished_by_name.items():
         for trace in traces:
-            annotators_of.setdefault(trace, set()).add(name)
-    shared = {trace for trace, names in annotators_of.items() if len(names) > 1}
+            names_by_trace.setdefault(trace, set()).add(name)
+    shared_traces = {trace for trace, names in names_by_trace.items() if len(names) > 1}
+    compared_traces = shared_traces & visible_ids
     without_report = PeopleFigures(
-        hidden=tuple(sorted(shared - visible)),
-        finished={name: len(traces) for name, traces in finished.items()},
-        visible=visible,
+        hidden=tuple(sorted(shared_traces - visible_ids)),
+        finished={name: len(traces) for name, traces in finished_by_name.items()},
+        visible=visible_ids,
     )
-    if not shared & visible:
+    if not compared_traces:
         yield without_report
         return
-    names = sorted({name for trace in shared & visible for name in annotators_of[trace]})
+    names = sorted({name for trace in compared_traces for name in names_by_trace[trace]})
     study = study_from_workspace(
-        workspace, taxonomy, annotators=names, which=passes, traces=visible, agents=True
+        workspace, taxonomy, annotators=names, which=passes, traces=visible_ids, agents=True
     )
-    beside_agents = {trace for table in study.agents for trace in table.traces}
-    revealed = shared & visible | beside_agents
-    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed))
+    agent_traces = {trace for table in study.agents for trace in table.traces}
+    revealed_traces = compared_traces | agent_traces
+    record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_traces))
     for rounds in (0, ROUNDS):
         figures = agreement_figures(study, rounds=rounds)
         report = agreement_report(figures, sight=_visibility_limit(opened, without_report))
@@ -484,17 +521,17 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFi
 
 
 def _visibility_limit(opened: OpenWorkspace, people: PeopleFigures) -> dict[str, object] | None:
-    """Return whose view limits the figures, or None if nothing is hidden."""
-    hidden = len(people.hidden)
-    if not hidden:
+    """Return the annotator and the number of hidden traces, or None if nothing is hidden."""
+    hidden_count = len(people.hidden)
+    if not hidden_count:
         return None
-    return {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden}
+    return {"annotator": opened.annotator, "blind": opened.blind, "left_out": hidden_count}
 
 
-def count_spans(
+def compute_spans(
     opened: OpenWorkspace, people: PeopleFigures, passes: PassChoice, stopped: Stopped
 ) -> Iterator[SpanFigures]:
-    """Compute the agreement on span ranges of the same people; this reads every compared trace.
+    """Compute the agreement of people on span ranges; this reads every compared trace.
 
     Args:
         opened: The open workspace.
@@ -506,7 +543,7 @@ def count_spans(
         The figures, first without intervals.
 
     Raises:
-        LeftError: The figures are no longer needed.
+        StoppedError: The figures are no longer needed.
     """
     if people.study is None:
         yield SpanFigures()
@@ -515,7 +552,7 @@ def count_spans(
 
     def order_of(trace_id: str) -> tuple[Order, int] | None:
         if stopped():
-            raise LeftError
+            raise StoppedError
         return orders.spans_of(trace_id)
 
     span_input = span_input_from_workspace(
@@ -532,7 +569,7 @@ def count_spans(
         yield SpanFigures(report, span_input, places_section(report), pending=not rounds)
 
 
-def count_judge(
+def compute_judge(
     opened: OpenWorkspace, choice: JudgeChoice, passes: PassChoice, stopped: Stopped
 ) -> Iterator[JudgeFigures]:
     """Compute the figures of a judge over the traces that the user has finished or adjudicated.
@@ -549,7 +586,7 @@ def count_judge(
         The figures, first without intervals.
 
     Raises:
-        LeftError: The figures are no longer needed.
+        StoppedError: The figures are no longer needed.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
@@ -559,34 +596,35 @@ def count_judge(
         return
     judge = choice.judge if choice.judge in judges else judges[0]
     against = choice.against if choice.against in references else GOLD
-    visible = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
+    visible_ids = visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     view = library_view(workspace, opened.annotator, taxonomy.ref, blind=opened.blind)
-    allowed = {trace for trace, entry in view.items() if entry.suggestions_visible}
+    ids_with_suggestions = {trace for trace, entry in view.items() if entry.suggestions_visible}
 
     order_of = stop_when(stopped, SpanOrders(workspace))
     gold = {
-        trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible else no_order)
+        trace_id: work.gold(taxonomy, order_of(trace_id) if trace_id in visible_ids else no_order)
         for trace_id, work in words_by_trace(workspace, taxonomy).items()
     }
     judge_input = judge_input_from_workspace(
         workspace, taxonomy, judge, against,
-        gold=gold, order_of=order_of, which=passes, traces=visible,
+        gold=gold, order_of=order_of, which=passes, traces=visible_ids,
     )  # fmt: skip
-    hidden = len(judge_input.unlabelled - allowed)
-    judged = {trace_id for trace_id, _ in judge_input.verdicts}
-    read_by_others = {
+    hidden_count = len(judge_input.unlabelled - ids_with_suggestions)
+    judged_ids = {trace_id for trace_id, _ in judge_input.verdicts}
+    ids_with_work_of_others = {
         a_pass.trace_id
         for a_pass in workspace.passes(taxonomy=taxonomy.ref)
         if a_pass.annotator != opened.annotator
         and annotator_kind(a_pass.annotator) is not AnnotatorKind.JUDGE
     }
-    revealed = [
+    revealed_ids = [
         trace_id
-        for trace_id in sorted(visible & judged)
-        if trace_id in read_by_others or trace_id not in allowed
+        for trace_id in sorted(visible_ids & judged_ids)
+        if trace_id in ids_with_work_of_others or trace_id not in ids_with_suggestions
     ]
-    record_reveal(workspace, opened.annotator, taxonomy.ref, revealed)
-    judge_input = replace(judge_input, unlabelled=judge_input.unlabelled & allowed)
+    record_reveal(workspace, opened.annotator, taxonomy.ref, revealed_ids)
+    visible_unlabelled = judge_input.unlabelled & ids_with_suggestions
+    judge_input = replace(judge_input, unlabelled=visible_unlabelled)
     for rounds in (0, ROUNDS):
         report = judge_report(judge_input, rounds=rounds, with_seen=choice.with_seen)
         yield JudgeFigures(
@@ -596,13 +634,16 @@ def count_judge(
             section=judge_section(report),
             judges=judges,
             references=references,
-            hidden=hidden,
+            hidden=hidden_count,
             pending=not rounds,
         )
 
 
 def _judges_and_references(opened: OpenWorkspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the judges with any judgement, and gold with the people who finished a trace."""
+    """Return the judges that have judged a trace, and the references for them.
+
+    The references are gold, and the people who have finished a trace.
+    """
     workspace = opened.workspace
     ref = opened.taxonomy.ref
     active_judges = {judgement.judge for judgement in workspace.judgements(taxonomy=ref)}
@@ -647,7 +688,10 @@ def no_people_text(people: PeopleFigures, key_of: KeyOf) -> str:
 
 
 def no_spans_text(spans: SpanFigures | None) -> str:
-    """Return why there are no figures on span ranges, and what to do; nothing if there are some."""
+    """Return why there are no figures on span ranges, and what to do.
+
+    The text is empty if there are figures.
+    """
     if spans is not None and spans.problem is not None:
         return one_line(spans.problem)
     if spans is None or spans.report is None:
@@ -662,7 +706,9 @@ def no_spans_text(spans: SpanFigures | None) -> str:
 
 
 def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
-    """Return why there are no figures of a judge, and what to do; nothing if there are some.
+    """Return why there are no figures of a judge, and what to do.
+
+    The text is empty if there are figures.
 
     Args:
         judge: The state of the judge's figures.
@@ -682,11 +728,11 @@ def no_judge_text(judge: JudgeFigures, key_of: KeyOf) -> str:
     if any(counts) or any(report.table("effect").values("passes").values()):
         return ""
     reference = one_line(report.against)
-    seen = report.table("judge_left_out").count("judge_seen")
+    seen_count = report.table("judge_left_out").count("judge_seen")
     lines = [f"{one_line(report.judge)} cannot be compared with {reference} yet.", ""]
-    if seen and not report.judge_seen_counted:
+    if seen_count and not report.judge_seen_counted:
         lines.append(
-            f"{seen} verdicts were made with a judge on screen and are left out: "
+            f"{seen_count} verdicts were made with a judge on screen and are left out: "
             f"{key_of('agreement.seen')} counts them too."
         )
     else:

@@ -23,7 +23,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ShowDisagreements, TraceLocation
-from mast_tui.ui.reports.screen import MOST, Listing, TracesScreen
+from mast_tui.ui.reports.screen import MOST_SOURCE_TRACES, Listing, TracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.wording import counted
@@ -45,8 +45,14 @@ class AgreementTracesScreen(TracesScreen):
 class TraceAnswers:
     """The answers of all sides on one mode of a trace.
 
-    ``present`` tells whether any side says present. ``judge`` is the name of the judge if the sides
-    are a judge and its reference, else None.
+    Attributes:
+        trace_id: The id of the trace.
+        mode: The slug of the mode.
+        answers: The text of each side's answer, by the name of the side.
+        differs: Whether the answers of the sides differ.
+        present: Whether any side says present.
+        note: A remark on the difference, such as ``missed``.
+        judge: The name of the judge if the sides are a judge and its reference, else None.
     """
 
     trace_id: str
@@ -67,8 +73,11 @@ class TraceAnswers:
 class ComparedTraces:
     """The first source traces of a figure.
 
-    ``total`` counts all of them, ``differing`` those on which the sides differ. ``sides`` are the
-    names of the sides.
+    Attributes:
+        sides: The names of the sides.
+        rows: The answers on the first traces.
+        total: The number of all source traces.
+        differing: The number of all source traces on which the sides differ.
     """
 
     sides: tuple[str, ...]
@@ -84,9 +93,14 @@ class ComparedTraces:
             sides: The names of the sides.
             rows: A rank and the answers for each trace and mode.
         """
-        traces = [trace for _, trace in sorted(rows, key=lambda row: row[0])]
+
+        def rank_of(ranked_row: tuple[Any, TraceAnswers]) -> Any:
+            rank, _ = ranked_row
+            return rank
+
+        traces = [trace for _, trace in sorted(rows, key=rank_of)]
         differing = sum(trace.differs for trace in traces)
-        return cls(sides, tuple(traces[:MOST]), len(traces), differing)
+        return cls(sides, tuple(traces[:MOST_SOURCE_TRACES]), len(traces), differing)
 
 
 def compare_people(
@@ -94,7 +108,7 @@ def compare_people(
 ) -> ComparedTraces:
     """List the answers of people on some modes, for all traces on which two can be compared.
 
-    Slow for many traces: for workers.
+    This is slow for many traces: call it in a worker.
 
     Args:
         study: The input of the figures.
@@ -102,7 +116,7 @@ def compare_people(
         pair: The only two annotators to compare; empty for all.
     """
     traces = {mode: source_traces(study, mode, pair) for mode in modes}
-    return _cases(pair or study.annotators, traces)
+    return _compared_verdicts(pair or study.annotators, traces)
 
 
 def compare_judge(
@@ -116,18 +130,29 @@ def compare_judge(
         modes: The slugs of the modes.
     """
     traces = {mode: judged_source_traces(judge_input, confusion, mode) for mode in modes}
-    return _cases((judge_input.judge, judge_input.reference.name), traces, judge_input.judge)
+    return _compared_verdicts(
+        (judge_input.judge, judge_input.reference.name), traces, judge_input.judge
+    )
 
 
-def _cases(
+def _compared_verdicts(
     sides: tuple[str, ...], traces: Mapping[str, Sequence[SourceTrace]], judge: str | None = None
 ) -> ComparedTraces:
-    """Join the traces of several modes; a judge's misses come before its false alarms."""
-    ranked = []
+    """Return the traces of several modes in one list, the most disagreement first.
+
+    A judge's misses come before its false alarms.
+
+    Args:
+        sides: The names of the sides; of a judge and its reference the reference is last.
+        traces: The source traces of each mode, by the slug of the mode.
+        judge: The judge, if it is compared with its reference.
+    """
+    ranked_rows = []
+    reference = "" if judge is None else sides[-1]
     for mode, mode_traces in traces.items():
         for trace in mode_traces:
             verdicts = trace.verdicts
-            is_false_alarm = judge is not None and verdicts[sides[-1]] is not VerdictValue.PRESENT
+            is_false_alarm = judge is not None and verdicts[reference] is not VerdictValue.PRESENT
             differs = trace.disagreement > 0
             note = ""
             if judge is not None and differs:
@@ -143,40 +168,44 @@ def _cases(
                 note=note,
                 judge=judge,
             )
-            ranked.append(((-trace.disagreement, is_false_alarm), row))
-    return ComparedTraces.ranked(sides, ranked)
+            ranked_rows.append(((-trace.disagreement, is_false_alarm), row))
+    return ComparedTraces.ranked(sides, ranked_rows)
 
 
 def compare_spans(span_input: SpanInput, modes: Sequence[str]) -> ComparedTraces:
-    """List the span ranges that people marked for some modes, those not marked by all first.
+    """List the span ranges that people marked for some modes.
+
+    Traces with the most ranges that are not marked by all come first.
 
     Args:
         span_input: The input of the figures.
         modes: The slugs of the modes.
     """
-    ranked = []
+    ranked_rows = []
     for trace, mode in product(span_input.traces, modes):
-        ranges = {
+        ranges_by_name = {
             name: reading.places.get(mode, ())
             for name, reading in trace.readings.items()
             if mode not in reading.unanswered
         }
-        if len(ranges) < 2 or not any(ranges.values()):
+        if len(ranges_by_name) < 2 or not any(ranges_by_name.values()):
             continue
-        unmatched = _unmatched(list(ranges.values()))
-        answers = {name: _ranges_text(marked) for name, marked in ranges.items()}
-        note = (
-            f"{unmatched} of {sum(len(marked) for marked in ranges.values())} unlike"
-            if unmatched
-            else ""
+        unmatched_count = _unmatched_count(list(ranges_by_name.values()))
+        range_count = sum(len(ranges) for ranges in ranges_by_name.values())
+        row = TraceAnswers(
+            trace.trace_id,
+            mode,
+            answers={name: _ranges_text(ranges) for name, ranges in ranges_by_name.items()},
+            differs=unmatched_count > 0,
+            present=True,
+            note=f"{unmatched_count} of {range_count} unlike" if unmatched_count else "",
         )
-        row = TraceAnswers(trace.trace_id, mode, answers, unmatched > 0, True, note)
-        ranked.append(((-unmatched, trace.trace_id), row))
-    return ComparedTraces.ranked(span_input.annotators, ranked)
+        ranked_rows.append(((-unmatched_count, trace.trace_id), row))
+    return ComparedTraces.ranked(span_input.annotators, ranked_rows)
 
 
-def _unmatched(sides: Sequence[Sequence[LabelRange]]) -> int:
-    """Return the number of span ranges that another side has not marked."""
+def _unmatched_count(sides: Sequence[Sequence[LabelRange]]) -> int:
+    """Return the number of span ranges that are missing from at least one other side."""
     return sum(
         any(span_range not in other for other in sides if other is not side)
         for side in sides
@@ -185,14 +214,16 @@ def _unmatched(sides: Sequence[Sequence[LabelRange]]) -> int:
 
 
 def _ranges_text(ranges: Sequence[LabelRange]) -> str:
+    """Return the first span ranges of a side, and the number of further ranges."""
     if not ranges:
         return "nowhere"
     names = [_range_name(r) for r in sorted(ranges, key=lambda r: (r.first, r.last))]
-    more = f" +{len(names) - MOST_RANGES}" if len(names) > MOST_RANGES else ""
-    return ", ".join(names[:MOST_RANGES]) + more
+    further_text = f" +{len(names) - MOST_RANGES}" if len(names) > MOST_RANGES else ""
+    return ", ".join(names[:MOST_RANGES]) + further_text
 
 
 def _range_name(span_range: LabelRange) -> str:
+    """Return a span range as ``#3``, ``#3–5`` or ``#3 quote``."""
     name = f"#{span_range.first + 1}"
     if span_range.last > span_range.first:
         name += f"–{span_range.last + 1}"
@@ -200,7 +231,10 @@ def _range_name(span_range: LabelRange) -> str:
 
 
 def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str, str]) -> Listing:
-    """Return the rows of the source traces of a figure.
+    """Return the listing of the source traces of a figure.
+
+    A row opens the adjudication of its mode if one of the compared people says present and the
+    user may adjudicate. Any other row opens the trace.
 
     Args:
         compared: The traces.
@@ -223,8 +257,10 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
         f"{modes[row.mode].code} {modes[row.mode].name}"
         for row in compared.rows
     }
-    rows = tuple(_row(row, compared.sides, modes[row.mode].code, names) for row in compared.rows)
-    by_id = {row.id: row for row in compared.rows}
+    rows = tuple(
+        _table_row(row, compared.sides, modes[row.mode].code, names) for row in compared.rows
+    )
+    answers_by_row_id = {row.id: row for row in compared.rows}
     facts = [
         counted(compared.total, "trace × mode" if several_modes else "trace"),
         f"{compared.differing:,} where the sides differ",
@@ -232,34 +268,43 @@ def listing_of(compared: ComparedTraces, taxonomy: Taxonomy, names: Mapping[str,
     if len(rows) < compared.total:
         facts.append(f"the first {len(rows):,} listed")
 
-    def _open_row(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
-        row = by_id[row_id]
+    def _destination_of(opened: OpenWorkspace, row_id: str) -> TraceLocation | ShowDisagreements:
+        row = answers_by_row_id[row_id]
         if row.judge is None and row.present and _may_adjudicate(opened):
             return ShowDisagreements(row.mode, row.trace_id, agreed=not row.differs)
-        return _evidence(opened, row)
+        return _evidence_location(opened, row)
 
     return Listing(
         Table("traces", "", columns, (rows,)),
         titles,
         tuple(facts),
-        _open_row,
+        _destination_of,
         frozenset(row.id for row in compared.rows if row.differs),
     )
 
 
-def _row(row: TraceAnswers, sides: Sequence[str], code: str, names: Mapping[str, str]) -> Row:
-    """Return the row of a trace and mode, with the answers of the sides."""
+def _table_row(
+    answers: TraceAnswers, sides: Sequence[str], code: str, names: Mapping[str, str]
+) -> Row:
+    """Return the row of a trace and mode, with the answers of the sides.
+
+    Args:
+        answers: The answers on the trace and mode.
+        sides: The names of the sides.
+        code: The code of the mode.
+        names: The names of the traces, by id.
+    """
     cells = {
-        "trace": names.get(row.trace_id, row.trace_id),
+        "trace": names.get(answers.trace_id, answers.trace_id),
         "code": code,
-        "note": row.note,
-        **{f"side {n}": row.answers.get(name, UNFINISHED) for n, name in enumerate(sides)},
+        "note": answers.note,
+        **{f"side {n}": answers.answers.get(name, UNFINISHED) for n, name in enumerate(sides)},
     }
-    detail = [f"{name}: {answer}" for name, answer in row.answers.items()]
-    if row.note:
-        detail.append(f"{row.note}.")
-    detail.append(f"trace {row.trace_id}")
-    return Row(row.id, cells, "≠" if row.differs else "", tuple(detail))
+    detail = [f"{name}: {answer}" for name, answer in answers.answers.items()]
+    if answers.note:
+        detail.append(f"{answers.note}.")
+    detail.append(f"trace {answers.trace_id}")
+    return Row(answers.id, cells, "≠" if answers.differs else "", tuple(detail))
 
 
 def _may_adjudicate(opened: OpenWorkspace) -> bool:
@@ -270,8 +315,16 @@ def _may_adjudicate(opened: OpenWorkspace) -> bool:
     return opened.annotator in study.adjudicators
 
 
-def _evidence(opened: OpenWorkspace, row: TraceAnswers) -> TraceLocation:
-    """Return the span of the judge's suggestion, or else of the user's or another side's label."""
+def _evidence_location(opened: OpenWorkspace, row: TraceAnswers) -> TraceLocation:
+    """Return the location of the evidence for the answers on a trace and mode.
+
+    This is the first of these that exists:
+
+    - the first suggestion of the judge,
+    - the span of a label of the user,
+    - the span of a label of another side,
+    - the whole trace.
+    """
     labels = [
         label
         for label in opened.workspace.labels(
@@ -281,9 +334,9 @@ def _evidence(opened: OpenWorkspace, row: TraceAnswers) -> TraceLocation:
     ]
     suggestions = [label for label in labels if label.annotator == row.judge]
     if suggestions:
-        first = in_reading_order(suggestions, lambda label: label.target)[0]
-        return TraceLocation(row.trace_id, suggestion=first.id, key=first.target.first)
-    of_sides = [label for label in labels if label.annotator in (*row.answers, opened.annotator)]
-    of_sides.sort(key=lambda label: label.annotator != opened.annotator)
-    keys = (label.target.first for label in of_sides if label.target.first is not None)
+        suggestion, *_ = in_reading_order(suggestions, lambda label: label.target)
+        return TraceLocation(row.trace_id, suggestion=suggestion.id, key=suggestion.target.first)
+    side_labels = [label for label in labels if label.annotator in (*row.answers, opened.annotator)]
+    side_labels.sort(key=lambda label: label.annotator != opened.annotator)
+    keys = (label.target.first for label in side_labels if label.target.first is not None)
     return TraceLocation(row.trace_id, key=next(keys, None))

@@ -15,8 +15,14 @@ PENDING: Final = "…"
 """The text in place of an interval that is still being computed."""
 
 SURE: Final = "█"
+"""A part of a bar below the 95 % interval."""
+
 BELOW: Final = "▓"
+"""A part of a bar from the start of the interval to the share."""
+
 ABOVE: Final = "░"
+"""A part of a bar from the share to the end of the interval."""
+
 LEGEND: Final = f"Bars: {SURE}{BELOW} share, {BELOW}{ABOVE} 95 % interval."
 
 MOST_CHOICES: Final = 3
@@ -30,7 +36,7 @@ def figure_of(cell: Cell) -> float | None:
 
 
 def value_text(cell: Cell, kind: Kind) -> str:
-    """Return a value in one line, without its interval; nothing for an empty cell.
+    """Return a value in one line, without its interval; an empty text for an empty cell.
 
     Args:
         cell: The cell.
@@ -45,7 +51,9 @@ def value_text(cell: Cell, kind: Kind) -> str:
 
 
 def interval_text(cell: Cell, kind: Kind, *, pending: bool) -> str:
-    """Return the interval of a cell, or the sign in its place; nothing if it has none.
+    """Return the interval of a cell, or the sign in its place.
+
+    The text is empty if the cell has no interval.
 
     Args:
         cell: The cell.
@@ -78,18 +86,22 @@ def bar(cell: Cell, width: int) -> str:
     low = high = value
     if isinstance(cell, Estimate) and cell.ci is not None:
         low, high = cell.ci
-    first, middle, last = (round(end * width) for end in (low, value, high))
+    low_end, value_end, high_end = (round(share * width) for share in (low, value, high))
     if value > 0:
         # A share above zero is visible, however small it is.
-        middle = max(1, middle)
-    last = max(last, middle)
-    return SURE * min(first, middle) + BELOW * max(0, middle - first) + ABOVE * (last - middle)
+        value_end = max(1, value_end)
+    high_end = max(high_end, value_end)
+    sure = SURE * min(low_end, value_end)
+    return sure + BELOW * max(0, value_end - low_end) + ABOVE * (high_end - value_end)
 
 
 def choosable(table: Table) -> tuple[str, ...]:
-    """Return the columns whose cells can be chosen because they have source traces of their own."""
-    with_sources = {key for row in table.rows for key in row.cell_sources}
-    return tuple(column.key for column in table.columns if column.key in with_sources)
+    """Return the keys of the columns whose cells have source traces of their own.
+
+    The user can choose these cells.
+    """
+    keys_with_sources = {key for row in table.rows for key in row.cell_sources}
+    return tuple(column.key for column in table.columns if column.key in keys_with_sources)
 
 
 def row_title(table: Table, row: Row) -> str:
@@ -117,7 +129,8 @@ def row_text(
     Args:
         table: The table of the row.
         row: The row.
-        chosen: The column under the cursor; of many such columns only this one is described.
+        chosen: The key of the chosen column. If more than ``MOST_CHOICES`` columns can be chosen,
+            the others are left out.
         pending: Whether intervals are still being computed.
         notes: Notes of the page.
     """
@@ -125,17 +138,17 @@ def row_text(
     omitted = {key for key in choices if key != chosen} if len(choices) > MOST_CHOICES else set()
     value_columns = table.columns[naming(table.columns) :]
     columns = [column for column in value_columns if column.key not in omitted]
-    values = [*_values(columns, row, pending=pending)]
-    widest = max((cell_len(name) for name, _ in values), default=0)
-    lines = [f"{set_cell_size(name, widest)}  {value}" for name, value in values]
+    values = [*_titles_and_values(columns, row, pending=pending)]
+    title_width = max((cell_len(title) for title, _ in values), default=0)
+    lines = [f"{set_cell_size(title, title_width)}  {value}" for title, value in values]
     for sentence in (*row.detail_cells.get(chosen or "", ()), *row.detail):
         lines += display_lines(sentence)
-    below = note_lines(table, notes=notes)
-    return "\n".join([*lines, "", *below] if below else lines)
+    last_lines = note_lines(table, notes=notes)
+    return "\n".join([*lines, "", *last_lines] if last_lines else lines)
 
 
 def note_lines(table: Table, *, notes: Sequence[Note] = ()) -> list[str]:
-    """Return the notes of a table, warnings first, and its caption.
+    """Return the notes of a table and the page, warnings first, then a legend and the caption.
 
     Args:
         table: The table.
@@ -153,7 +166,10 @@ def note_lines(table: Table, *, notes: Sequence[Note] = ()) -> list[str]:
     return lines
 
 
-def _values(columns: Sequence[Column], row: Row, *, pending: bool) -> Iterator[tuple[str, str]]:
+def _titles_and_values(
+    columns: Sequence[Column], row: Row, *, pending: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield the title and the text of each column with a value in the row."""
     for column in columns:
         cell = row.cells.get(column.key)
         if cell is None or cell == "":
@@ -162,16 +178,16 @@ def _values(columns: Sequence[Column], row: Row, *, pending: bool) -> Iterator[t
 
 
 def _cell_text(cell: Cell, column: Column, pending: bool) -> str:
-    """Return a value with its interval or the reason why it has none, and its count."""
+    """Return a value with its count, and with its interval or the reason why there is none."""
     text = value_text(cell, column.kind)
     if not isinstance(cell, Estimate):
         return text
     parts = [text]
     if cell.value is None:
         if cell.undefined is not None:
-            parts = [f"{NONE} undefined ({_reason(cell.undefined)})"]
+            parts = [f"{NONE} undefined ({_reason_text(cell.undefined)})"]
     elif cell.withheld is not None:
-        parts.append(f"no interval ({_reason(cell.withheld)})")
+        parts.append(f"no interval ({_reason_text(cell.withheld)})")
     elif cell.ci is not None:
         parts.append(interval_text(cell, column.kind, pending=pending))
     elif pending and column.interval:
@@ -181,5 +197,5 @@ def _cell_text(cell: Cell, column: Column, pending: bool) -> str:
     return ", ".join([" ".join(parts[:2]), *parts[2:]])
 
 
-def _reason(name: str) -> str:
+def _reason_text(name: str) -> str:
     return name.replace("_", " ")

@@ -27,6 +27,8 @@ from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import SMALL, VirtualLines, row_strip
 
 RULE: Final = "─"
+"""The text of a line that is drawn as a rule."""
+
 FOLDED: Final = "▸"
 UNFOLDED: Final = "▾"
 WIDEST_TEXT: Final = 100
@@ -42,14 +44,18 @@ LEAST_BAR: Final = 10
 MOST_BAR: Final = 32
 INTERVAL_TITLE: Final = "95 %"
 
-NEAR: Final = 90
-"""The rank of the chosen column if there are many to choose from; farther columns rank lower."""
+CHOSEN_RANK: Final = 90
+"""The rank of the chosen column if there are many to choose from; each column farther away ranks
+one lower.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: a row of a table, the titles of its columns, or a text (a title, a paragraph, a
-    rule).
+    """One line of a page.
+
+    It is a row of a table, the titles of a table's columns, or a text. A text is a title, a part
+    of a paragraph, or a rule.
     """
 
     table: Table | None = None
@@ -62,7 +68,10 @@ class Line:
 
     @property
     def row_key(self) -> tuple[str, str] | None:
-        """The ids of the table and the row; no row id for a title, None if the cursor skips it."""
+        """The ids of the table and the row, or None if the cursor skips the line.
+
+        The row id of a title is empty.
+        """
         if self.folds is not None:
             return (self.folds.id, "")
         return None if self.table is None or self.row is None else (self.table.id, self.row.id)
@@ -90,7 +99,7 @@ class ReportLines(VirtualLines):
         self.pending = False
         self._lines: list[Line] = []
         self._layouts: dict[str, LineLayout] = {}
-        self._chosen: dict[str, str] = {}
+        self._chosen_by_table: dict[str, str] = {}
         self._unfolded: set[str] = set()
 
     # Contents
@@ -123,7 +132,7 @@ class ReportLines(VirtualLines):
     @property
     def chosen(self) -> str | None:
         """The column of the cell under the cursor, or None if cells cannot be chosen."""
-        return None if self.line.table is None else self._chosen_in(self.line.table)
+        return None if self.line.table is None else self._chosen_column(self.line.table)
 
     @property
     def sources(self) -> Sources | None:
@@ -135,24 +144,26 @@ class ReportLines(VirtualLines):
 
     @property
     def sources_title(self) -> str:
-        """The title of the traces under the cursor: ``1.3 Step repetition, failed traces``."""
+        """The title of the source traces under the cursor: ``1.3 Step repetition, failed traces``.
+
+        It is empty if there are none.
+        """
         table = self.line.table
         row = self.line.row
         sources = self.sources
         if table is None or row is None or sources is None:
             return ""
         cells = [row.cells.get(column.key) for column in table.columns[: naming(table.columns)]]
-        name = " ".join(cell for cell in cells if isinstance(cell, str) and cell)
+        row_name = " ".join(cell for cell in cells if isinstance(cell, str) and cell)
         if len(sources.subject) > 1:
-            pair = joined(sources.subject)
-            return pair if name in (*sources.subject, pair) else f"{name}, {pair}"
+            pair_text = joined(sources.subject)
+            is_named_by_pair = row_name in (*sources.subject, pair_text)
+            return pair_text if is_named_by_pair else f"{row_name}, {pair_text}"
         outcome = dict(sources.where).get("outcome")
-        chosen = [column for column in table.columns if column.key == self.chosen]
+        column = next((column for column in table.columns if column.key == self.chosen), None)
         if outcome is not None and len(sources.modes) < 2:
-            name += f", {'successful' if outcome == 'succeeded' else outcome} traces"
-        elif chosen:
-            name += f", {chosen[0].name or chosen[0].title}"
-        return name
+            return f"{row_name}, {'successful' if outcome == 'succeeded' else outcome} traces"
+        return row_name if column is None else f"{row_name}, {column.name or column.title}"
 
     def show(
         self,
@@ -182,7 +193,9 @@ class ReportLines(VirtualLines):
         width = self.row_width
         tables = [part for part in self.parts if isinstance(part, Table)]
         self._layouts = {
-            table.id: fit_columns(table, width, chosen=self._chosen_in(table), pending=self.pending)
+            table.id: fit_columns(
+                table, width, chosen=self._chosen_column(table), pending=self.pending
+            )
             for table in tables
         }
         self._lines = _lines_of(self.parts, min(width, WIDEST_TEXT), self._unfolded)
@@ -190,28 +203,31 @@ class ReportLines(VirtualLines):
         super().rows_changed()
 
     def _line_of(self, row_key: tuple[str, str] | None) -> int:
-        """Return the line of a row, else of a row with its id in another table, else the first."""
+        """Return the number of the line for the cursor.
+
+        This is the line of the row, or else of a row with the same id in another table, or else
+        the first line on which the cursor can be.
+        """
         stops = [number for number, line in enumerate(self._lines) if line.is_stop]
         if row_key is None or not stops:
             return next(iter(stops), 0)
         _, row_id = row_key
-        fallback = stops[0]
-        has_fallback = False
+        namesakes = []
         for number in stops:
-            key = self._lines[number].row_key
-            if key == row_key:
+            if self._lines[number].row_key == row_key:
                 return number
-            if not has_fallback and key is not None and key[1] and key[1] == row_id:
-                fallback = number
-                has_fallback = True
-        return fallback
+            row = self._lines[number].row
+            if row is not None and row.id and row.id == row_id:
+                namesakes.append(number)
+        return next(iter(namesakes), stops[0])
 
-    def _chosen_in(self, table: Table) -> str | None:
+    def _chosen_column(self, table: Table) -> str | None:
+        """Return the key of the chosen column of a table, or None if no cell can be chosen."""
         choices = choosable(table)
         if not choices:
             return None
-        chosen = self._chosen.get(table.id)
-        return chosen if chosen in choices else choices[0]
+        key = self._chosen_by_table.get(table.id)
+        return key if key in choices else choices[0]
 
     # The cursor
 
@@ -246,13 +262,14 @@ class ReportLines(VirtualLines):
         super().show_row(row, centre=centre)
 
     def unfold(self) -> bool:
-        """Fold or unfold the part whose title is under the cursor; return False if there is
-        none.
-        """
-        folds = self.line.folds
-        if folds is None:
+        """Fold or unfold the part under the cursor; return False if there is none."""
+        part = self.line.folds
+        if part is None:
             return False
-        self._unfolded ^= {folds.id}
+        if part.id in self._unfolded:
+            self._unfolded.remove(part.id)
+        else:
+            self._unfolded.add(part.id)
         self.rows_changed()
         self.show_row(self.cursor)
         return True
@@ -263,31 +280,32 @@ class ReportLines(VirtualLines):
         choices = () if table is None else choosable(table)
         if table is None or len(choices) < 2:
             return False
-        position = choices.index(self._chosen_in(table) or choices[0]) + delta
-        self._choose(table, choices[max(0, min(position, len(choices) - 1))])
+        position = choices.index(self._chosen_column(table) or choices[0]) + delta
+        self._choose_column(table, choices[max(0, min(position, len(choices) - 1))])
         return True
 
-    def _choose(self, table: Table, key: str) -> None:
-        if key != self._chosen_in(table):
-            self._chosen[table.id] = key
+    def _choose_column(self, table: Table, key: str) -> None:
+        """Choose a column of a table, fit the columns again, and post that the cursor moved."""
+        if key != self._chosen_column(table):
+            self._chosen_by_table[table.id] = key
             self.rows_changed()
             self.post_message(self.Moved(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the cell that was clicked, or open the row if it is chosen already."""
+        """Choose the cell that was clicked; a click on the chosen cell opens its row."""
         offset = event.get_content_offset(self)
         number = -1 if offset is None else offset.y + round(self.scroll_y)
         if offset is None or not 0 <= number < len(self._lines):
             return
         line = self._lines[number]
-        if not line.is_stop or self._sticks(offset.y):
+        if not line.is_stop or self._is_sticky_heading(offset.y):
             event.prevent_default()
             return
         if line.row is None or line.table is None:
             return
         key = self._layouts[line.table.id].column_at(offset.x)
-        if key in choosable(line.table) and key != self._chosen_in(line.table):
-            self._choose(line.table, key)
+        if key in choosable(line.table) and key != self._chosen_column(line.table):
+            self._choose_column(line.table, key)
             self.move_to(number)
             event.prevent_default()
 
@@ -295,13 +313,14 @@ class ReportLines(VirtualLines):
 
     def render_line(self, y: int) -> Strip:
         """Render a line of the widget; the first one keeps the titles of columns."""
-        if self._sticks(y):
+        if self._is_sticky_heading(y):
             table = self._lines[round(self.scroll_y)].table
             assert table is not None
-            return self._heading(table, self.lines_area.width)
+            return self._heading_strip(table, self.lines_area.width)
         return super().render_line(y)
 
-    def _sticks(self, y: int) -> bool:
+    def _is_sticky_heading(self, y: int) -> bool:
+        """Return whether a line of the widget keeps the column titles of the scrolled table."""
         top = round(self.scroll_y)
         if y or not 0 < top < len(self._lines) or self.lines_area.height <= SMALL:
             return False
@@ -319,11 +338,11 @@ class ReportLines(VirtualLines):
         if line.text is not None or line.table is None:
             return self._text_line(line, width, at_cursor=row == self.cursor)
         if line.row is None:
-            return self._heading(line.table, width)
-        strip = self._row(line.table, line.row, width, at_cursor=row == self.cursor)
-        chosen = self._chosen_in(line.table) if row == self.cursor else None
-        edges = None if chosen is None else self._layouts[line.table.id].edges(chosen)
-        if edges is None or line.row.cells.get(chosen or "") in (None, ""):
+            return self._heading_strip(line.table, width)
+        strip = self._row_strip(line.table, line.row, width, at_cursor=row == self.cursor)
+        chosen_key = self._chosen_column(line.table) if row == self.cursor else None
+        edges = None if chosen_key is None else self._layouts[line.table.id].edges(chosen_key)
+        if edges is None or line.row.cells.get(chosen_key or "") in (None, ""):
             return strip
         cell_start, cell_end = edges
         cell = strip.crop(cell_start, cell_end).apply_style(Style(reverse=True))
@@ -340,7 +359,7 @@ class ReportLines(VirtualLines):
             width, base
         )
 
-    def _heading(self, table: Table, width: int) -> Strip:
+    def _heading_strip(self, table: Table, width: int) -> Strip:
         """Render the titles of the columns of a table."""
         layout = self._layouts[table.id]
         text = " " * LEAD
@@ -356,7 +375,7 @@ class ReportLines(VirtualLines):
         style = self.rich_style + self._part("quiet")
         return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
 
-    def _row(self, table: Table, row: Row, width: int, *, at_cursor: bool) -> Strip:
+    def _row_strip(self, table: Table, row: Row, width: int, *, at_cursor: bool) -> Strip:
         """Render a row of a table."""
         base = self.rich_style
         if at_cursor and self.has_focus:
@@ -367,30 +386,31 @@ class ReportLines(VirtualLines):
         ]
         layout = self._layouts[table.id]
         for position, column in enumerate(layout.columns):
-            first = position == 0 and len(layout.columns) > 1 and layout.columns[1].is_text
+            is_name = position == 0 and len(layout.columns) > 1 and layout.columns[1].is_text
             parts.append(Segment(" " * layout.gap if position else "", base))
             parts += [
-                Segment(text, base + self._part("name" if first else style))
-                for text, style in _cells(column, row, pending=self.pending)
+                Segment(text, base + self._part("name" if is_name else style))
+                for text, style in _cell_segments(column, row, pending=self.pending)
             ]
         return row_strip(parts, width, base)
 
 
-def _cells(column: FittedColumn, row: Row, *, pending: bool) -> list[tuple[str, str]]:
-    """Return the texts of a column in a row with their styles; together they fill its width."""
-    cell = row.cells.get(column.column.key)
+def _cell_segments(column: FittedColumn, row: Row, *, pending: bool) -> list[tuple[str, str]]:
+    """Return the bar, value and interval of a cell with their styles, as wide as its column."""
+    cell = row.cells.get(column.key)
     kind = column.column.kind
     text = value_text(cell, kind)
     if column.is_text:
         return [(padded(text, column.values), "quiet" if text == NONE else "figure")]
-    quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
+    is_quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
         # A count with source traces is a result; another count is only its base.
-        quiet = column.column.key not in row.cell_sources
+        is_quiet = column.key not in row.cell_sources
     parts = []
     if column.bar:
         parts.append((set_cell_size(bar(cell, column.bar), column.bar + 1), "bar"))
-    parts.append((" " * (column.values - cell_len(text)) + text, "quiet" if quiet else "figure"))
+    right_aligned = " " * (column.values - cell_len(text)) + text
+    parts.append((right_aligned, "quiet" if is_quiet else "figure"))
     if column.interval:
         interval = interval_text(cell, kind, pending=pending)
         parts.append((" " + set_cell_size(interval, column.interval), "quiet"))
@@ -398,20 +418,28 @@ def _cells(column: FittedColumn, row: Row, *, pending: bool) -> list[tuple[str, 
 
 
 def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> list[Line]:
-    """Return the lines of a page; parts have titles if there are several."""
+    """Return the lines of a page.
+
+    Charts are left out. A table that is the only part has no title.
+
+    Args:
+        parts: The tables and texts.
+        width: The cells of a line of text.
+        unfolded: The ids of the foldable parts that are unfolded.
+    """
     visible_parts = [part for part in parts if not isinstance(part, Chart)]
     lines: list[Line] = []
     for part in visible_parts:
         title = one_line(part.title)
-        folded = part.folded and part.id not in unfolded
-        if lines and not (folded and lines[-1].folds):
+        is_folded = part.folded and part.id not in unfolded
+        if lines and not (is_folded and lines[-1].folds):
             lines.append(Line())
         if part.folded:
-            sign = FOLDED if folded else UNFOLDED
+            sign = FOLDED if is_folded else UNFOLDED
             lines.append(Line(text=f"{sign} {title}", style="title", folds=part))
         elif len(visible_parts) > 1 or isinstance(part, Text):
             lines.append(Line(text=title, style="title"))
-        if not folded:
+        if not is_folded:
             lines += _text_lines(part, width) if isinstance(part, Text) else _table_lines(part)
     return lines
 
@@ -437,7 +465,14 @@ def _table_lines(table: Table) -> Iterator[Line]:
 
 @dataclass(frozen=True, slots=True)
 class FittedColumn:
-    """A column with the cells of its values, its interval and its bar; 0 means that it has none."""
+    """A column of a table, fitted to a width.
+
+    Attributes:
+        column: The column.
+        values: The cells of its values.
+        interval: The cells of its intervals; 0 if they are not shown.
+        bar: The cells of its bars; 0 if they are not shown.
+    """
 
     column: Column
     values: int
@@ -447,7 +482,18 @@ class FittedColumn:
     @property
     def width(self) -> int:
         """The cells of the whole column."""
-        return self.values + (self.interval and self.interval + 1) + (self.bar and self.bar + 1)
+        interval_width = self.interval + 1 if self.interval else 0
+        return self.bar_width + self.values + interval_width
+
+    @property
+    def bar_width(self) -> int:
+        """The cells of the bar and the space after it; 0 without a bar."""
+        return self.bar + 1 if self.bar else 0
+
+    @property
+    def key(self) -> str:
+        """The key of the column in the rows."""
+        return self.column.key
 
     @property
     def title(self) -> str:
@@ -470,8 +516,8 @@ class LineLayout:
     @property
     def width(self) -> int:
         """The cells of a line."""
-        between = self.gap * max(0, len(self.columns) - 1)
-        return LEAD + between + sum(column.width for column in self.columns)
+        gaps_width = self.gap * max(0, len(self.columns) - 1)
+        return LEAD + gaps_width + sum(column.width for column in self.columns)
 
     def replace_column(
         self, column: FittedColumn, replacement: tuple[FittedColumn, ...]
@@ -488,25 +534,26 @@ class LineLayout:
         )
 
     def edges(self, key: str) -> tuple[int, int] | None:
-        """Return the first cell of a column's values and the cell after them, or None if it is
-        hidden.
+        """Return the first cell of a column's values and the cell after the last.
+
+        Return None if the column is hidden.
         """
-        begin = LEAD
+        column_start = LEAD
         for column in self.columns:
-            if column.column.key == key:
-                values = begin + (column.bar and column.bar + 1)
-                return values, values + column.values
-            begin += column.width + self.gap
+            if column.key == key:
+                values_start = column_start + column.bar_width
+                return values_start, values_start + column.values
+            column_start += column.width + self.gap
         return None
 
     def column_at(self, x: int) -> str | None:
-        """Return the key of the column at a cell, or None."""
-        begin = LEAD
+        """Return the key of the column at a cell of the line, or None if there is none."""
+        start = LEAD
         for column in self.columns:
-            end = begin + column.width + self.gap
-            if begin <= x < end:
-                return column.column.key
-            begin = end
+            end = start + column.width + self.gap
+            if start <= x < end:
+                return column.key
+            start = end
         return None
 
 
@@ -515,9 +562,12 @@ def fit_columns(
 ) -> LineLayout:
     """Fit the columns of a table to a width.
 
-    First names are cut to a quarter of the width. Then intervals are dropped, those of the columns
-    with the lowest rank first. Then names are cut further, gaps shrink, and bars and columns are
-    dropped.
+    The following is done in this order until the columns fit:
+
+    - Cut names to a quarter of the width.
+    - Drop intervals, in the order of the ranks of their columns, lowest first.
+    - Cut names further, and shrink the gaps.
+    - Drop bars and columns, lowest rank first.
 
     Args:
         table: The table.
@@ -525,39 +575,45 @@ def fit_columns(
         chosen: The column under the cursor; columns near it rank higher if there are many choices.
         pending: Whether intervals are still being computed.
     """
-    measured = [_measured(table, column, pending) for column in table.split_columns()[0]]
-    ranks = _ranks(table, measured, chosen)
-    natural_widths = {column.column.key: column.values for column in measured}
-    layout = LineLayout(_cut(measured, max(LEAST_NAME, width // 4)))
-    with_interval = [column.column.key for column in measured if column.interval]
-    for key in sorted(with_interval, key=lambda key: ranks[key]):
+    visible_columns, *_ = table.split_columns()
+    columns = [_measured_column(table, column, pending) for column in visible_columns]
+    ranks = _rank_by_column(table, columns, chosen)
+    natural_widths = {column.key: column.values for column in columns}
+    layout = LineLayout(_with_cut_texts(columns, max(LEAST_NAME, width // 4)))
+    interval_keys = [column.key for column in columns if column.interval]
+    for key in sorted(interval_keys, key=lambda key: ranks[key]):
         if layout.width <= width:
             break
-        column = next(column for column in layout.columns if column.column.key == key)
+        column = next(column for column in layout.columns if column.key == key)
         layout = layout.replace_column(column, (replace(column, interval=0),))
     if layout.width > width:
-        layout = _narrowed(LineLayout(_cut(layout.columns, LEAST_NAME), gap=1), width, ranks)
-    return _widened(layout, width, natural_widths)
+        layout = _dropped_to_width(
+            LineLayout(_with_cut_texts(layout.columns, LEAST_NAME), gap=1), width, ranks
+        )
+    return _widened_to_width(layout, width, natural_widths)
 
 
-def _cut(columns: Iterable[FittedColumn], most: int) -> tuple[FittedColumn, ...]:
-    """Return the columns with texts cut to a number of cells."""
+def _with_cut_texts(columns: Iterable[FittedColumn], most_cells: int) -> tuple[FittedColumn, ...]:
+    """Return the columns, with the columns of texts cut to a number of cells."""
     return tuple(
-        replace(column, values=min(column.values, most)) if column.is_text else column
+        replace(column, values=min(column.values, most_cells)) if column.is_text else column
         for column in columns
     )
 
 
-def _narrowed(layout: LineLayout, width: int, ranks: Mapping[str, float]) -> LineLayout:
-    """Drop bars and columns, those of the lowest rank first, each bar before its column."""
+def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]) -> LineLayout:
+    """Return the layout without the bars and columns that do not fit.
+
+    The lowest rank is dropped first, and each bar before its column. One column is left.
+    """
     while layout.width > width and len(layout.columns) > 1:
-        column = min(layout.columns, key=lambda column: ranks[column.column.key])
+        column = min(layout.columns, key=lambda column: ranks[column.key])
         without_bar = replace(column, bar=0, values=max(cell_len(column.title), column.values))
         layout = layout.replace_column(column, (without_bar,) if column.bar else ())
     return layout
 
 
-def _measured(table: Table, column: Column, pending: bool) -> FittedColumn:
+def _measured_column(table: Table, column: Column, pending: bool) -> FittedColumn:
     """Return a column with the cells that its texts need."""
     cells = [row.cells.get(column.key) for row in table.rows]
     values = max((cell_len(value_text(cell, column.kind)) for cell in cells), default=0)
@@ -566,39 +622,43 @@ def _measured(table: Table, column: Column, pending: bool) -> FittedColumn:
     if column.interval and not is_share:
         texts = (interval_text(cell, column.kind, pending=pending) for cell in cells)
         interval = max((cell_len(text) for text in texts), default=0)
-        interval = interval and max(interval, cell_len(INTERVAL_TITLE))
-    measured = FittedColumn(column, values, interval, LEAST_BAR if is_share else 0)
-    title_excess = cell_len(measured.title) - (measured.width if is_share else values)
-    return replace(measured, values=values + max(0, title_excess))
+        if interval:
+            interval = max(interval, cell_len(INTERVAL_TITLE))
+    fitted = FittedColumn(column, values, interval, LEAST_BAR if is_share else 0)
+    title_excess = cell_len(fitted.title) - (fitted.width if is_share else values)
+    return replace(fitted, values=values + max(0, title_excess))
 
 
-def _ranks(
-    table: Table, measured: Sequence[FittedColumn], chosen: str | None
+def _rank_by_column(
+    table: Table, columns: Sequence[FittedColumn], chosen: str | None
 ) -> Mapping[str, float]:
-    """Return the rank of each column by its key; the first column is never dropped."""
-    ranks: dict[str, float] = {column.column.key: column.column.keeps for column in measured}
-    if measured:
-        ranks[measured[0].column.key] = inf
+    """Return the rank of each column by its key; the first column has the highest."""
+    ranks: dict[str, float] = {column.key: column.column.keeps for column in columns}
+    if columns:
+        ranks[columns[0].key] = inf
     choices = choosable(table)
     if chosen in choices and len(choices) > 2:
         chosen_index = choices.index(chosen)
         for index, key in enumerate(choices):
-            ranks[key] = NEAR - abs(index - chosen_index)
+            ranks[key] = CHOSEN_RANK - abs(index - chosen_index)
     return ranks
 
 
-def _widened(layout: LineLayout, width: int, natural_widths: Mapping[str, int]) -> LineLayout:
-    """Distribute the free cells: first to names that were cut, then to bars."""
-    free = width - layout.width
+def _widened_to_width(
+    layout: LineLayout, width: int, natural_widths: Mapping[str, int]
+) -> LineLayout:
+    """Return the layout with the free cells given first to cut names, then to bars."""
+    free_cells = width - layout.width
     columns = list(layout.columns)
     for index, column in enumerate(columns):
         if column.is_text:
-            added = max(0, min(natural_widths[column.column.key] - column.values, free))
-            columns[index] = replace(column, values=column.values + added)
-            free -= added
-    with_bar = [index for index, column in enumerate(columns) if column.bar]
-    if with_bar:
-        added = min(MOST_BAR - LEAST_BAR, max(0, free) // len(with_bar))
-        for index in with_bar:
-            columns[index] = replace(columns[index], bar=columns[index].bar + added)
+            cut_cells = natural_widths[column.key] - column.values
+            added_cells = max(0, min(cut_cells, free_cells))
+            columns[index] = replace(column, values=column.values + added_cells)
+            free_cells -= added_cells
+    bar_indices = [index for index, column in enumerate(columns) if column.bar]
+    if bar_indices:
+        added_cells = min(MOST_BAR - LEAST_BAR, max(0, free_cells) // len(bar_indices))
+        for index in bar_indices:
+            columns[index] = replace(columns[index], bar=columns[index].bar + added_cells)
     return replace(layout, columns=tuple(columns))

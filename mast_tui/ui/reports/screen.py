@@ -64,33 +64,34 @@ class PageBar(RenderCache):
             keys: The key that opens a page, by the title of the page.
         """
         super().__init__()
-        self._keys = keys
-        self._open = next(iter(keys))
-        self._spans: list[tuple[int, int, str]] = []
+        self._key_by_page = keys
+        self._open_page = next(iter(keys))
+        self._cells_by_page: dict[str, range] = {}
 
     def show(self, page: str) -> None:
         """Mark another page as the open one."""
-        self._open = page
+        self._open_page = page
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Render the titles, and remember where they are."""
+        """Render the titles, and remember the cells of each for a click."""
         base = self.rich_style
         segments = [Segment(" ", base)]
-        used = 1
-        self._spans = []
-        for page, key in self._keys.items():
-            is_open = page == self._open
+        start = 1
+        self._cells_by_page = {}
+        for page, key in self._key_by_page.items():
+            is_open = page == self._open_page
             text = f"[{key} {page}]" if is_open else f" {key} {page} "
             segments.append(Segment(text, base + self._part("open" if is_open else "other")))
-            self._spans.append((used, used + cell_len(text), page))
-            used += cell_len(text)
+            end = start + cell_len(text)
+            self._cells_by_page[page] = range(start, end)
+            start = end
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
     def on_click(self, event: events.Click) -> None:
         """Open the page that was clicked."""
-        for start, end, page in self._spans:
-            if start <= event.x < end:
+        for page, cells in self._cells_by_page.items():
+            if cells.start <= event.x < cells.stop:
                 self.post_message(self.PageChosen(page))
                 return
 
@@ -102,11 +103,11 @@ Stopped = Callable[[], bool]
 
 COUNTING: Final = "Counting verdicts …"
 
-MOST: Final = 2000
-"""The most source traces that are listed; the others are only counted."""
+MOST_SOURCE_TRACES: Final = 2000
+"""The most source traces that are listed; further traces are only counted."""
 
 
-class LeftError(Exception):
+class StoppedError(Exception):
     """An error that ends the computation of figures that are no longer needed."""
 
 
@@ -114,13 +115,13 @@ class LeftError(Exception):
 class Listing:
     """The source traces of a figure.
 
-    Args:
+    Attributes:
         table: A row for each trace, or for each trace and mode.
         titles: The title of each row's detail, by the ids of the rows.
         facts: Parts of the title, such as the number of traces.
-        open: Returns where Enter on a row leads: into its trace, or to another screen. It may raise
-            ``WorkspaceError``.
-        differing: The rows on which the sides differ; None if there are no sides.
+        open: Returns the trace or the screen that Enter on a row opens, given the id of the row.
+            It may raise ``WorkspaceError``.
+        differing: The ids of the rows on which the sides differ; None if there are no sides.
     """
 
     table: Table
@@ -132,10 +133,15 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page in its current state: its section, or a text in place of it.
+    """A page in its current state.
 
-    ``pending`` tells that intervals are still being computed; ``notes`` hold for the whole report.
-    ``about`` is a line over the tables, and ``keys`` are shown beside the row under the cursor.
+    Attributes:
+        section: The tables of the page; None if it has only a text.
+        text: The text in place of the section.
+        pending: Whether intervals are still being computed.
+        notes: The notes that hold for the whole report.
+        about: The line over the tables.
+        keys: The keys of the page, shown beside the row under the cursor.
     """
 
     section: ReportSection | None = None
@@ -190,25 +196,29 @@ class ReportScreen(TablesScreen):
         super().__init__()
         self.page = next(iter(self.pages))
         self._open_page = Page()
-        self._cursors: dict[str, tuple[str, str]] = {}
-        self._turns: dict[str, int] = {}
+        self._row_key_by_section: dict[str, tuple[str, str]] = {}
+        """The row of the cursor in each section that was shown, by the id of the section."""
+        self._turn_by_group: dict[str, int] = {}
+        """The number of the latest computation of each group of figures."""
         self._was_left = False
+        """Whether another screen has been shown since the report was computed."""
         self._counted_work: frozenset[object] | None = None
+        """The finished passes and decisions when the report was computed; None until read."""
 
     @abstractmethod
     def start(self, opened: OpenWorkspace) -> None:
         """Compute the whole report."""
 
-    def count_page(self, opened: OpenWorkspace) -> None:
+    def start_page(self, opened: OpenWorkspace) -> None:
         """Compute what only the open page needs; do nothing if all pages are computed together."""
 
     @abstractmethod
-    def count_again(self, opened: OpenWorkspace) -> None:
+    def start_changed(self, opened: OpenWorkspace) -> None:
         """Compute again what may have changed on another screen."""
 
     @abstractmethod
     def title_parts(self) -> tuple[str, ...]:
-        """Return the parts of the title: the screen, and whose figures of what it shows."""
+        """Return the parts of the title: the name of the screen, and what its figures count."""
 
     @abstractmethod
     def open_page(self) -> Page:
@@ -229,12 +239,16 @@ class ReportScreen(TablesScreen):
         """
 
     def location_of(self, row: str) -> TraceLocation | None:
-        """Return the trace that a row of the open page stands for, or None."""
+        """Return the location of the trace in a row of the open page; None if it is no trace.
+
+        Args:
+            row: The id of the row.
+        """
         return None
 
     def compose_pages(self) -> ComposeResult:
         """Yield the titles of the pages."""
-        yield PageBar({title: self._key(page) for page, title in self.pages.items()})
+        yield PageBar({title: self._key_text(page) for page, title in self.pages.items()})
 
     @property
     def row(self) -> Row | None:
@@ -248,8 +262,9 @@ class ReportScreen(TablesScreen):
         self.mast.workspace.when_ready(self.start)
 
     def on_screen_suspend(self) -> None:
-        """Remember that labels may change on another screen; a question over this one changes
-        none.
+        """Remember that labels may change on another screen.
+
+        A dialog over this screen changes none.
         """
         self._was_left = self._was_left or not isinstance(self.app.screen, ModalScreen)
 
@@ -257,44 +272,48 @@ class ReportScreen(TablesScreen):
         """Compute again what may have changed on another screen."""
         if self._was_left:
             self._was_left = False
-            self.mast.workspace.when_ready(self.count_again)
+            self.mast.workspace.when_ready(self.start_changed)
 
     # Changes by others
 
     def announce_start(self, opened: OpenWorkspace) -> None:
-        """Show that the report is being computed, and count changes from now on."""
+        """Show that the report is being computed, and count later changes from now on."""
         self.hints.prompt(COUNTING)
         self._counted_work = None
         self._read_changes(opened)
 
     def written_elsewhere(self) -> None:
-        """Show how much has changed; the figures stay until the user asks for new ones."""
+        """Show how much has changed; the figures stay until the user asks for new figures."""
         if self.mast.opened is not None:
             self._read_changes(self.mast.opened)
 
     @work(thread=True, group="said", exclusive=True)
     def _read_changes(self, opened: OpenWorkspace) -> None:
-        """Read which passes are finished and which conflicts decided, in a worker."""
+        """Read the finished passes and the decisions in a worker, which then shows the changes."""
         workspace = opened.workspace
         ref = opened.taxonomy.ref
         with suppress(MastError):  # the title already shows that a server is away
-            work: set[object] = {
+            finished_work: set[object] = {
                 (a_pass.annotator, a_pass.trace_id, a_pass.number, a_pass.finished_at)
                 for a_pass in workspace.passes(taxonomy=ref)
                 if a_pass.finished
             }
             for trace_id, decisions in workspace.all_decisions(ref).items():
-                work |= {(trace_id, decision.item, decision.decided_at) for decision in decisions}
-            self.call_later(self._show_changes, frozenset(work))
+                finished_work |= {
+                    (trace_id, decision.item, decision.decided_at) for decision in decisions
+                }
+            self.call_later(self._show_changes, frozenset(finished_work))
 
-    def _show_changes(self, work: frozenset[object]) -> None:
+    def _show_changes(self, finished_work: frozenset[object]) -> None:
         """Show how many passes and decisions are new since the report was computed."""
         if self._counted_work is None:
-            self._counted_work = work
-        new = max(len(work - self._counted_work), len(self._counted_work - work))
-        if new:
+            self._counted_work = finished_work
+        added_count = len(finished_work - self._counted_work)
+        removed_count = len(self._counted_work - finished_work)
+        change_count = max(added_count, removed_count)
+        if change_count:
             key = self.mast.key_of(f"{self.where}.anew")
-            self.hints.say(f"{new:,} new since, finished or decided · {key} counts again")
+            self.hints.say(f"{change_count:,} new since, finished or decided · {key} counts again")
 
     def action_anew(self) -> None:
         """Compute the whole report again."""
@@ -302,35 +321,36 @@ class ReportScreen(TablesScreen):
 
     # Counting
 
-    def count(
+    def run_stages(
         self,
         group: str,
         compute: Callable[[Stopped], Iterator[Stage]],
         receive: Callable[[Stage], None],
         failed: Callable[[str], Stage],
     ) -> None:
-        """Compute something in a worker, and stop the earlier computation of the same group.
+        """Compute figures in a worker, and stop the earlier computation of the same group.
 
         Args:
-            group: The name of what is computed.
-            compute: Yields the results in stages; it may raise ``LeftError`` once it is stopped.
-            receive: Keeps the result of a stage, and shows it.
-            failed: Makes the result if nothing could be computed, from the problem.
+            group: The name of the group of figures.
+            compute: Yields the results in stages; it may raise ``StoppedError`` once it is stopped.
+            receive: Receives the result of each stage.
+            failed: Returns the result if the computation failed, given the problem.
         """
         self.forget(group)
-        turn = self._turns[group]
+        turn = self._turn_by_group[group]
 
         def work() -> None:
+            """Pass on each stage, until the worker is cancelled, or the result of a failure."""
             worker = get_current_worker()
 
             def deliver(stage: Stage) -> None:
                 if not worker.is_cancelled:
-                    self.call_later(self._deliver, group, turn, receive, stage)
+                    self.call_later(self._deliver_stage, group, turn, receive, stage)
 
             try:
                 for stage in compute(lambda: worker.is_cancelled):
                     deliver(stage)
-            except LeftError:
+            except StoppedError:
                 return
             except (MastError, OSError) as error:
                 deliver(failed(str(error)))
@@ -339,18 +359,22 @@ class ReportScreen(TablesScreen):
 
     def forget(self, group: str) -> None:
         """Stop the computation of a group, and ignore the results that it has posted."""
-        self._turns[group] = self._turns.get(group, 0) + 1
+        self._turn_by_group[group] = self._turn_by_group.get(group, 0) + 1
         self.workers.cancel_group(self, group)
 
-    def _deliver(
+    def _deliver_stage(
         self, group: str, turn: int, receive: Callable[[Stage], None], stage: Stage
     ) -> None:
         """Pass on the result of a stage, unless its group has started again since."""
-        if turn == self._turns[group]:
+        if turn == self._turn_by_group[group]:
             receive(stage)
 
     def offer_adjudication(self, hidden: Sequence[str]) -> None:
-        """Ask whether to count hidden traces as their adjudicator, and count them if so."""
+        """Ask whether to adjudicate hidden traces; if so, compute the report with them.
+
+        Args:
+            hidden: The ids of the hidden traces.
+        """
 
         def answered(answer: str | None) -> None:
             if answer == "a":
@@ -369,24 +393,28 @@ class ReportScreen(TablesScreen):
 
     @piece_of_work
     async def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
-        """Begin to adjudicate hidden traces, and compute the report again."""
+        """Begin to adjudicate hidden traces, and compute the report again.
+
+        Report the number of traces that the annotator has begun to label: they stay hidden.
+        """
         started_ids = await self.mast.workspace.carry_out(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
         )
         if started_ids is None:
             return
         self.start(opened)
-        left_out = len(hidden) - len(started_ids)
-        if left_out:
+        omitted_count = len(hidden) - len(started_ids)
+        if omitted_count:
             self.notify(
-                f"{counted(left_out, 'trace')} left out: you have begun to label; finish first",
+                f"{counted(omitted_count, 'trace')} left out: "
+                "you have begun to label; finish first",
                 markup=False,
             )
 
     def report_to_write(self) -> ReportToWrite | None:
         """Return the report for an export, or None while there are no figures."""
-        make = self.whole_report()
-        return None if make is None else ReportToWrite(self.where.value, make)
+        compute_report = self.whole_report()
+        return None if compute_report is None else ReportToWrite(self.where.value, compute_report)
 
     # Showing
 
@@ -408,16 +436,14 @@ class ReportScreen(TablesScreen):
         self.main_list.show(
             page.section.parts,
             pending=page.pending,
-            row_key=self._cursors.get(self._cursor_key),
+            row_key=self._row_key_by_section.get(self._section_id),
         )
         self.main_list.focus()
         self.show_detail()
 
     @property
-    def _cursor_key(self) -> str:
-        """The key under which the cursor's row is remembered: the section, as a page may have
-        several.
-        """
+    def _section_id(self) -> str:
+        """The id of the section on screen, or of the page if it has only a text."""
         section = self._open_page.section
         return self.page if section is None else section.id
 
@@ -447,24 +473,25 @@ class ReportScreen(TablesScreen):
         if self.detail.text != text:
             self.detail.show_text(text)
 
-    def _key(self, name: str) -> str:
-        """Return how the key of an action of this screen is shown, given the action's name."""
+    def _key_text(self, name: str) -> str:
+        """Return the text of the key of an action of this screen, given the action's name."""
         return self.mast.key_of(f"{self.where}.{name}")
 
     def _row_keys(self) -> Sequence[str]:
         """Return the keys for the row under the cursor, as many as fit."""
         lines = self.main_list
         keys: list[str] = []
-        enter = self._key("open")
+        open_key = self._key_text("open")
         if lines.line.folds is not None:
-            keys.append(f"{enter}: fold, unfold")
+            keys.append(f"{open_key}: fold, unfold")
         elif lines.sources is not None:
-            keys.append(f"{enter}: source traces")
+            keys.append(f"{open_key}: source traces")
         elif lines.row is not None and self.location_of(lines.row.id) is not None:
-            keys.append(f"{enter}: open it")
+            keys.append(f"{open_key}: open it")
         if lines.line.table is not None and len(choosable(lines.line.table)) > 1:
-            keys.append(f"{self._key('left')} {self._key('right')} column")
-        keys += [*self._open_page.keys, f"{self._key('text_down')} {self._key('text_up')} scroll"]
+            keys.append(f"{self._key_text('left')} {self._key_text('right')} column")
+        keys += self._open_page.keys
+        keys.append(f"{self._key_text('text_down')} {self._key_text('text_up')} scroll")
         while len(" · ".join(keys)) > self.size.width - 2 * TITLE_FRAME:
             keys.pop()
         return keys
@@ -473,7 +500,7 @@ class ReportScreen(TablesScreen):
         """Remember the row, and describe it."""
         row_key = self.main_list.row_key
         if row_key is not None:
-            self._cursors[self._cursor_key] = row_key
+            self._row_key_by_section[self._section_id] = row_key
         self.show_detail()
         if not self._open_page.pending:
             self.hints.clear()
@@ -487,11 +514,11 @@ class ReportScreen(TablesScreen):
     # Keys
 
     def action_show_page(self, page: str) -> None:
-        """Open a page."""
+        """Show a page, and compute its figures if needed."""
         self.page = page
         if not self._open_page.pending:
             self.hints.clear()
-        self.mast.workspace.when_ready(self.count_page)
+        self.mast.workspace.when_ready(self.start_page)
         self.show()
 
     def action_page(self, step: int) -> None:
@@ -505,7 +532,12 @@ class ReportScreen(TablesScreen):
             self.hints.say("There is no other cell to choose in this row")
 
     def action_open(self) -> None:
-        """Fold a part, open the trace of the row, or list the source traces of the row or cell."""
+        """Do the first of these that applies to the row under the cursor.
+
+        - Fold or unfold the part with this title.
+        - Open the trace of the row.
+        - List the source traces of the row or its chosen cell.
+        """
         if self._open_page.section is not None and self.main_list.unfold():
             self.show_detail()
             return
@@ -526,16 +558,14 @@ class ReportScreen(TablesScreen):
 
 
 class TracesScreen(TablesScreen):
-    """The source traces of a figure. Enter opens one at its evidence, Escape returns to the
-    figure.
-    """
+    """The source traces of a figure. Enter opens a trace at its evidence."""
 
     def __init__(self, figure: str, find: Callable[[OpenWorkspace], Listing | None]) -> None:
         """Make the screen.
 
         Args:
             figure: The title of the figure.
-            find: Lists the source traces; it runs in a worker.
+            find: Lists the source traces in a worker; returns None if there is no figure now.
         """
         super().__init__()
         self._figure = figure
@@ -549,10 +579,11 @@ class TracesScreen(TablesScreen):
         """Search the traces."""
         self.show_words("Finding the traces …")
         self._show_title()
-        self.mast.workspace.when_ready(self._search)
+        self.mast.workspace.when_ready(self._find_traces)
 
     @work(thread=True, group="behind", exclusive=True)
-    def _search(self, opened: OpenWorkspace) -> None:
+    def _find_traces(self, opened: OpenWorkspace) -> None:
+        """Find the source traces in a worker, which then shows them or the problem."""
         try:
             self.call_later(self._show_listing, self._find(opened))
         except MastError as error:
@@ -564,8 +595,8 @@ class TracesScreen(TablesScreen):
         self._is_searching = False
         if listing is None or not listing.table.rows:
             back = self.mast.key_of("everywhere.back")
-            no_traces = f"This figure has no source traces.\n\n{back} goes back to the figures."
-            self.show_words(no_traces if problem is None else problem)
+            empty_text = f"This figure has no source traces.\n\n{back} goes back to the figures."
+            self.show_words(empty_text if problem is None else problem)
         else:
             self._show_rows(listing)
         self._show_title()
@@ -579,11 +610,11 @@ class TracesScreen(TablesScreen):
         self.title_bar.show((self._figure, *facts), self.who())
 
     def _show_rows(self, listing: Listing) -> None:
-        """Show the traces, or only those on which the sides differ."""
+        """Show all traces, or only the traces on which the sides differ."""
         table = listing.table
         if self._only_differing and listing.differing is not None:
-            differing = tuple(row for row in table.rows if row.id in listing.differing)
-            table = replace(table, groups=(differing,))
+            differing_rows = tuple(row for row in table.rows if row.id in listing.differing)
+            table = replace(table, groups=(differing_rows,))
         self.remove_class("-empty")
         self.main_list.show((table,))
         self.main_list.focus()
@@ -606,7 +637,10 @@ class TracesScreen(TablesScreen):
     # Keys
 
     def action_differing(self) -> None:
-        """Switch between all traces and those on which the sides differ."""
+        """Switch between all traces and the traces on which the sides differ.
+
+        During the search the switch is delayed until its end.
+        """
         if self._is_searching:
             self._delayed_actions.append(self.action_differing)
             return
@@ -625,13 +659,16 @@ class TracesScreen(TablesScreen):
         self.hints.say(message)
 
     def action_open(self) -> None:
-        """Open the trace under the cursor at its evidence."""
+        """Open the trace under the cursor at its evidence.
+
+        During the search this is delayed until its end.
+        """
         if self._is_searching:
             self._delayed_actions.append(self.action_open)
         elif self.main_list.row is not None and not self.has_class("-empty"):
-            self.mast.workspace.when_ready(self._open)
+            self.mast.workspace.when_ready(self._open_row)
 
-    def _open(self, opened: OpenWorkspace) -> None:
+    def _open_row(self, opened: OpenWorkspace) -> None:
         """Open the trace of the row, or the screen that the listing names."""
         row = self.main_list.row
         if row is None or self._listing is None:
@@ -648,19 +685,20 @@ class TracesScreen(TablesScreen):
 
 
 def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
-    """Return orders of spans that raise ``LeftError`` once the figures are no longer needed.
+    """Return ``orders``, changed so that an order raises ``StoppedError`` after the stop.
 
     Args:
-        stopped: Returns whether they are no longer needed.
+        stopped: Returns whether the figures are no longer needed.
         orders: Returns the order of the spans of a trace; it may read the trace.
     """
 
     def order_of(trace_id: str) -> Order:
+        """Return the order of the spans of a trace, which checks the stop at each lookup."""
         order = orders(trace_id)
 
         def index_of(key: str) -> int | None:
             if stopped():
-                raise LeftError
+                raise StoppedError
             return order(key)
 
         return index_of
@@ -669,10 +707,10 @@ def stop_when(stopped: Stopped, orders: OrderOf) -> OrderOf:
 
 
 def hidden_traces_text(count: int, key: str) -> str:
-    """Return that traces are hidden, and the key that includes them.
+    """Return a hint that traces are hidden, with the key that includes them.
 
-    The text does not say that the annotator has not finished them: a finished trace may be a retest
-    later, and stays hidden until then.
+    The hint does not say that the annotator has not finished the traces. A finished trace may be a
+    retest later, and stays hidden until then.
 
     Args:
         count: The number of traces.

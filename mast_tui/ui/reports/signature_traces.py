@@ -13,6 +13,7 @@ from mast_tui.figures.signatures.model import (
     FAILED,
     PRESENT,
     SUCCEEDED,
+    UNKNOWN,
     Flags,
     Rules,
     SignatureInput,
@@ -22,7 +23,7 @@ from mast_tui.reports.model import Column, Kind, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.reports.screen import MOST, Listing, TracesScreen
+from mast_tui.ui.reports.screen import MOST_SOURCE_TRACES, Listing, TracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
 
@@ -35,14 +36,25 @@ COLUMNS: Final = (
     Column("chain", "by onset", Kind.TEXT, keeps=90),
 )
 
-_SHAPES: Final[Mapping[str, tuple[str, str]]] = {
-    "isolated": ("·", "Isolated: it fails by one or two modes."),
-    "between": ("+", "Between isolated and cascading: three modes."),
-    "cascading": ("»", "Cascading: four modes or more."),
-    "open": ("?", "Open: modes that are not judged, or unsure, could change its shape."),
-    "none": ("", "No mode shows in it."),
+
+class ShapeText(NamedTuple):
+    """The sign and the description of a shape of failure."""
+
+    sign: str
+    description: str
+
+
+_SHAPE_TEXTS: Final[Mapping[str, ShapeText]] = {
+    "isolated": ShapeText("·", "Isolated: it fails by one or two modes."),
+    "between": ShapeText("+", "Between isolated and cascading: three modes."),
+    "cascading": ShapeText("»", "Cascading: four modes or more."),
+    "open": ShapeText("?", "Open: modes that are not judged, or unsure, could change its shape."),
+    "none": ShapeText("", "No mode shows in it."),
 }
-"""The sign and the description of each shape of failure."""
+
+OUTCOME_NAMES: Final = {UNKNOWN: "", FAILED: "failed", SUCCEEDED: "succeeded"}
+
+LAST_TENTH: Final = 9
 
 
 class ModeOnset(NamedTuple):
@@ -61,12 +73,16 @@ class SignatureTracesScreen(TracesScreen):
 
 @dataclass(frozen=True, slots=True)
 class TraceFilter:
-    """A filter for the source traces of a figure.
+    """A filter for the source traces of a figure. Modes are named by their codes.
 
-    ``modes`` (codes) must all be present. ``tenth`` is the tenth of the run, from 0, with the first
-    failure. ``first`` is a mode that must come first; ``step`` are two modes of which the second
-    must be the next onset after the first. ``placed`` requires a span for each of the ``modes``;
-    ``chain`` requires exactly this order of onsets.
+    Attributes:
+        outcome: ``failed`` or ``succeeded``; None for all.
+        modes: The modes that must all be present.
+        tenth: The tenth of the run, from 0, in which the first failure must be.
+        first: The mode that must have the first onset.
+        step: Two modes; the second must have the next onset after the first.
+        placed: Whether each of the ``modes`` must have a span.
+        chain: The exact order of the onsets.
     """
 
     outcome: str | None = None
@@ -79,7 +95,7 @@ class TraceFilter:
 
     @classmethod
     def for_sources(cls, sources: Sources, inputs: SignatureInput) -> TraceFilter:
-        """Return the filter of a query.
+        """Return the filter for the traces of a query.
 
         Args:
             sources: The query for the traces of a figure.
@@ -102,11 +118,17 @@ class TraceFilter:
 
 @dataclass(frozen=True, slots=True)
 class FailingTrace:
-    """One trace with its modes (codes), and their order of onset as far as their spans are known.
+    """One trace with its modes, named by their codes.
 
-    ``first`` is the index of the first failing span, of ``spans`` spans (-1 if unknown).
-    ``opens_at`` is the index of the span at which the trace is opened. Both are None without a
-    span.
+    Attributes:
+        trace_id: The id of the trace.
+        outcome: ``failed``, ``succeeded``, or empty if it is unknown.
+        shape: The shape of its failure.
+        modes: The modes that are present.
+        chain: The modes with a known span, in the order of their onset.
+        first: The index of the first failing span; None if no mode has a span.
+        opens_at: The index of the span at which the trace is opened; None if there is none.
+        spans: The number of spans; -1 if it is unknown.
     """
 
     trace_id: str
@@ -133,7 +155,7 @@ class FailingTraces:
 
 
 def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter) -> FailingTraces:
-    """List the traces of a group that pass a filter, those with the most modes first.
+    """List the traces of a group that pass a filter, sorted by the number of modes, most first.
 
     Args:
         inputs: The input of the figures.
@@ -143,27 +165,28 @@ def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter
     codes = [mode.code for mode in inputs.modes]
     members = inputs.members()[group]
     failed = members & (inputs.outcome == FAILED)
-    chosen = members
+    chosen_flags = members
     if trace_filter.outcome == "failed":
-        chosen = failed
+        chosen_flags = failed
     elif trace_filter.outcome is not None:
-        chosen = members & (inputs.outcome == SUCCEEDED)
+        chosen_flags = members & (inputs.outcome == SUCCEEDED)
     for code in trace_filter.modes:
-        chosen = chosen & (inputs.verdicts[:, codes.index(code)] == PRESENT)
-    onsets_by_row = _onsets_by_row(inputs, codes, chosen)
-    shape_of = _shapes(inputs, members, failed)
+        chosen_flags = chosen_flags & (inputs.verdicts[:, codes.index(code)] == PRESENT)
+    onsets_by_row = _onsets_by_row(inputs, codes, chosen_flags)
+    shape_by_row = _shape_by_row(inputs, members, failed)
 
     def failing_trace(row: int) -> FailingTrace:
+        """Return the trace of a row of the input, with its modes and onsets."""
         trace_onsets = onsets_by_row.get(row, [])
         codes_to_open = trace_filter.modes or trace_filter.step
         return FailingTrace(
             trace_id=inputs.traces[row],
-            outcome=("", "failed", "succeeded")[int(inputs.outcome[row])],
-            shape=shape_of[row],
+            outcome=OUTCOME_NAMES[int(inputs.outcome[row])],
+            shape=shape_by_row[row],
             modes=tuple(
                 codes[mode] for mode in (inputs.verdicts[row] == PRESENT).nonzero()[0].tolist()
             ),
-            chain=_chain(trace_onsets),
+            chain=_chain_of_onsets(trace_onsets),
             first=trace_onsets[0].span if trace_onsets else None,
             opens_at=next(
                 (o.span for o in trace_onsets if not codes_to_open or o.code in codes_to_open),
@@ -175,11 +198,11 @@ def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter
     counts = (inputs.verdicts == PRESENT).sum(axis=1).tolist()
     rows = [
         row
-        for row in chosen.nonzero()[0].tolist()
-        if _passes(onsets_by_row.get(row, []), int(inputs.spans[row]), trace_filter)
+        for row in chosen_flags.nonzero()[0].tolist()
+        if _passes_filter(onsets_by_row.get(row, []), int(inputs.spans[row]), trace_filter)
     ]
     rows.sort(key=lambda row: (-counts[row], inputs.traces[row]))
-    return FailingTraces(tuple(map(failing_trace, rows[:MOST])), len(rows))
+    return FailingTraces(tuple(map(failing_trace, rows[:MOST_SOURCE_TRACES])), len(rows))
 
 
 def _onsets_by_row(
@@ -187,73 +210,86 @@ def _onsets_by_row(
 ) -> dict[int, list[ModeOnset]]:
     """Return the onsets of the modes, by the row of the trace, in order of onset."""
     table = onsets(inputs).in_traces(chosen)
-    by_row: dict[int, list[ModeOnset]] = {}
+    onsets_by_row: dict[int, list[ModeOnset]] = {}
     columns = (table.trace.tolist(), table.mode.tolist(), table.first.tolist(), table.step.tolist())
     for row, mode, span, step in zip(*columns, strict=True):
-        by_row.setdefault(row, []).append(ModeOnset(codes[mode], span, step))
-    return by_row
+        onsets_by_row.setdefault(row, []).append(ModeOnset(codes[mode], span, step))
+    return onsets_by_row
 
 
-def _shapes(inputs: SignatureInput, members: Flags, failed: Flags) -> dict[int, str]:
-    """Return the shapes of a group's traces: of failed ones among the failed, else among all."""
-    shape_of: dict[int, str] = {}
+def _shape_by_row(inputs: SignatureInput, members: Flags, failed: Flags) -> dict[int, str]:
+    """Return the shape of each trace of a group, by the row of the trace.
+
+    The shape of a failed trace is determined among the failed traces. The shape of any other trace
+    is determined among all traces of the group.
+    """
+    shape_by_row: dict[int, str] = {}
     for population in (members, failed):
         numbers = shapes(inputs.verdicts[population], Rules()).tolist()
         rows = population.nonzero()[0].tolist()
-        shape_of |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
-    return shape_of
+        shape_by_row |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
+    return shape_by_row
 
 
-def _chain(trace_onsets: Sequence[ModeOnset]) -> Chain:
+def _chain_of_onsets(trace_onsets: Sequence[ModeOnset]) -> Chain:
+    """Return the modes of a trace in order of onset; modes with the same onset are one step."""
     return tuple(
         tuple(onset.code for onset in same_step)
         for _, same_step in groupby(trace_onsets, key=lambda onset: onset.step)
     )
 
 
-def _passes(trace_onsets: Sequence[ModeOnset], spans: int, trace_filter: TraceFilter) -> bool:
-    """Return whether a trace with these onsets and number of spans passes a filter."""
-    steps = {onset.code: onset.step for onset in trace_onsets}
-    if trace_filter.placed and not set(trace_filter.modes) <= steps.keys():
+def _passes_filter(
+    trace_onsets: Sequence[ModeOnset], span_count: int, trace_filter: TraceFilter
+) -> bool:
+    """Return whether a trace meets the conditions of a filter on onsets.
+
+    Its outcome and its modes are not checked.
+    """
+    step_by_code = {onset.code: onset.step for onset in trace_onsets}
+    if trace_filter.placed and not set(trace_filter.modes) <= step_by_code.keys():
         return False
-    if trace_filter.chain is not None and _chain(trace_onsets) != trace_filter.chain:
+    if trace_filter.chain is not None and _chain_of_onsets(trace_onsets) != trace_filter.chain:
         return False
     if trace_filter.tenth is not None:
-        if not trace_onsets or spans < 1:
+        if not trace_onsets or span_count < 1:
             return False
-        if min(9, trace_onsets[0].span * 10 // spans) != trace_filter.tenth:
+        tenth = trace_onsets[0].span * 10 // span_count
+        if min(LAST_TENTH, tenth) != trace_filter.tenth:
             return False
-    if trace_filter.first is not None and steps.get(trace_filter.first) != 0:
+    if trace_filter.first is not None and step_by_code.get(trace_filter.first) != 0:
         return False
     if trace_filter.step is not None:
-        earlier, later = (steps.get(code) for code in trace_filter.step)
-        return earlier is not None and later is not None and later == earlier + 1
+        first_step, next_step = (step_by_code.get(code) for code in trace_filter.step)
+        return first_step is not None and next_step is not None and next_step == first_step + 1
     return True
 
 
 def listing_of(failing: FailingTraces, names: Mapping[str, str]) -> Listing:
-    """Return the rows of the source traces of a figure.
+    """Return the listing of the source traces of a figure.
 
     Args:
         failing: The traces.
         names: The names of the traces, by id.
     """
-    by_id = {trace.trace_id: trace for trace in failing.traces}
-    omission = (f"the first {MOST:,} are listed",) if failing.total > MOST else ()
+    location_by_id = {trace.trace_id: trace.location for trace in failing.traces}
+    facts = [counted(failing.total, "trace")]
+    if failing.total > MOST_SOURCE_TRACES:
+        facts.append(f"the first {MOST_SOURCE_TRACES:,} are listed")
 
-    def _open_row(_opened: OpenWorkspace, row_id: str) -> TraceLocation:
-        return by_id[row_id].location
+    def _location_of(_opened: OpenWorkspace, row_id: str) -> TraceLocation:
+        return location_by_id[row_id]
 
     return Listing(
         traces_table(failing, names),
-        {trace_id: one_line(names.get(trace_id, trace_id)) for trace_id in by_id},
-        (counted(failing.total, "trace"), *omission),
-        _open_row,
+        {trace_id: one_line(names.get(trace_id, trace_id)) for trace_id in location_by_id},
+        tuple(facts),
+        _location_of,
     )
 
 
 def traces_table(failing: FailingTraces, names: Mapping[str, str]) -> Table:
-    """Return the table of traces; it has an outcome only if these differ.
+    """Return the table of traces; outcomes are shown only if they differ.
 
     Args:
         failing: The traces.
@@ -271,7 +307,7 @@ def traces_table(failing: FailingTraces, names: Mapping[str, str]) -> Table:
                 "first": position_text(trace),
                 "chain": chain_text(trace),
             },
-            _SHAPES[trace.shape][0],
+            _SHAPE_TEXTS[trace.shape].sign,
             tuple(_detail_lines(trace)),
         )
         for trace in failing.traces
@@ -287,19 +323,25 @@ def position_text(trace: FailingTrace) -> str:
 
 
 def chain_text(trace: FailingTrace) -> str:
-    """Return the modes by onset, those of the same span joined, then those without a span."""
-    in_chain = {code for step in trace.chain for code in step}
-    ordered = " → ".join("+".join(step) for step in trace.chain)
-    without_span = [code for code in trace.modes if code not in in_chain]
-    parts = [ordered] if ordered else []
-    if without_span:
-        parts.append(f"no place: {' '.join(without_span)}")
+    """Return the modes in order of onset, such as ``A → B+C · no place: D``.
+
+    Modes that begin at the same span are joined by ``+``. Modes without a span come last.
+    """
+    codes_in_chain = {code for step in trace.chain for code in step}
+    chain = " → ".join("+".join(step) for step in trace.chain)
+    codes_without_span = [code for code in trace.modes if code not in codes_in_chain]
+    parts = [chain] if chain else []
+    if codes_without_span:
+        parts.append(f"no place: {' '.join(codes_without_span)}")
     return " · ".join(parts)
 
 
 def _detail_lines(trace: FailingTrace) -> list[str]:
     """Return sentences on the outcome, the shape and the onsets of a trace."""
-    lines = [f"{trace.trace_id} · outcome {trace.outcome or 'unknown'}", _SHAPES[trace.shape][1]]
+    lines = [
+        f"{trace.trace_id} · outcome {trace.outcome or 'unknown'}",
+        _SHAPE_TEXTS[trace.shape].description,
+    ]
     if trace.modes:
         lines.append(f"Modes by onset: {chain_text(trace)}")
         lines.append("A → B: B begins next after A. A+B: both begin at the same span.")

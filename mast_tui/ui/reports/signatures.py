@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isfinite, nan
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from mast_tui.adjudication import OrderOf, SpanOrders
 from mast_tui.adjudication.for_signatures import corrected_prevalence, extras_for, gold_of
@@ -48,11 +48,11 @@ from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
 from mast_tui.ui.reports.screen import (
-    LeftError,
     Listing,
     Page,
     ReportScreen,
     Stopped,
+    StoppedError,
     hidden_traces_text,
     stop_when,
 )
@@ -73,6 +73,8 @@ GOLD: Final = "gold"
 FIELDS: Final = ("model", "system", "benchmark", "version", "reader", "all")
 """The fields by which traces are grouped; ``all`` makes one group."""
 
+DEFAULT_FIELD: Final = "model"
+
 SIGNATURES: Final = "signatures"
 """The only group of figures: all pages are computed together."""
 
@@ -90,12 +92,16 @@ NO_GROUP: Final = "There is no group to choose"
 
 @dataclass(frozen=True, slots=True)
 class SignatureChoice:
-    """The labels to count, the field of the groups, and the score under which a trace has
-    failed.
+    """The choices of the user for the report.
+
+    Attributes:
+        labels: ``GOLD``, or the annotator or judge whose labels are counted.
+        grouping: The field of the groups, one of ``FIELDS``.
+        failed_below: The score under which a trace has failed; None for the recorded outcome.
     """
 
     labels: str = GOLD
-    grouping: str = "model"
+    grouping: str = DEFAULT_FIELD
     failed_below: float | None = None
 
     @property
@@ -108,12 +114,17 @@ class SignatureChoice:
 class Signatures:
     """The figures of failure signatures.
 
-    ``report`` and its input ``inputs`` are None if nothing could be computed. ``pending`` tells
-    that span ranges and intervals of means are still being computed. ``sources`` are the annotators
-    and judges with labels. ``hidden`` holds the ids of traces that are left out because the user
-    may not see answers on them; ``hidden_outcomes`` counts the traces whose outcome is hidden.
-    ``names`` are the names of traces, by id; ``problem`` is the reason if nothing could be
-    computed. ``experiment`` has the groups as arms; None if there are fewer than two.
+    Attributes:
+        choice: The choices for which the figures hold.
+        report: The report; None if nothing could be computed.
+        inputs: The input of the report; None if nothing could be computed.
+        pending: Whether span ranges and intervals of means are still being computed.
+        sources: ``GOLD``, and the annotators and judges with labels.
+        hidden: The ids of traces that are left out, as the user may not see answers on them.
+        hidden_outcomes: The number of traces whose outcome is hidden.
+        names: The names of traces, by id.
+        problem: The reason why nothing could be computed, or None.
+        experiment: The groups as arms; None if there are fewer than two.
     """
 
     choice: SignatureChoice
@@ -129,7 +140,7 @@ class Signatures:
 
     @property
     def groups(self) -> Mapping[str, FigureTable]:
-        """The figures of all traces (``OVERALL``), then those of the groups, by name."""
+        """The figures of all traces, under ``OVERALL``, and of each group, by name."""
         report = self.report
         if report is None or not report.inputs.traces:
             return {}
@@ -140,6 +151,14 @@ class Signatures:
     def large_groups(self) -> tuple[str, ...]:
         """All traces, and the groups that are shown without being chosen by name."""
         return (OVERALL, *large_groups(self.report)) if self.report and self.groups else ()
+
+
+class _GroupReport(NamedTuple):
+    """The report on a group and its traces, for one combination of choices."""
+
+    choices: tuple[Signatures, str, bool]
+    report: model.Report
+    failing: FailingTraces
 
 
 class SignaturesScreen(ReportScreen):
@@ -164,7 +183,8 @@ class SignaturesScreen(ReportScreen):
         self.group = OVERALL
         self.includes_all = False
         self._orders = cache(SpanOrders)
-        self._cached_report: tuple[object, model.Report, FailingTraces] | None = None
+        self._group_report: _GroupReport | None = None
+        """The report that was computed last."""
         self._planning: tuple[Figure, ...] | None = None
         """The figures of planning; None if they have not been computed yet."""
 
@@ -174,39 +194,41 @@ class SignaturesScreen(ReportScreen):
         """Compute the figures of the current choice."""
         choice = self.choice
         self.announce_start(opened)
-        self.count(
+        self.run_stages(
             SIGNATURES,
-            lambda stopped: count_signatures(opened, choice, self._orders, stopped),
-            self._receive,
+            lambda stopped: compute_signatures(opened, choice, self._orders, stopped),
+            self._receive_figures,
             lambda problem: Signatures(choice, problem=problem),
         )
         if self.signatures is None:
             self.show()
 
-    def count_page(self, opened: OpenWorkspace) -> None:
+    def start_page(self, opened: OpenWorkspace) -> None:
         """Plan the experiment if its page is open: that takes seconds."""
         signatures = self.signatures
         if self.page != EXPERIMENT or self._planning is not None or signatures is None:
             return
         if signatures.experiment is not None:
             experiment, _ = signatures.experiment
-            self.count(
+            self.run_stages(
                 EXPERIMENT,
                 lambda stopped: iter([_planning_of(experiment, stopped)]),
                 self._receive_planning,
                 lambda problem: (),
             )
 
-    def count_again(self, opened: OpenWorkspace) -> None:
+    def start_changed(self, opened: OpenWorkspace) -> None:
         """Compute again what may have changed on another screen."""
         if self.signatures is not None:
             self.start(opened)
 
-    def _receive(self, signatures: Signatures) -> None:
+    def _receive_figures(self, signatures: Signatures) -> None:
         """Show the figures, and a hint about hidden traces."""
-        previous = self.signatures
+        previous_signatures = self.signatures
         is_complete = (
-            previous is not None and previous.choice == signatures.choice and not previous.pending
+            previous_signatures is not None
+            and previous_signatures.choice == signatures.choice
+            and not previous_signatures.pending
         )
         if signatures.pending and is_complete:
             # The complete figures stay until the new ones are complete.
@@ -214,7 +236,7 @@ class SignaturesScreen(ReportScreen):
         self.signatures = signatures
         self.forget(EXPERIMENT)
         self._planning = None
-        self.mast.workspace.when_ready(self.count_page)
+        self.mast.workspace.when_ready(self.start_page)
         can_look = bool(signatures.hidden) and not signatures.choice.of_judge
         self.hints.leave_out(() if can_look else ("look",))
         if self.group not in signatures.groups:
@@ -224,7 +246,7 @@ class SignaturesScreen(ReportScreen):
         else:
             self.hints.clear()
             if signatures.hidden and signatures.groups:
-                self.hints.say(_left_out(signatures, self.mast.key_of("signatures.look")))
+                self.hints.say(_left_out_text(signatures, self.mast.key_of("signatures.look")))
         self.show()
 
     def _receive_planning(self, figures: tuple[Figure, ...]) -> None:
@@ -235,9 +257,7 @@ class SignaturesScreen(ReportScreen):
     # Showing
 
     def title_parts(self) -> tuple[str, ...]:
-        """Return the group and its position, whose labels are counted, and the outcomes of its
-        traces.
-        """
+        """Return the group and its position, whose labels count, and its numbers by outcome."""
         signatures = self.signatures
         if signatures is None or self.group not in signatures.groups:
             return ("Signatures", labels_title(self.choice.labels))
@@ -246,19 +266,20 @@ class SignaturesScreen(ReportScreen):
         grouping = signatures.choice.grouping
         name = f"{grouping} {one_line(self.group, 40)}"
         if self.group == OVERALL:
-            name = "all traces" if grouping in (ALL, FIELDS[0]) else f"all traces by {grouping}"
+            is_default_grouping = grouping in (ALL, DEFAULT_FIELD)
+            name = "all traces" if is_default_grouping else f"all traces by {grouping}"
         position = ""
         if self.group in groups and len(groups) > 1:
             position = f" ({groups.index(self.group) + 1} of {len(groups)})"
         counts = {side: table.count("traces", side) for side in (*OUTCOMES, "unknown")}
         outcomes = [f"{count:,} {side}" for side, count in counts.items() if count]
-        below = signatures.choice.failed_below
+        failed_below = signatures.choice.failed_below
         return (
             "Signatures",
             f"{name}{position}",
             counted_labels_title(signatures),
             ", ".join(outcomes),
-            *(() if below is None else (f"failed below {below:g}",)),
+            *(() if failed_below is None else (f"failed below {failed_below:g}",)),
         )
 
     def open_page(self) -> Page:
@@ -271,7 +292,7 @@ class SignaturesScreen(ReportScreen):
         page = self.page
         if page == EXPERIMENT:
             return self._experiment_page(signatures)
-        report, failing = self._report(signatures)
+        _, report, failing = self._report_on_group(signatures)
         if page == TRACES:
             section = ReportSection(TRACES, TRACES, (traces_table(failing, signatures.names),))
         else:
@@ -283,7 +304,7 @@ class SignaturesScreen(ReportScreen):
             for note in report.notes
             if not (signatures.hidden_outcomes and note.reason == "no_outcomes")
         ]
-        about = self._about(signatures, report)
+        about = self._line_over_tables(signatures, report)
         keys = () if page in ("modes", "helps") else ("a failed or all traces",)
         return Page(section, pending=signatures.pending, notes=notes, about=about, keys=keys)
 
@@ -307,31 +328,35 @@ class SignaturesScreen(ReportScreen):
         return Page(section, pending=signatures.pending, notes=notes, about=about)
 
     def _shows_all(self, signatures: Signatures) -> bool:
+        """Return whether all traces of the group are counted, not only failed ones."""
         return self.includes_all or not compares_outcomes(signatures.groups[self.group])
 
-    def _report(self, signatures: Signatures) -> tuple[model.Report, FailingTraces]:
-        """Return the report on the group and its traces, computed once."""
+    def _report_on_group(self, signatures: Signatures) -> _GroupReport:
+        """Return the report on the group on screen, cached until the choices change."""
         shows_all = self._shows_all(signatures)
-        cache_key = (signatures, self.group, shows_all)
-        if self._cached_report is None or self._cached_report[0] != cache_key:
-            assert signatures.report is not None
-            assert signatures.inputs is not None
-            trace_filter = TraceFilter(outcome=None if shows_all else "failed")
-            self._cached_report = (
-                cache_key,
-                group_report(
-                    signatures.report,
-                    self.group,
-                    every=shows_all,
-                    extras=Extras(self.mast.taxonomy),
-                ),
-                failing_traces(signatures.inputs, self.group, trace_filter),
-            )
-        return self._cached_report[1:]
+        choices = (signatures, self.group, shows_all)
+        cached = self._group_report
+        if cached is not None and cached.choices == choices:
+            return cached
+        assert signatures.report is not None
+        assert signatures.inputs is not None
+        trace_filter = TraceFilter(outcome=None if shows_all else "failed")
+        self._group_report = _GroupReport(
+            choices=choices,
+            report=group_report(
+                signatures.report,
+                self.group,
+                every=shows_all,
+                extras=Extras(self.mast.taxonomy),
+            ),
+            failing=failing_traces(signatures.inputs, self.group, trace_filter),
+        )
+        return self._group_report
 
-    def _about(self, signatures: Signatures, report: model.Report) -> str:
-        """Return the line over the tables: the facts of the group, or how many outcomes are
-        known.
+    def _line_over_tables(self, signatures: Signatures, report: model.Report) -> str:
+        """Return the facts of the group for the line over the tables.
+
+        If too few outcomes are known to compare failed and successful traces, return how many.
         """
         table = signatures.groups[self.group]
         if not compares_outcomes(table):
@@ -352,26 +377,25 @@ class SignaturesScreen(ReportScreen):
 
     def _empty_page_text(self, signatures: Signatures, section: ReportSection) -> str:
         """Return why a page of the group has no rows."""
-        traces = "traces" if self._shows_all(signatures) else "failed traces"
+        traces_text = "traces" if self._shows_all(signatures) else "failed traces"
         key = self.mast.key_of("signatures.every")
-        all_of_them = "" if self._shows_all(signatures) else f"\n\n{key} counts all traces."
+        hint = "" if self._shows_all(signatures) else f"\n\n{key} counts all traces."
         if section.id == "onset":
             if signatures.pending:
                 return "Reading the traces and locating their labels …"
             if section.notes:
                 return "\n\n".join(one_line(note.text) for note in section.notes)
-            return f"None of these {traces} has a label with a place.{all_of_them}"
+            return f"None of these {traces_text} has a label with a place.{hint}"
         if section.id == "helps":
-            return f"None of these {traces} shows a mode."
+            return f"None of these {traces_text} shows a mode."
         if section.id == "together":
-            return f"None of these {traces} shows a mode.{all_of_them}"
-        return f"There are no {traces} here.{all_of_them}"
+            return f"None of these {traces_text} shows a mode.{hint}"
+        return f"There are no {traces_text} here.{hint}"
 
     def whole_report(self) -> Callable[[OpenWorkspace, Stopped], model.Report] | None:
-        """Return a function that computes all groups, with the examples and traces of the command's
-        report.
+        """Return a function that computes all groups, or None while there are no figures.
 
-        It is None while there are no figures.
+        Its report has the examples and traces that the command's report has too.
         """
         choice = self.choice
         orders = self._orders
@@ -379,26 +403,29 @@ class SignaturesScreen(ReportScreen):
         if self.signatures is None or not self.signatures.groups:
             return None
 
-        def _compute(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
-            *_, signatures = count_signatures(opened, choice, orders, stopped)
+        def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> model.Report:
+            """Compute the report in a worker; raise `MastError` if there are no figures."""
+            *_, signatures = compute_signatures(opened, choice, orders, stopped)
             if signatures.report is None or signatures.inputs is None or not signatures.groups:
                 raise MastError(no_signatures_text(signatures, key_of))
             extras = extras_for(opened.workspace, opened.taxonomy, signatures.inputs, places=True)
             return signatures_report(signatures.report, extras=extras)
 
-        return _compute
+        return _compute_report
 
     # Source traces
 
     def list_sources(self, sources: Sources) -> Callable[[OpenWorkspace], Listing | None]:
-        """Return a function that lists the traces of the group in which a figure's modes show.
+        """Return a function that lists the source traces of a figure.
 
-        The function returns None if there are no figures.
+        The traces are those of the figure's group, or else of the group on screen. The function
+        returns None if there are no figures.
         """
         signatures = self.signatures
         group = sources.group or self.group
 
         def list_traces(_opened: OpenWorkspace) -> Listing | None:
+            """List the traces that the figure counts."""
             if signatures is None or signatures.inputs is None:
                 return None
             trace_filter = TraceFilter.for_sources(sources, signatures.inputs)
@@ -408,17 +435,16 @@ class SignaturesScreen(ReportScreen):
         return list_traces
 
     def location_of(self, row: str) -> TraceLocation | None:
-        """Return the trace of a row on the page of traces, or None for any other row."""
-        if self.page != TRACES or self._cached_report is None:
+        """Return the location of the trace of a row; None if the open page lists no traces."""
+        if self.page != TRACES or self._group_report is None:
             return None
-        _, _, failing = self._cached_report
-        locations = (trace.location for trace in failing.traces if trace.trace_id == row)
-        return next(locations, None)
+        traces = self._group_report.failing.traces
+        return next((trace.location for trace in traces if trace.trace_id == row), None)
 
     # Choices
 
     @property
-    def _groups(self) -> Mapping[str, FigureTable]:
+    def _figures_by_group(self) -> Mapping[str, FigureTable]:
         return {} if self.signatures is None else self.signatures.groups
 
     def action_next_group(self, step: int) -> None:
@@ -430,10 +456,10 @@ class SignaturesScreen(ReportScreen):
         if len(groups) < 2 and self.group in groups:
             key = self.mast.key_of("signatures.by")
             message = f"There is one group only; {key} groups by something else"
-            if len(self._groups) > 2:
-                choose = self.mast.key_of("signatures.choose_group")
+            if len(self._figures_by_group) > 2:
+                key = self.mast.key_of("signatures.choose_group")
                 message = (
-                    f"The other groups have fewer than {LEAST_TRACES} traces; {choose} chooses one"
+                    f"The other groups have fewer than {LEAST_TRACES} traces; {key} chooses one"
                 )
             self.hints.say(message)
             return
@@ -447,7 +473,7 @@ class SignaturesScreen(ReportScreen):
 
     def action_choose_group(self) -> None:
         """Ask for a group by its name."""
-        if not self._groups:
+        if not self._figures_by_group:
             self.hints.say(NO_GROUP)
             return
         choices = [
@@ -459,14 +485,16 @@ class SignaturesScreen(ReportScreen):
                 f"{table.count('traces', 'failed'):,} failed, "
                 f"{table.count('traces', 'succeeded'):,} succeeded",
             )
-            for name, table in self._groups.items()
+            for name, table in self._figures_by_group.items()
         ]
-        self._ask(f"Signatures by {self.choice.grouping}", choices, "name", self._show_group)
+        self._ask_for_choice(
+            f"Signatures by {self.choice.grouping}", choices, "name", self._show_group
+        )
 
     def action_by(self) -> None:
         """Group the traces by the next field."""
         index = FIELDS.index(self.choice.grouping)
-        self._count(replace(self.choice, grouping=FIELDS[(index + 1) % len(FIELDS)]))
+        self._start_choice(replace(self.choice, grouping=FIELDS[(index + 1) % len(FIELDS)]))
 
     def action_labels(self) -> None:
         """Ask whose labels to count."""
@@ -477,11 +505,11 @@ class SignaturesScreen(ReportScreen):
         choices = [
             FinderChoice(name, "", name, labels_title(name)) for name in self.signatures.sources
         ]
-        self._ask(
+        self._ask_for_choice(
             "Whose labels",
             choices,
             "gold, or a name",
-            lambda name: self._count(replace(self.choice, labels=name)),
+            lambda name: self._start_choice(replace(self.choice, labels=name)),
         )
 
     def action_outcome(self) -> None:
@@ -493,23 +521,28 @@ class SignaturesScreen(ReportScreen):
                 for value in ("0.25", "0.5", "0.75", "1")
             ),
         ]
-        self._ask("Outcome", choices, "a score, or nothing", self._score, free=True)
+        self._ask_for_choice(
+            "Outcome", choices, "a score, or nothing", self._set_failed_below, free=True
+        )
 
-    def _score(self, value: str) -> None:
-        """Count a trace as failed under a score; an empty text means the recorded outcome."""
+    def _set_failed_below(self, value: str) -> None:
+        """Count a trace as failed under a score; an empty text means the recorded outcome.
+
+        A text that is no finite number shows an error.
+        """
         try:
-            below = float(value) if value else None
+            score = float(value) if value else None
         except ValueError:
-            below = nan
-        if below is not None and not isfinite(below):
+            score = nan
+        if score is not None and not isfinite(score):
             problem = f"{one_line(value, 20)} is no score: give a number"
             self.hints.say(problem, error=True)
             return
-        self._count(replace(self.choice, failed_below=below))
+        self._start_choice(replace(self.choice, failed_below=score))
 
     def action_every(self) -> None:
         """Switch between failed traces and all traces."""
-        table = self._groups.get(self.group)
+        table = self._figures_by_group.get(self.group)
         if self.page == "modes":
             self.hints.say("This page shows both outcomes side by side")
             return
@@ -523,20 +556,21 @@ class SignaturesScreen(ReportScreen):
 
     def action_look(self) -> None:
         """Ask whether to include hidden traces as their adjudicator."""
-        hidden = self.signatures.hidden if self.signatures is not None else ()
-        if not hidden:
+        hidden_ids = self.signatures.hidden if self.signatures is not None else ()
+        if not hidden_ids:
             self.hints.say("No trace is left out")
         elif self.choice.of_judge:
             self.hints.say("The judge's labels on them are hidden from you for now")
         else:
-            self.offer_adjudication(hidden)
+            self.offer_adjudication(hidden_ids)
 
-    def _count(self, choice: SignatureChoice) -> None:
+    def _start_choice(self, choice: SignatureChoice) -> None:
+        """Compute the figures of a choice, unless it is the current one."""
         if choice != self.choice:
             self.choice = choice
             self.mast.workspace.when_ready(self.start)
 
-    def _ask(
+    def _ask_for_choice(
         self,
         title: str,
         choices: Sequence[FinderChoice],
@@ -545,7 +579,15 @@ class SignaturesScreen(ReportScreen):
         *,
         free: bool = False,
     ) -> None:
-        """Ask for one of some choices, and pass it on."""
+        """Ask for one of some choices; the answer is passed on, unless the dialog is cancelled.
+
+        Args:
+            title: The title of the dialog.
+            choices: The choices.
+            hint: The text in the empty input line.
+            on_chosen: Called with the value of the answer.
+            free: Whether a value that is not among the choices is accepted.
+        """
 
         def answered(value: str | None) -> None:
             if value is not None:
@@ -558,7 +600,7 @@ class SignaturesScreen(ReportScreen):
 # Computation in a worker, over what the annotator may see
 
 
-def count_signatures(
+def compute_signatures(
     opened: OpenWorkspace,
     choice: SignatureChoice,
     orders: Callable[[Workspace], OrderOf],
@@ -578,29 +620,29 @@ def count_signatures(
         The figures, first without span ranges and resampling.
 
     Raises:
-        LeftError: The figures are no longer needed.
+        StoppedError: The figures are no longer needed.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     annotator = opened.annotator
-    labelled = labelled_traces(workspace, taxonomy.ref)
+    traces_by_source = labelled_traces(workspace, taxonomy.ref)
     visibility = visible_work(
         workspace,
         annotator,
         taxonomy.ref,
         None if choice.labels == GOLD else choice.labels,
         blind=opened.blind,
-        labelled=labelled,
+        labelled=traces_by_source,
     )
     record_reveal(workspace, annotator, taxonomy.ref, sorted(visibility.revealing))
-    with_outcome: set[str] | None = None
+    visible_outcomes: set[str] | None = None
     if opened.blind:
         view = library_view(workspace, annotator, taxonomy.ref, blind=True)
-        with_outcome = {trace_id for trace_id, entry in view.items() if entry.hidden_visible}
+        visible_outcomes = {trace_id for trace_id, entry in view.items() if entry.hidden_visible}
     without_report = Signatures(
         choice,
         pending=True,
-        sources=(GOLD, *(name for name, traces in labelled.items() if traces)),
+        sources=(GOLD, *(name for name, traces in traces_by_source.items() if traces)),
         hidden=tuple(sorted(visibility.hidden)),
         names=trace_names(workspace.traces()),
     )
@@ -615,40 +657,40 @@ def count_signatures(
         order_of=order_of,
         traces=frozenset(visibility.seen),
     )
-    inputs, hidden_outcomes = without_outcomes(inputs, with_outcome)
+    inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes)
     for rounds in (0, ROUNDS):
-        corrected: tuple[Figure, ...] = ()
+        corrected_figures: tuple[Figure, ...] = ()
         if choice.of_judge and rounds:
-            visible = visible_traces_for_agreement(workspace, annotator, taxonomy.ref)
-            corrected = corrected_prevalence(workspace, taxonomy, inputs, visible)
-        report = signature_report(inputs, rounds=rounds, corrected=corrected)
+            visible_traces = visible_traces_for_agreement(workspace, annotator, taxonomy.ref)
+            corrected_figures = corrected_prevalence(workspace, taxonomy, inputs, visible_traces)
+        report = signature_report(inputs, rounds=rounds, corrected=corrected_figures)
         yield replace(
             without_report,
             report=report,
             inputs=inputs,
             pending=not rounds,
             hidden_outcomes=hidden_outcomes,
-            experiment=_experiment_in(inputs) if rounds else None,
+            experiment=_experiment_of_groups(inputs) if rounds else None,
         )
         if stopped():
-            raise LeftError
+            raise StoppedError
 
 
 def _planning_of(experiment: Experiment, stopped: Stopped) -> tuple[Figure, ...]:
     """Return the figures of planning.
 
     Raises:
-        LeftError: They are no longer needed.
+        StoppedError: They are no longer needed.
     """
     figures = []
     for figure in power_figures(experiment):
         if stopped():
-            raise LeftError
+            raise StoppedError
         figures.append(figure)
     return tuple(figures)
 
 
-def _experiment_in(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | None:
+def _experiment_of_groups(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | None:
     """Make an experiment of the groups; None if there are fewer than two."""
     try:
         experiment = experiment_of(inputs)
@@ -661,9 +703,10 @@ def _experiment_in(inputs: SignatureInput) -> tuple[Experiment, FigureIndex] | N
 
 
 def counted_labels_title(signatures: Signatures) -> str:
-    """Return whose labels are counted; gold of a single annotator has their name.
+    """Return whose labels are counted.
 
-    The name is cut so that the outcomes stay on a narrow screen.
+    If each verdict of the gold comes from a single annotator, return the name of the annotator, or
+    the number if there are several. A name is cut so that the outcomes stay on a narrow screen.
     """
     gold = None if signatures.report is None else signatures.report.inputs.gold
     if gold is None or is_gold(gold) or not gold["sources"]["single"]:
@@ -689,8 +732,8 @@ def hidden_outcomes_text(count: int) -> str:
     )
 
 
-def _left_out(signatures: Signatures, key: str) -> str:
-    """Return how many traces are left out, and the key that includes them."""
+def _left_out_text(signatures: Signatures, key: str) -> str:
+    """Return how many traces are left out, and the key that includes them if that is possible."""
     if signatures.choice.of_judge:
         return f"{counted(len(signatures.hidden), 'trace')} left out, hidden from you for now"
     return hidden_traces_text(len(signatures.hidden), key)

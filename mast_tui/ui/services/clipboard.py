@@ -25,10 +25,10 @@ X11_TOOLS: Final = (("xclip", "-selection", "clipboard"), ("xsel", "--clipboard"
 def tools(
     environment: Mapping[str, str], platform: str = sys.platform
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that copy their input: a tool of the system, and tmux, if installed.
+    """Return the commands that copy their input: a tool of the system, and tmux.
 
-    Over SSH the clipboard of this machine is of no use, except for a forwarded display. In a
-    browser the page copies.
+    A command is left out if it is not installed. Over SSH the clipboard of this machine is of no
+    use, except for a forwarded X11 display. In a browser the page copies, so there are no commands.
 
     Args:
         environment: The environment variables of the process.
@@ -36,17 +36,19 @@ def tools(
     """
     if in_browser(environment):
         return ()
-    remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
+    is_remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     candidates: list[tuple[str, ...]] = []
-    if platform == "darwin" and not remote:
+    if platform == "darwin" and not is_remote:
         candidates.append(("pbcopy",))
-    if environment.get("WAYLAND_DISPLAY") and not remote:
+    if environment.get("WAYLAND_DISPLAY") and not is_remote:
         candidates.append(("wl-copy",))
     if environment.get("DISPLAY"):
         candidates += X11_TOOLS
-    installed = next((tool for tool in candidates if shutil.which(tool[0])), None)
-    tmux = [TMUX] if environment.get("TMUX") and shutil.which("tmux") else []
-    return (*([installed] if installed else []), *tmux)
+    installed = [command for command in candidates if shutil.which(command[0])]
+    commands = installed[:1]
+    if environment.get("TMUX") and shutil.which("tmux"):
+        commands.append(TMUX)
+    return tuple(commands)
 
 
 def copy_by_tools(text: str) -> list[str]:
@@ -56,7 +58,7 @@ def copy_by_tools(text: str) -> list[str]:
         text: The text.
 
     Returns:
-        The names of the tools that took it; if it is empty, the terminal must copy the text.
+        The names of the tools that copied the text. If it is empty, the terminal must copy it.
     """
     return [command[0] for command in tools(os.environ) if _copy_with(command, text)]
 
@@ -83,14 +85,14 @@ def copied_words(name: str, chars: int, tools_used: list[str]) -> str:
 
     Args:
         name: The name of the text, such as ``the text of #9``.
-        chars: Its length in code points.
-        tools_used: The tools that took it; if empty, the terminal or the browser did.
+        chars: The length of the text in code points.
+        tools_used: The names of the tools that copied it; empty if the terminal or browser did.
     """
     if tools_used:
         return f"Copied {one_line(name)}, {chars:,} characters, by {' and '.join(tools_used)}"
-    size = f"{chars:,} characters"
+    size_text = f"{chars:,} characters"
     if chars > TERMINAL_CHARS:
-        size = f"the first {TERMINAL_CHARS:,} of {size}"
+        size_text = f"the first {TERMINAL_CHARS:,} of {size_text}"
     if in_browser(os.environ):
-        return f"Copied {one_line(name)}, {size}, through the browser, if it allows that"
-    return f"Copied {one_line(name)}, {size}, through the terminal (OSC 52, if it allows that)"
+        return f"Copied {one_line(name)}, {size_text}, through the browser, if it allows that"
+    return f"Copied {one_line(name)}, {size_text}, through the terminal (OSC 52, if it allows that)"

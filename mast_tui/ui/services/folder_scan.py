@@ -26,52 +26,59 @@ if TYPE_CHECKING:
 
 
 class Differences:
-    """The differences between a scan and the last one, whose traces are shown already."""
+    """The differences between a scan and the last scan, whose traces are shown already."""
 
     def __init__(self) -> None:
-        self._unseen: dict[str, Trace] = {}
-        self._id_at: dict[tuple[str, int | None], str] = {}
-        self._gone: list[str] = []
+        self._unseen_cached: dict[str, Trace] = {}
+        """The cached traces that the scan has not found yet, by id."""
+        self._cached_id_by_place: dict[tuple[str, int | None], str] = {}
+        """The ids of the cached traces, by file and number of the record."""
+        self._gone_ids: list[str] = []
         self.any = False
+        """True if there is a difference."""
 
     def add_cached(self, traces: Sequence[Trace]) -> None:
         """Add traces of the last scan."""
         for trace in traces:
             trace_id = _id_of(trace)
-            self._unseen[trace_id] = trace
-            self._id_at[trace.file, trace.record] = trace_id
+            self._unseen_cached[trace_id] = trace
+            self._cached_id_by_place[trace.file, trace.record] = trace_id
 
     def news_in(self, report: FileReport) -> FileReport | None:
         """Return the report without unchanged traces, or None if nothing else is in it."""
-        changed = [trace for trace in report.traces if self._is_news(trace)]
-        if changed:
+        changed_traces = [trace for trace in report.traces if self._note_change(trace)]
+        if changed_traces:
             self.any = True
         has_messages = report.problems or report.skipped is not None or report.failed is not None
-        if not changed and not has_messages:
+        if not changed_traces and not has_messages:
             return None
-        return report._replace(traces=tuple(changed))
+        return report._replace(traces=tuple(changed_traces))
 
     def take_gone(self) -> list[str]:
         """Return the ids of the traces that were found to be gone since the last call."""
-        gone = self._gone
-        self._gone = []
-        return gone
+        gone_ids = self._gone_ids
+        self._gone_ids = []
+        return gone_ids
 
     def finish(self) -> None:
-        """End the scan: traces that it has not found are gone."""
-        self._gone += self._unseen
-        self.any = self.any or bool(self._unseen)
-        self._unseen = {}
+        """End the scan; the traces that it has not found are gone."""
+        self._gone_ids += self._unseen_cached
+        self.any = self.any or bool(self._unseen_cached)
+        self._unseen_cached = {}
 
-    def _is_news(self, trace: Trace) -> bool:
-        """Check if a trace is new or has changed; note a cached trace that it replaces."""
+    def _note_change(self, trace: Trace) -> bool:
+        """Return whether a trace is new or has changed.
+
+        The cached trace is marked as found. If the trace has another id than the cached trace at
+        its place, the cached trace is gone.
+        """
         trace_id = _id_of(trace)
-        cached = self._unseen.pop(trace_id, None)
+        cached = self._unseen_cached.pop(trace_id, None)
         if cached is not None:
-            return not _same(cached, trace)
-        replaced = self._id_at.get((trace.file, trace.record))
-        if replaced is not None and self._unseen.pop(replaced, None) is not None:
-            self._gone.append(replaced)
+            return not _is_unchanged(cached, trace)
+        replaced_id = self._cached_id_by_place.get((trace.file, trace.record))
+        if replaced_id is not None and self._unseen_cached.pop(replaced_id, None) is not None:
+            self._gone_ids.append(replaced_id)
         return True
 
 
@@ -79,8 +86,8 @@ def _id_of(trace: Trace) -> str:
     return trace.summary.trace_id
 
 
-def _same(cached: Trace, trace: Trace) -> bool:
-    """Check if a trace is shown and read in the same way as its cached one."""
+def _is_unchanged(cached: Trace, trace: Trace) -> bool:
+    """Return whether a trace is shown and read in the same way as its cached trace."""
     if trace.was_named:
         return False
     return (
@@ -100,29 +107,33 @@ BATCH_FILES: Final = 500
 def scan_paths(
     paths: Sequence[Path], stopped: Callable[[], bool], take: Callable[[ScanNews], object]
 ) -> Iterator[FilesRead | CachedTraces]:
-    """Yield the traces of the last scan under some paths, and then the news of this one.
+    """Yield the cached traces of the last scan of some paths, then the changes since.
 
-    The first report always has cached traces, even if there are none.
+    The first report always has cached traces, even if there are none. At the end the traces are
+    stored for the next scan.
 
     Args:
         paths: The paths.
         stopped: Returns whether to stop.
-        take: Receives the news before a big document is read, and the progress of reading it.
+        take: Receives the changes found before a big document is read, and the progress of reading
+            that document.
     """
     with LibraryCache(library_cache_path()) as library:
-        news = Differences()
-        parts = library.cached_traces(paths, read_again)
-        for traces in chain((next(parts, ()),), parts):
+        differences = Differences()
+        cached_parts = library.cached_traces(paths, read_again)
+        first_part = next(cached_parts, ())
+        for traces in chain((first_part,), cached_parts):
             yield CachedTraces(traces)
-            news.add_cached(traces)
+            differences.add_cached(traces)
         # The walk imports what it needs only now, when the first traces are on screen.
         scanned: list[Looked] = []
         batch = FilesRead([], False)
 
         def wait(process: DocumentProcess) -> None:
+            """Pass on the changes so far, then the progress of a big document until its end."""
             nonlocal batch
             batch.total = scan.total
-            batch.gone = news.take_gone()
+            batch.gone = differences.take_gone()
             take(batch)
             batch = FilesRead([], False)
             while not process.wait(REPORT_SECONDS):
@@ -131,29 +142,33 @@ def scan_paths(
                 take(StillReading(f"{process.path.name}: {process.progress.description}"))
 
         scan = walk(paths, library=library, keep_spans=False, wait=wait)
-        due = monotonic() + BATCH_SECONDS
+        due_time = monotonic() + BATCH_SECONDS
         for report in scan:
             if stopped():
                 return
             for trace in report.traces:
                 scanned.append((trace, scan.members.get(str(trace.path), ())))
-            changes = news.news_in(report)
+            changes = differences.news_in(report)
             if changes is None:
                 batch.same += 1
             else:
                 batch.reports.append(changes)
-            if monotonic() > due or len(batch.reports) >= BATCH_FILES:
+            if monotonic() > due_time or len(batch.reports) >= BATCH_FILES:
                 batch.total = scan.total
-                batch.gone = news.take_gone()
+                batch.gone = differences.take_gone()
                 yield batch
                 batch = FilesRead([], False)
-                due = monotonic() + BATCH_SECONDS
-        news.finish()
+                due_time = monotonic() + BATCH_SECONDS
+        differences.finish()
         batch.done = True
         batch.total = scan.total
-        batch.gone = news.take_gone()
+        batch.gone = differences.take_gone()
         yield batch
-        if news.any:
+        if differences.any:
             name_of = names_under(paths)
-            scanned.sort(key=lambda looked: natural(name_of(looked[0])))
-            library.keep_traces(paths, scanned)
+
+            def sort_key(entry: Looked) -> str:
+                trace, _ = entry
+                return natural(name_of(trace))
+
+            library.keep_traces(paths, sorted(scanned, key=sort_key))

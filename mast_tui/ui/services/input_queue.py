@@ -115,18 +115,22 @@ class InputQueue:
         self._nothing_bound = nothing_bound
         self._waiting: deque[InputEvent] = deque()
         self._busy = True
-        self._number = 0
-        self._path: list[DOMNode] = []
-        self._mounted: Screen[object] | None = None
-        self._unread: Screen[object] | None = None
+        """Whether an event is being handled, or the queue is not open yet."""
+        self._step_number = 0
+        """A number that changes when an event is delivered and when it is handled."""
+        self._path_of_last_event: list[DOMNode] = []
+        """The widgets whose queues the last event passes; empty once that is followed."""
+        self._known_screen: Screen[object] | None = None
+        """The last screen that is known to be mounted."""
+        self._unread_screen: Screen[object] | None = None
         """The screen whose content the next event waits for."""
-        self._check: TimerHandle | None = None
-        self._last_event = -KEYS_FOLLOW
+        self._check_timer: TimerHandle | None = None
+        self._last_event_time = -KEYS_FOLLOW
 
     @property
     def keys_come(self) -> bool:
         """True if an event has come a moment ago, so that another may follow."""
-        return monotonic() - self._last_event < KEYS_FOLLOW
+        return monotonic() - self._last_event_time < KEYS_FOLLOW
 
     @property
     def idle(self) -> bool:
@@ -135,43 +139,49 @@ class InputQueue:
 
     def open(self) -> None:
         """Deliver what arrived before the first screen was shown, and all that follows."""
-        self._follow(self._number, [])
+        self._follow_event(self._step_number, [])
 
     async def put(self, event: InputEvent) -> None:
-        """Deliver an event, or keep it until those before it are handled."""
+        """Deliver an event, or keep it until the events before it are handled.
+
+        Events that wait for content are dropped once an event comes that does not.
+        """
         if isinstance(event, events.MouseMove) and (self.idle or self.blocked):
             await self._send(event)
             return
-        if self._unread is not None and not self._waits_for_unread(event):
+        if self._unread_screen is not None and not self._waits_for_unread(event):
             # The user, or a dialog, has gone on: nothing waits for the content any more.
             self._waiting.clear()
-            self._unread = None
+            self._unread_screen = None
             self.blocked = False
             self._busy = False
         self._waiting.append(event)
-        self._last_event = monotonic()
+        self._last_event_time = monotonic()
         if not self._busy:
             await self._deliver_next()
         else:
             self._follow_delivered()
 
     def put_back(self, event: events.Key) -> None:
-        """Put a key back in front: it was meant for the screen below the one that received it."""
+        """Put a key at the front of the queue, for the screen below the screen that received it."""
         self._waiting.appendleft(events.Key(event.key, event.character))
 
     def resume(self) -> None:
-        """Deliver the event that waited, now that something was saved or read."""
+        """Deliver the event that waited, after something was saved or read.
+
+        The waiting events are dropped if a dialog has come meanwhile.
+        """
         if not self.blocked:
             return
         self.blocked = False
         if self._is_interrupted():
             self._waiting.clear()
-        self._unread = None
+        self._unread_screen = None
         # What was saved or read may have opened a dialog, which gets the next key.
-        self._app.call_later(self._follow, self._number, [])
+        self._app.call_later(self._follow_event, self._step_number, [])
 
     def _awaits_content(self, event: InputEvent, screen: Screen[object]) -> bool:
-        """Check if an event is meant for something on a screen that has not been read yet."""
+        """Check if an event needs content of a screen that has not been read yet."""
         if not isinstance(screen, AwaitsContent):
             return False
         if not isinstance(event, events.Key):
@@ -182,29 +192,29 @@ class InputQueue:
         return not active.binding.priority and screen.awaits_content(active.binding.id)
 
     def _waits_for_unread(self, event: InputEvent) -> bool:
-        """Check if an event waits for the content that those before it wait for."""
+        """Check if an event waits for the same content as the events before it."""
         screen = self._app.screen
-        return screen is self._unread and self._awaits_content(event, screen)
+        return screen is self._unread_screen and self._awaits_content(event, screen)
 
     def _is_interrupted(self) -> bool:
-        """Check if a dialog has come while events wait for content that is not there yet.
+        """Check if a dialog has come while events still wait for content.
 
         A dialog that the content has opened is meant to get the events.
         """
-        unread = self._unread
-        if unread is None or self._app.screen is unread:
+        unread_screen = self._unread_screen
+        if unread_screen is None or self._app.screen is unread_screen:
             return False
-        return self._awaits_content(self._waiting[0], unread)
+        return self._awaits_content(self._waiting[0], unread_screen)
 
     def _must_wait(self, event: InputEvent) -> bool:
         """Check if an event has to wait until something is read or earlier changes are saved."""
         if self._awaits_content(event, self._app.screen):
             return True
-        holds = self._writes.holds
-        if holds is HeldKeys.NOTHING:
+        held_keys = self._writes.holds
+        if held_keys is HeldKeys.NOTHING:
             return False
         if isinstance(event, events.Key):
-            if holds is HeldKeys.ALL:
+            if held_keys is HeldKeys.ALL:
                 return True
             screen = self._app.screen
             active = None if screen.is_modal else screen.active_bindings.get(event.key)
@@ -212,32 +222,36 @@ class InputQueue:
         return not isinstance(event, SCROLLING)
 
     async def _deliver_next(self) -> None:
-        """Deliver the next event, and those mouse moves that come before it."""
+        """Deliver the next event and the mouse moves before it, unless the event must wait.
+
+        The event after it is delivered once this one is handled.
+        """
         while self._waiting and isinstance(self._waiting[0], events.MouseMove):
             await self._send(self._waiting.popleft())
         self._busy = bool(self._waiting)
         if not self._waiting:
             return
-        if self._must_wait(self._waiting[0]):
+        event = self._waiting[0]
+        if self._must_wait(event):
             self.blocked = True
-            if self._awaits_content(self._waiting[0], self._app.screen):
-                self._unread = self._app.screen
+            if self._awaits_content(event, self._app.screen):
+                self._unread_screen = self._app.screen
             return
-        self._number += 1
-        event = self._waiting.popleft()
+        self._step_number += 1
+        self._waiting.popleft()
         self.delivered += not isinstance(event, SCROLLING)
         target = self._target_of(event)
         if isinstance(event, events.Key):
             await self._deliver_key(event, target)
         else:
             await self._send(event)
-        self._path = [*target.ancestors_with_self] * 2
+        self._path_of_last_event = [*target.ancestors_with_self] * 2
         if self._waiting:
             self._follow_delivered()
         else:
             # What the event has changed is drawn first, unless another event comes meanwhile.
             self._app.screen.call_after_refresh(self._follow_after_drawing)
-            self._check = get_running_loop().call_later(DRAWING, self._follow_delivered)
+            self._check_timer = get_running_loop().call_later(DRAWING, self._follow_delivered)
 
     def _target_of(self, event: InputEvent) -> DOMNode:
         """Get the widget to which Textual sends an event."""
@@ -252,7 +266,7 @@ class InputQueue:
         return widget
 
     async def _deliver_key(self, event: events.Key, target: DOMNode) -> None:
-        """Give a key to the question in the last line, to its action, or to its widget."""
+        """Give a key to the question in the last line, or else to its action or its widget."""
         screen = self._app.screen
         if self._is_answer(event.key, target):
             return
@@ -285,51 +299,52 @@ class InputQueue:
         get_running_loop().call_later(WRITING, self._app.call_later, self._follow_delivered)
 
     def _follow_delivered(self) -> None:
-        """Follow the event that was delivered last, unless that has begun already."""
-        path = self._path
-        self._path = []
+        """Follow the event that was delivered last, unless it is followed already."""
+        path = self._path_of_last_event
+        self._path_of_last_event = []
         if path:
-            self._follow(self._number, path)
+            self._follow_event(self._step_number, path)
 
-    def _follow(self, number: int, path: list[DOMNode]) -> None:
-        """Pass a callback through the message queues that the event passes through.
+    def _follow_event(self, number: int, path: list[DOMNode]) -> None:
+        """Wait until an event is handled, then deliver the next event.
 
-        A callback that is put behind an event in a queue is called after it. The path leads through
-        the queues twice: the second time the callback comes behind the messages that a widget has
-        posted while it handled the event, such as ``Input.Submitted``.
+        This passes a callback through the same message queues as the event. A callback that is
+        put behind an event in a queue is called after it. The path leads through the queues twice:
+        the second time the callback comes behind the messages that a widget has posted while it
+        handled the event, such as ``Input.Submitted``.
 
         Args:
-            number: The number of the event.
-            path: The widgets whose queues are left to pass.
+            number: The number of the step; an outdated number ends the wait.
+            path: The widgets whose queues are still to be passed.
         """
-        if number != self._number:
+        if number != self._step_number:
             return
-        if self._check is not None:
-            self._check.cancel()
-            self._check = None
+        if self._check_timer is not None:
+            self._check_timer.cancel()
+            self._check_timer = None
         screen = self._app.screen
-        if screen is not self._mounted:
+        if screen is not self._known_screen:
             # A screen calls back once it is mounted: before that it has no rows to act on.
-            self._mounted = screen
+            self._known_screen = screen
             path.append(screen)
         while path:
             node = path.pop(0)
-            if node.call_later(self._follow, number, path):
+            if node.call_later(self._follow_event, number, path):
                 self._wait_for(node, number, path)
                 return
-        self._handled()
+        self._finish_event()
 
     def _wait_for(self, node: DOMNode, number: int, path: list[DOMNode]) -> None:
-        """Go on by the next widget if this one is removed and never calls back."""
+        """Continue with the next widget if this one is removed and never calls back."""
 
         def check() -> None:
             if node.is_running or node.is_attached:
                 self._wait_for(node, number, path)
             else:
-                self._follow(number, path)
+                self._follow_event(number, path)
 
-        self._check = get_running_loop().call_later(CHECK_INTERVAL, check)
+        self._check_timer = get_running_loop().call_later(CHECK_INTERVAL, check)
 
-    def _handled(self) -> None:
-        self._number += 1
+    def _finish_event(self) -> None:
+        self._step_number += 1
         self._app.call_later(self._deliver_next)

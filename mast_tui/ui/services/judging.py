@@ -54,7 +54,14 @@ RESERVED_CELLS: Final = 12
 
 @dataclass(slots=True)
 class RunningJudge:
-    """The judge at work: its name, its last report, and whether the user has stopped it."""
+    """The judge at work.
+
+    Attributes:
+        name: The name of the judge.
+        message: Its last report.
+        worker: The worker that runs it; None before the start.
+        stopping: Whether the user has cancelled it.
+    """
 
     name: str
     message: str
@@ -84,97 +91,119 @@ class JudgeRuns:
             self._app.show_error("No workspace is open, so no judge can store its suggestions")
         elif plan is not None:
             self._workspace.when_ready(
-                lambda opened: self._app.writes.do(partial(self._confirm, traces, opened, plan))
+                lambda opened: self._app.writes.do(
+                    partial(self._confirm_plan, traces, opened, plan)
+                )
             )
         else:
             self._workspace.when_ready(
-                lambda opened: self._app.writes.do(partial(self._choose, traces, opened))
+                lambda opened: self._app.writes.do(partial(self._choose_judge, traces, opened))
             )
 
-    async def _choose(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
-        """Ask which judge to run; without a model and twins, start the rules at once."""
+    async def _choose_judge(self, traces: Sequence[Trace], opened: OpenWorkspace) -> None:
+        """Ask which judge to run, and start it; the choice is stored for the next time.
+
+        If only the rules are possible, start them without a question.
+        """
         setup = None
         try:
             configured = read_judge_configuration()
             if configured.model is not None:
                 setup = configured_setup(opened.taxonomy, configured)
-                read = partial(default_version, opened.workspace, opened.taxonomy.ref)
-                version = await self._workspace.carry_out(read)
+                read_version = partial(default_version, opened.workspace, opened.taxonomy.ref)
+                version = await self._workspace.carry_out(read_version)
                 setup = setup if version is None else version.applied_to(setup)
         except MastError as error:
             self._app.show_error(f"{error}; no model can be asked")
-        twins = self._comparable_runs(traces)
+        twin_runs = self._comparable_runs(traces)
         help_key = self._app.key_of("everywhere.help")
-        more = "" if setup is not None else f"{help_key} explains how to use a model"
-        if setup is None and not twins:
-            self._start_rules(traces, opened, more)
+        hint = "" if setup is not None else f"{help_key} explains how to use a model"
+        if setup is None and not twin_runs:
+            self._start_rules(traces, opened, hint)
             return
         setting = f"judge.chosen:{opened.annotator}"
-        previous = await self._workspace.carry_out(partial(opened.workspace.get_setting, setting))
+        previous_key = await self._workspace.carry_out(
+            partial(opened.workspace.get_setting, setting)
+        )
 
-        def answered(chosen: tuple[str, Plan | None] | None) -> None:
-            if chosen is None:
+        def answered(answer: tuple[str, Plan | None] | None) -> None:
+            """Store the chosen judge, and start it; a model asks first."""
+            if answer is None:
                 return
-            key, plan = chosen
-            remember = partial(opened.workspace.set_setting, setting, key)
-            self._app.writes.do(partial(self._workspace.carry_out, remember), HeldKeys.NOTHING)
+            key, plan = answer
+            store_key = partial(opened.workspace.set_setting, setting, key)
+            self._app.writes.do(partial(self._workspace.carry_out, store_key), HeldKeys.NOTHING)
             if plan is not None:
-                self._app.writes.do(partial(self._confirm, traces, opened, plan))
+                self._app.writes.do(partial(self._confirm_plan, traces, opened, plan))
             elif key == TWINS_KEY:
-                self._start_twins(traces, opened, twins)
+                self._start_twins(traces, opened, twin_runs)
             else:
-                self._start_rules(traces, opened, more)
+                self._start_rules(traces, opened, hint)
 
-        choices = {TWINS_KEY: bool(twins), **dict.fromkeys(WAYS, setup is not None)}
-        default = previous if previous is not None and choices.get(previous) else RULES_KEY
-        choice = JudgeDialog(setup, opened, traces, twins=bool(twins), default=default)
-        self._app.ask(choice, answered)
+        is_possible = {TWINS_KEY: bool(twin_runs), **dict.fromkeys(WAYS, setup is not None)}
+        default = RULES_KEY
+        if previous_key is not None and is_possible.get(previous_key):
+            default = previous_key
+        dialog = JudgeDialog(setup, opened, traces, twins=bool(twin_runs), default=default)
+        self._app.ask(dialog, answered)
 
-    async def _confirm(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
-        """Start the model at once if little is at stake, or ask what may be sent and spent."""
+    async def _confirm_plan(
+        self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan
+    ) -> None:
+        """Ask what a model may receive and spend, then start it.
+
+        - If all traces were judged before, show a message and do not start.
+        - For several traces, ask for the token limit.
+        - For one trace, ask only before the first run with this server in this workspace.
+        """
         app = self._app
-        to_judge = plan.estimate.to_judge
-        allowed = plan.default_allowance()
-        if not to_judge:
+        trace_count = plan.estimate.to_judge
+        token_limit = plan.default_allowance()
+        if not trace_count:
             app.say(f"{estimate_words(plan)} Run mast-tui judge --again to ask again.", seconds=8)
             return
-        consented = await self._workspace.carry_out(lambda: is_told(opened.workspace, plan.setup))
-        if consented is None:
+        has_consented = await self._workspace.carry_out(
+            lambda: is_told(opened.workspace, plan.setup)
+        )
+        if has_consented is None:
             return
 
         def start(tokens: int) -> None:
-            async def note() -> None:
+            """Record that the user has consented, then start the model with a token limit."""
+
+            async def record_and_start() -> None:
                 await self._workspace.carry_out(lambda: note_told(opened.workspace, plan.setup))
                 self._start_model(traces, opened, plan.with_allowance(tokens))
 
-            app.writes.do(note)
+            app.writes.do(record_and_start)
 
         def answered(answer: str | None) -> None:
             if answer == "y":
-                start(allowed)
+                start(token_limit)
 
-        def written(text: str | None) -> None:
+        def limit_entered(text: str | None) -> None:
             if text is not None:
                 start(int(text))
 
-        sent = what_is_sent(plan.setup)
-        if to_judge > 1:
-            allowance = NoteScreen(
-                f"Ask {plan.name} about {to_judge:,} traces?",
-                f"{allowed:,}",
-                question=("" if consented else f"{sent}\n\n") + f"{estimate_words(plan)}\n\n"
+        sent_text = what_is_sent(plan.setup)
+        if trace_count > 1:
+            dialog = NoteScreen(
+                f"Ask {plan.name} about {trace_count:,} traces?",
+                f"{token_limit:,}",
+                question=("" if has_consented else f"{sent_text}\n\n")
+                + f"{estimate_words(plan)}\n\n"
                 "It stops when so many tokens are spent, in and out together:",
                 hint="Enter begins · Esc asks nothing",
                 check=tokens_of,
                 offered=True,
             )
-            app.ask(allowance, written)
-        elif consented:
-            start(allowed)
+            app.ask(dialog, limit_entered)
+        elif has_consented:
+            start(token_limit)
         else:
             app.ask_key(
                 f"Send this trace to {one_line(plan.setup.host, 60)}?",
-                f"{sent}\n\n{estimate_words(plan)} It stops at {allowed:,} tokens."
+                f"{sent_text}\n\n{estimate_words(plan)} It stops at {token_limit:,} tokens."
                 "\n\nThis is asked once for this server and workspace.",
                 (("y", f"send it and ask {plan.name}"), ("n", "send nothing")),
                 answered,
@@ -182,17 +211,18 @@ class JudgeRuns:
             )
 
     def _comparable_runs(self, traces: Sequence[Trace]) -> Sequence[Trace]:
-        """Return all runs in the library of the tasks of these traces, failed and succeeded."""
-        catalog = self._app.catalog.traces
-        listed = (catalog.get(trace.identity.trace_id, trace) for trace in traces)
-        tasks = {trace.meta.same_task for trace in listed}
-        runs = (trace for trace in catalog.values() if trace.meta.same_task in tasks)
+        """Return the comparable runs in the library with the same tasks as these traces."""
+        catalog_traces = self._app.catalog.traces
+        current_traces = (catalog_traces.get(trace.identity.trace_id, trace) for trace in traces)
+        tasks = {trace.meta.same_task for trace in current_traces}
+        runs = (trace for trace in catalog_traces.values() if trace.meta.same_task in tasks)
         return OneByOne(comparable(runs))
 
     def _ask_to_cancel(self, at_work: RunningJudge) -> None:
         """Ask whether to cancel the judge at work."""
 
         def answered(answer: str | None) -> None:
+            """Cancel the judge after ``y``."""
             # The judge may have ended meanwhile.
             if answer == "y" and self.at_work is at_work and at_work.worker is not None:
                 at_work.stopping = True
@@ -208,11 +238,13 @@ class JudgeRuns:
         )
 
     def _start_rules(self, traces: Sequence[Trace], opened: OpenWorkspace, hint: str) -> None:
+        """Start the rules judge; ``hint`` is shown after its end."""
+
         def run() -> None:
             judge = RulesJudge()
             self._run_offline_judge(RULES, judge, traces, opened, hint, judge.covered_by)
 
-        self._start(RULES, f"{RULES} looks at {counted(len(traces), 'trace')} …", run)
+        self._start_worker(RULES, f"{RULES} looks at {counted(len(traces), 'trace')} …", run)
 
     def _start_twins(
         self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
@@ -223,16 +255,27 @@ class JudgeRuns:
             judge = TwinsJudge(self._read_runs(runs))
             self._run_offline_judge(TWINS, judge, traces, opened, judge.summary, covered_by=None)
 
-        self._start(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
+        self._start_worker(TWINS, f"{TWINS} reads {counted(len(runs), 'run')} …", run)
 
     def _start_model(self, traces: Sequence[Trace], opened: OpenWorkspace, plan: Plan) -> None:
+        """Start the model of a plan."""
+
         def run() -> None:
             worker = get_current_worker()
             run_model(plan, traces, opened, self._post_report, lambda: worker.is_cancelled)
 
-        self._start(plan.name, f"{plan.name} is asked about {counted(len(traces), 'trace')} …", run)
+        self._start_worker(
+            plan.name, f"{plan.name} is asked about {counted(len(traces), 'trace')} …", run
+        )
 
-    def _start(self, name: str, message: str, work: Callable[[], None]) -> None:
+    def _start_worker(self, name: str, message: str, work: Callable[[], None]) -> None:
+        """Start a judge in a worker, and show its first message.
+
+        Args:
+            name: The name of the judge.
+            message: The message.
+            work: Runs the judge.
+        """
         self.at_work = RunningJudge(name, message)
         for bar in self._app.screen.query(HintBar):
             bar.clear()
@@ -248,29 +291,33 @@ class JudgeRuns:
         self._app.call_later(self.judged, message)
 
     def judged(self, message: JudgeProgress) -> None:
-        """Show a report, and pass it on to the screens."""
+        """Show a report of the judge at work, and pass it on to the screens.
+
+        A problem that does not fit into the last line, or that the visible screen does not show,
+        is shown as an error.
+        """
         at_work = self.at_work
         if message.done:
             self.at_work = None
             self._show_report("")
         elif at_work is not None and not at_work.stopping:
             self._show_report(message.text)
-        heard = False
+        is_shown = False
         for screen in self._app.screen_stack:
             if isinstance(screen, HearsJudge):
                 screen.judged(message)
-                heard = heard or screen is self._app.screen
-        cut = len(message.text) > self._app.size.width - RESERVED_CELLS
-        if message.done and message.problem and (cut or not heard):
+                is_shown = is_shown or screen is self._app.screen
+        is_cut = len(message.text) > self._app.size.width - RESERVED_CELLS
+        if message.done and message.problem and (is_cut or not is_shown):
             self._app.show_error(message.text)  # the whole text, in several lines
 
     def _read_runs(self, runs: Sequence[Trace]) -> Iterator[Trace]:
-        """Yield these runs, until the judge is cancelled."""
+        """Yield runs and report the progress, until the judge is cancelled."""
         worker = get_current_worker()
-        for done, run in enumerate(runs):
+        for read_count, run in enumerate(runs):
             if worker.is_cancelled:
                 return
-            self._post_report(JudgeProgress(f"{TWINS}: {done} of {len(runs)} runs read"))
+            self._post_report(JudgeProgress(f"{TWINS}: {read_count} of {len(runs)} runs read"))
             yield run
 
     def _run_offline_judge(
@@ -282,7 +329,17 @@ class JudgeRuns:
         hint: str,
         covered_by: Sequence[str] | None = (),
     ) -> None:
-        """Run a judge without a model on traces, store its suggestions, and report its end."""
+        """Run a judge without a model on traces, store its suggestions, and report its end.
+
+        Args:
+            name: The name of the judge.
+            judge: The judge.
+            traces: The traces.
+            opened: The open workspace.
+            hint: A hint for the last report.
+            covered_by: The names of judges whose verdicts include those of this judge. Traces that
+                they have judged are skipped. None judges all traces again.
+        """
         worker = get_current_worker()
 
         def report_progress(progress: Progress) -> None:
@@ -302,20 +359,18 @@ class JudgeRuns:
         except WorkspaceError as error:
             self._post_report(JudgeProgress(one_line(str(error)), done=True, problem=True))
             return
-        traces_done = counted(sum(summary.traces.values()), "trace")
+        traces_text = counted(sum(summary.traces.values()), "trace")
         count = summary.suggestions
         result = counted(count, "suggestion") if count else "nothing found"
-        message = (
-            f"{name}: {result}"
-            if len(traces) == 1
-            else f"{name} has looked at {traces_done}: {result}"
-        )
-        if opened.judges_hidden:
-            message = f"{name} has looked at {traces_done}"
         if summary.stopped:
-            message = f"{name} was cancelled after {traces_done}"
+            message = f"{name} was cancelled after {traces_text}"
         elif summary.failed:
-            message = f"{name} failed on {counted(len(summary.failed), 'trace')}: " + one_line(
-                summary.failed[0].problem or ""
-            )
+            problem = one_line(summary.failed[0].problem or "")
+            message = f"{name} failed on {counted(len(summary.failed), 'trace')}: {problem}"
+        elif opened.judges_hidden:
+            message = f"{name} has looked at {traces_text}"
+        elif len(traces) == 1:
+            message = f"{name}: {result}"
+        else:
+            message = f"{name} has looked at {traces_text}: {result}"
         self._post_report(JudgeProgress(message, True, bool(summary.failed), hint))

@@ -1,6 +1,6 @@
-"""A model that judges, for the screens: what it would take, having it asked, how far it is.
+"""A model as judge, for the screens: the estimate of its run, the run, and its reports.
 
-Everything here is for threads beside the screen's.
+Everything here is for worker threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mast_tui.workspace import Usage
 if TYPE_CHECKING:
     from mast_tui.ui.services.open_workspace import OpenWorkspace
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 
 REPORT_WAIT_AFTER: Final = 5.0
 """Seconds without an answer after which the waiting time is reported."""
@@ -41,7 +41,7 @@ MARGIN: Final = 1.25
 """The default allowance for several traces, as a multiple of the estimate."""
 
 ONE_TRACE_MARGIN: Final = 3
-"""The same for one trace, which may have to be judged again in smaller pieces."""
+"""The same multiple for one trace, which may have to be judged again in smaller pieces."""
 
 ROUND_TO: Final = 1_000
 """The allowance is a multiple of so many tokens."""
@@ -72,9 +72,9 @@ class Plan:
         return replace(self, setup=replace(self.setup, allowance=Allowance(tokens=tokens)))
 
     def default_allowance(self) -> int:
-        """Return the token limit that is suggested, rounded up."""
-        spare = ONE_TRACE_MARGIN if self.estimate.traces == 1 else MARGIN
-        return -(-int(self.tokens * spare) // ROUND_TO) * ROUND_TO
+        """Return the suggested token limit, rounded up to a multiple of ``ROUND_TO``."""
+        margin = ONE_TRACE_MARGIN if self.estimate.traces == 1 else MARGIN
+        return -(-int(self.tokens * margin) // ROUND_TO) * ROUND_TO
 
 
 def model_name(setup: Setup) -> str:
@@ -83,11 +83,11 @@ def model_name(setup: Setup) -> str:
 
 
 def estimate_words(plan: Plan) -> str:
-    """Return the estimate in one or two sentences."""
+    """Return the estimate in sentences: requests, tokens, cost, and skipped or shortened traces."""
     estimate = plan.estimate
     if not estimate.to_judge:
-        traces = "this trace" if estimate.traces == 1 else "all of these traces"
-        return f"{plan.name} has judged {traces} already: no request is sent."
+        traces_text = "this trace" if estimate.traces == 1 else "all of these traces"
+        return f"{plan.name} has judged {traces_text} already: no request is sent."
     parts = [
         f"{counted(estimate.requests, 'request')}, "
         f"about {short_count(estimate.tokens_in)} tokens in and "
@@ -95,19 +95,17 @@ def estimate_words(plan: Plan) -> str:
     ]
     cost = estimate.cost(plan.setup)
     if cost is not None:
-        about = "less than 0.01" if cost < MIN_SHOWN_COST else f"about {cost_words(cost)}"
-        parts.append(f"cost {about}")
+        cost_text = "less than 0.01" if cost < MIN_SHOWN_COST else f"about {cost_words(cost)}"
+        parts.append(f"cost {cost_text}")
     sentences = [f"{', '.join(parts)}."]
     if estimate.known:
-        judged_before = counted(
-            estimate.known, "trace judged before is", "traces judged before are"
-        )
-        sentences.append(f"{judged_before} skipped.")
+        clause = counted(estimate.known, "trace judged before is", "traces judged before are")
+        sentences.append(f"{clause} skipped.")
     if estimate.unread:
         sentences.append(f"{counted(estimate.unread, 'trace')} cannot be read.")
     if estimate.shortened:
-        shortened = counted(estimate.shortened, "long text is", "long texts are")
-        sentences.append(f"{shortened} shortened.")
+        clause = counted(estimate.shortened, "long text is", "long texts are")
+        sentences.append(f"{clause} shortened.")
     return " ".join(sentences)
 
 
@@ -129,11 +127,11 @@ def run_model(
         report: Receives each report.
         is_cancelled: Returns whether the user has cancelled the run.
     """
-    hidden = opened.judges_hidden
-    reporter = _RunReporter(plan, hidden, report)
+    is_blind = opened.judges_hidden
+    reporter = _RunReporter(plan, is_blind, report)
     watch = Watch(reporter.on_trace, reporter.on_use, reporter.on_wait, reporter.on_part)
     try:
-        setup = _with_what_was_spent(plan.setup, opened)
+        setup = _with_spent_tokens(plan.setup, opened)
         work = run_model_judge(setup, traces, opened.workspace, watch=watch)
         summary = asyncio.run(run_until_cancelled(work, is_cancelled, reporter.on_check))
     except MastError as error:
@@ -143,24 +141,27 @@ def run_model(
         message = f"{plan.name} was cancelled. What it answered is kept; run it again to continue"
         report(JudgeProgress(message, done=True))
     else:
-        report(final_report(plan, summary, blind=hidden))
+        report(final_report(plan, summary, blind=is_blind))
 
 
-def _with_what_was_spent(setup: Setup, opened: OpenWorkspace) -> Setup:
+def _with_spent_tokens(setup: Setup, opened: OpenWorkspace) -> Setup:
     """Return the setup with the tokens of an interrupted run added to the allowance.
 
-    The allowance of the plan covers only the requests that are still to be sent.
+    The allowance of the plan covers only the requests that are still to be sent, but the run
+    counts the tokens that it has spent before too.
     """
     if setup.allowance.tokens is None:
         return setup
-    spent = RunRecord(setup, opened.workspace, again=False).spent
-    tokens = setup.allowance.tokens + spent.tokens_in + spent.tokens_out
+    spent_usage = RunRecord(setup, opened.workspace, again=False).spent
+    tokens = setup.allowance.tokens + spent_usage.tokens_in + spent_usage.tokens_out
     return replace(setup, allowance=Allowance(tokens=tokens))
 
 
 async def run_until_cancelled(
-    work: Coroutine[Any, Any, T], is_cancelled: Callable[[], bool], on_check: Callable[[], object]
-) -> T | None:
+    work: Coroutine[Any, Any, Result],
+    is_cancelled: Callable[[], bool],
+    on_check: Callable[[], object],
+) -> Result | None:
     """Run a coroutine until it is done or cancelled.
 
     Args:
@@ -181,7 +182,7 @@ async def run_until_cancelled(
 
 
 def final_report(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeProgress:
-    """Return the report on how a run has ended.
+    """Return the last report of a run: its result, or the reason why it ended early.
 
     Args:
         plan: The run.
@@ -189,8 +190,8 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeP
         blind: Whether to leave out the number of suggestions.
     """
     name = plan.name
-    judged = summary.traces.get(TraceStatus.JUDGED, 0)
-    problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
+    judged_count = summary.traces.get(TraceStatus.JUDGED, 0)
+    has_problem = bool(summary.stopped is not None or summary.ending is not None or summary.failed)
     if summary.stopped is not None:
         reason = one_line(summary.stopped)
         reason = reason.replace("the same command goes on", "run it again to continue")
@@ -199,23 +200,26 @@ def final_report(plan: Plan, summary: ModelRunSummary, *, blind: bool) -> JudgeP
         ending = one_line(summary.ending)
         message = f"{name}: {ending}; what was answered is kept, run it again to continue"
     elif summary.failed:
-        first = one_line(summary.failed[0].problem or "")
-        some = "" if plan.estimate.traces == 1 else f" on {counted(len(summary.failed), 'trace')}"
-        message = f"{name} failed{some}: {first}"
-    elif not judged:
+        problem = one_line(summary.failed[0].problem or "")
+        failed_text = counted(len(summary.failed), "trace")
+        location = "" if plan.estimate.traces == 1 else f" on {failed_text}"
+        message = f"{name} failed{location}: {problem}"
+    elif not judged_count:
         known_count = summary.traces.get(TraceStatus.KNOWN, 0)
         message = f"{name} had judged {counted(known_count, 'trace')} before"
     else:
-        parts = [f"{name} has judged {counted(judged, 'trace')}"]
+        parts = [f"{name} has judged {counted(judged_count, 'trace')}"]
         if not blind:
-            altered = summary.quotes.altered
-            missing = summary.quotes.not_found
+            altered_count = summary.quotes.altered
+            missing_count = summary.quotes.not_found
             parts.append(f"{summary.suggestions} found")
-            parts += [f"{altered} with an altered quote"] if altered else []
-            its = "its" if missing == 1 else "their"
-            parts += [f"{missing} without {its} quote"] if missing else []
+            if altered_count:
+                parts.append(f"{altered_count} with an altered quote")
+            if missing_count:
+                pronoun = "its" if missing_count == 1 else "their"
+                parts.append(f"{missing_count} without {pronoun} quote")
         message = " · ".join(parts)
-    return JudgeProgress(message, done=True, problem=problem)
+    return JudgeProgress(message, done=True, problem=has_problem)
 
 
 class _RunReporter:
@@ -225,36 +229,44 @@ class _RunReporter:
     """
 
     def __init__(self, plan: Plan, blind: bool, report: Callable[[JudgeProgress], object]) -> None:
+        """Begin with no answer.
+
+        Args:
+            plan: The run.
+            blind: Whether to leave out the number of suggestions.
+            report: Receives each report.
+        """
         self._plan = plan
         self._blind = blind
         self._report = report
         self._is_single = plan.estimate.traces == 1
-        self._parts = 0
-        self._done = 0
+        self._judged_windows = 0
+        self._done_traces = 0
         self._suggestions = 0
-        self._used = Usage()
+        self._usage = Usage()
         self._message = f"{plan.name}: no answer yet"
         self._message_time = time.monotonic()
-        self._wait_reported = self._message_time
+        self._wait_report_time = self._message_time
 
     def on_check(self) -> None:
-        """Report the waiting time if no answer has come for a while."""
+        """Report the waiting time, once a second, if no answer has come for a while."""
         now = time.monotonic()
-        if now - self._wait_reported >= 1.0 and now - self._message_time >= REPORT_WAIT_AFTER:
-            self._wait_reported = now
-            waited = duration(round(now - self._message_time))
-            self._report(JudgeProgress(f"{self._message} · waiting {waited}", trace_id=""))
+        waiting_seconds = now - self._message_time
+        if now - self._wait_report_time >= 1.0 and waiting_seconds >= REPORT_WAIT_AFTER:
+            self._wait_report_time = now
+            wait_text = duration(round(waiting_seconds))
+            self._report(JudgeProgress(f"{self._message} · waiting {wait_text}", trace_id=""))
 
     def on_trace(self, progress: Progress) -> None:
         """Report that a trace is done."""
-        self._done = progress.done
+        self._done_traces = progress.done
         if not self._is_single:
             self._suggestions += progress.suggestions
         self._report_counts(trace_id=progress.trace_id)
 
     def on_use(self, usage: Usage) -> None:
         """Report that a request was answered."""
-        self._used = usage
+        self._usage = usage
         self._report_counts(trace_id="")
 
     def on_wait(self, reason: str) -> None:
@@ -268,7 +280,7 @@ class _RunReporter:
             trace_id: The trace.
             judgement: The judgement so far.
         """
-        self._parts += 1
+        self._judged_windows += 1
         if self._is_single:
             self._suggestions = len(judgement.findings)
         self._report_counts(trace_id=trace_id)
@@ -277,19 +289,20 @@ class _RunReporter:
         """Report the windows or traces that are done, the tokens, and the suggestions."""
         estimate = self._plan.estimate
         if self._is_single:
-            planned = estimate.windows * self._plan.setup.parameters.samples
-            windows = max(planned, self._parts)
-            parts = [f"window {min(self._parts + 1, windows)} of {windows}"]
+            planned_windows = estimate.windows * self._plan.setup.parameters.samples
+            window_count = max(planned_windows, self._judged_windows)
+            window = min(self._judged_windows + 1, window_count)
+            parts = [f"window {window} of {window_count}"]
         else:
-            parts = [f"{self._done:,} of {counted(estimate.traces, 'trace')}"]
-            used = self._used.tokens_in + self._used.tokens_out
-            parts.append(f"{short_count(used)} tokens")
+            parts = [f"{self._done_traces:,} of {counted(estimate.traces, 'trace')}"]
+            token_count = self._usage.tokens_in + self._usage.tokens_out
+            parts.append(f"{short_count(token_count)} tokens")
         if not self._blind:
             parts.append(f"{self._suggestions} found")
         self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
 
     def _report_message(self, message: str, trace_id: str) -> None:
-        """Report a message and start to measure the waiting time."""
+        """Report a message, and measure the waiting time from now on."""
         self._message = message
         self._message_time = time.monotonic()
         self._report(JudgeProgress(message, trace_id=trace_id))

@@ -64,12 +64,12 @@ class OpenWorkspace:
         return self.workspace.study(self.taxonomy.ref)
 
     def follow_study(self) -> None:
-        """Apply a study that was set up or changed meanwhile."""
+        """Read the role and visibility of the annotator after a change of the study."""
         self.learn_role()
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
-        """Read whether this person adjudicates in the study; titles show it."""
+        """Set ``adjudicates`` from the study."""
         study = self.study()
         self.adjudicates = (
             study is not None
@@ -84,8 +84,9 @@ class OpenWorkspace:
         return study is not None and self.annotator in study.annotators
 
     def own_traces(self) -> Set[str] | None:
-        """Return the ids of the traces that a study assigns to the annotator; None without such a
-        study.
+        """Return the ids of the traces that the study assigns to the annotator.
+
+        Return None if there is no study, or the annotator is not one of its annotators.
         """
         study = self.study()
         if study is None or self.annotator not in study.annotators:
@@ -97,21 +98,23 @@ class OpenWorkspace:
         return withheld_traces_of(self.workspace, self.study(), self.annotator)
 
     def library_view(self) -> Mapping[str, LibraryEntry]:
-        """Return what the library may show of each trace.
+        """Return the visible facts of each trace for the library, by trace id.
 
-        While a server is away, that is the annotator's own work as it is now, and the rest as it
-        was.
+        While a server is away, only the annotator's own work is new; the other facts are repeated
+        from the last call.
         """
-        view = dict(
+        entry_by_trace = dict(
             library_view(self.workspace, self.annotator, self.taxonomy.ref, blind=self.blind)
         )
         if self.workspace.away:
-            for trace_id, entry in view.items():
-                if trace_id in self._last_view:
-                    last = self._last_view[trace_id]
-                    view[trace_id] = replace(last, state=entry.state, own_labels=entry.own_labels)
-        self._last_view = view
-        return view
+            for trace_id, entry in entry_by_trace.items():
+                last_entry = self._last_view.get(trace_id)
+                if last_entry is not None:
+                    entry_by_trace[trace_id] = replace(
+                        last_entry, state=entry.state, own_labels=entry.own_labels
+                    )
+        self._last_view = entry_by_trace
+        return entry_by_trace
 
     def queue(self, kind: str, *, n: int, seed: int | None) -> Sequence[QueueItem]:
         """Return the traces of a queue in its order.
@@ -119,7 +122,7 @@ class OpenWorkspace:
         Args:
             kind: The queue, a value of ``QueueKind``.
             n: The number of traces of a sample.
-            seed: The seed of a sample; None for that of the study.
+            seed: The seed of a sample; None for the seed of the study.
 
         Raises:
             MastError: There is no such queue here.
@@ -138,15 +141,15 @@ class OpenWorkspace:
     def finished(self) -> Set[str]:
         """Return the ids of the traces that the annotator has finished.
 
-        A trace that a study repeats counts as unfinished until it is labelled again, as in every
-        list, so that nothing distinguishes it from other work.
+        A retest counts as unfinished until it is labelled again, as in every list, so that nothing
+        distinguishes it from other work.
         """
         ref = self.taxonomy.ref
         study = self.study()
-        finished = self.workspace.finished_traces(self.annotator, ref)
+        finished_ids = self.workspace.finished_traces(self.annotator, ref)
         if study is None or not study.retests:
-            return finished
-        return finished - retest_progress(self.workspace, self.annotator, ref).current
+            return finished_ids
+        return finished_ids - retest_progress(self.workspace, self.annotator, ref).current
 
 
 class Opening:
@@ -182,7 +185,9 @@ class Opening:
         return None if self.default is None else why_not_trusted(self.default)
 
     def open(self, taxonomy: str) -> None:
-        """Open the workspace; a new one of the samples gets their labels.
+        """Open the workspace, and read its study and annotator.
+
+        A new workspace of the samples gets the labels of the samples.
 
         Args:
             taxonomy: The taxonomy to label with, as ``id@version``.
@@ -208,9 +213,9 @@ class Opening:
         if study is None:
             people = [(name, "") for name in people_in(self.workspace)]
         else:
-            roles = dict.fromkeys(study.adjudicators, "adjudicator")
-            roles |= dict.fromkeys(study.annotators, "annotator")
-            people = [(name, roles[name]) for name in study.participants]
+            role_by_name = dict.fromkeys(study.adjudicators, "adjudicator")
+            role_by_name |= dict.fromkeys(study.annotators, "annotator")
+            people = [(name, role_by_name[name]) for name in study.participants]
         return NameScreen(
             people,
             suggested=suggested_name(self._configured),
@@ -220,16 +225,16 @@ class Opening:
         )
 
     def outside_notice(self, name: str) -> str | None:
-        """Return a notice that labels under the name will not count, or None.
+        """Return a notice that labels under a name outside the study will not count, or None.
 
-        Only a name from the command line can be outside the study without the user's knowledge.
+        Only a name from the command line needs it: the dialog for the name has asked already.
         """
         if self._options.annotator is None or self.workspace.member is not None:
             return None
         return outside_study_text(name, self.study)
 
     def attach(self, taxonomy: Taxonomy, name: str) -> OpenWorkspace:
-        """Register the annotator and the taxonomy in the workspace.
+        """Register the annotator and the taxonomy, and return the workspace with both.
 
         Args:
             taxonomy: The taxonomy to label with.
@@ -263,7 +268,7 @@ class Opening:
     def welcome(
         ask: Callable[[Screen[bool], Callable[[bool | None], None]], None], opened: OpenWorkspace
     ) -> None:
-        """Show the welcome dialog unless the user has dismissed it before.
+        """Show the welcome screen unless the user has closed it before.
 
         Args:
             ask: Shows a dialog.
@@ -289,7 +294,7 @@ def _welcome_file() -> Path:
 
 
 def remember_welcome() -> None:
-    """Do not show the welcome again; if that cannot be written, it is shown next time."""
+    """Store that the welcome screen was closed; an error while writing is ignored."""
     with contextlib.suppress(OSError):
         make_private(_welcome_file().parent)
         _welcome_file().touch(0o600)

@@ -28,15 +28,22 @@ class FileProblem(NamedTuple):
 
 @dataclass(slots=True)
 class Catalog:
-    """Traces by id, and the files that were skipped or could not be read.
+    """The traces under the paths, and the files that were skipped or could not be read.
 
-    ``unreadable`` are files of which nothing could be read; ``troubles`` are these and the broken
-    parts of others. ``looked_at`` of ``total`` files have been read so far; while ``checking``, the
-    other traces are those of the last scan. ``being_read`` names a big document and how much of it
-    was read. ``changes`` are the ids of traces that were added, changed or removed, in that order;
-    a list remembers its position there.
+    The traces of a catalog have no spans; ``opened`` returns a trace whose spans can be read.
 
-    The traces of a catalog have no spans; ``opened`` returns one that can be read.
+    Attributes:
+        traces: The traces, by id.
+        changes: The ids of the traces that were added, changed or removed, in this order. A screen
+            remembers how many of them it has shown.
+        troubles: The unreadable files, and the broken parts of other files.
+        unreadable: The files of which nothing could be read.
+        skipped: The files that are no traces.
+        looked_at: The number of files that were read.
+        total: The number of files known so far.
+        checking: Whether some traces are from the last scan and are still to be checked.
+        being_read: The name of a big document that is being read, and how much of it was read.
+        complete: Whether all files were read.
     """
 
     traces: dict[str, Trace] = field(default_factory=dict)
@@ -66,7 +73,7 @@ class Catalog:
         self.add_traces(report.traces)
 
     def add_traces(self, traces: Iterable[Trace]) -> None:
-        """Add traces; each replaces one with the same id."""
+        """Add traces; each replaces a trace with the same id."""
         for trace in traces:
             trace_id = trace.identity.trace_id
             self.traces[trace_id] = trace
@@ -94,33 +101,34 @@ class Catalog:
                 self.changes.append(trace_id)
 
     def opened(self, trace: Trace) -> Trace:
-        """Return a trace of this catalog with its spans, the one that is open already if possible.
+        """Return a reading of a trace that has spans: the present reading if it is still in use.
 
-        The catalog itself holds only the trace that was opened last, so that others free their
-        memory. A small file is read at once, and a file that has changed is read again.
+        A small file is read at once, and a file that has changed is read again. The catalog itself
+        holds only the reading that was opened last, so that the memory of others is freed. A trace
+        that is not in the catalog is returned as it is.
         """
         trace_id = trace.identity.trace_id
         if self.traces.get(trace_id) is not trace:
             return trace
-        opened = self._open.get(trace_id)
-        if opened is None or opened.changed() is not None:
-            opened = trace.anew()
-            if opened is not trace:
-                if _is_small(opened):
-                    opened.advance()
-                self._open[trace_id] = opened
-        self._last_opened = opened
-        return opened
+        opened_trace = self._open.get(trace_id)
+        if opened_trace is None or opened_trace.changed() is not None:
+            opened_trace = trace.anew()
+            if opened_trace is not trace:
+                if _is_small(opened_trace):
+                    opened_trace.advance()
+                self._open[trace_id] = opened_trace
+        self._last_opened = opened_trace
+        return opened_trace
 
     def learn(self) -> None:
-        """Update traces with what reading their spans has added to their summaries."""
-        for trace_id, opened in list(self._open.items()):
-            fresh = opened.anew()
-            listed = self.traces.get(trace_id)
-            if listed is None or opened.identity.trace_id != trace_id:
+        """Update the summaries of traces whose spans have been read meanwhile."""
+        for trace_id, opened_trace in list(self._open.items()):
+            without_spans = opened_trace.anew()
+            listed_trace = self.traces.get(trace_id)
+            if listed_trace is None or opened_trace.identity.trace_id != trace_id:
                 continue
-            if fresh.summary != listed.summary:
-                self.traces[trace_id] = fresh
+            if without_spans.summary != listed_trace.summary:
+                self.traces[trace_id] = without_spans
                 self.changes.append(trace_id)
 
 
@@ -147,7 +155,7 @@ class OneByOne(Sequence[Trace]):
 
 
 def _is_small(trace: Trace) -> bool:
-    """Check if reading the file takes no longer than a key press may."""
+    """Return whether the file is small enough to be read before its screen is shown."""
     try:
         size = trace.path.stat().st_size
     except OSError:

@@ -16,7 +16,7 @@ from mast_tui.workspace import TraceRecord, Workspace
 
 
 class TraceLoader:
-    """Finds a trace by its id: among the open traces, or else in its file.
+    """The traces of a workspace, found among the open traces or in their files.
 
     A trace that a screen is still reading is read again here, because only one thread may advance
     it.
@@ -24,74 +24,80 @@ class TraceLoader:
 
     def __init__(self, workspace: Workspace, open_traces: Sequence[Trace]) -> None:
         self._workspace = workspace
-        self._records: Mapping[str, TraceRecord] = {r.trace_id: r for r in workspace.traces()}
-        self._names = trace_names(self._records.values())
-        self._open: dict[str, list[Trace]] = {}
+        self._record_by_id: Mapping[str, TraceRecord] = {r.trace_id: r for r in workspace.traces()}
+        self._name_by_id = trace_names(self._record_by_id.values())
+        self._open_traces_by_id: dict[str, list[Trace]] = {}
         for trace in open_traces:
-            self._open.setdefault(trace.identity.trace_id, []).append(trace)
-        self._read: dict[str, Trace | None] = {}
+            self._open_traces_by_id.setdefault(trace.identity.trace_id, []).append(trace)
+        self._trace_by_id: dict[str, Trace | None] = {}
         self._lock = Lock()
         self.orders = SpanOrders(workspace, trace_of=self.read).load()
-        """The orders of the spans; a lookup may read files, so it is for workers only."""
+        """The orders of the spans. A lookup may read files: use it in workers only."""
 
     def name_of(self, trace_id: str) -> str:
-        """Return the name of a trace: that of the file it was last seen in, or else its id."""
-        return self._names.get(trace_id, trace_id)
+        """Return the name of the file in which a trace was seen last, or else the trace's id."""
+        return self._name_by_id.get(trace_id, trace_id)
 
     def read(self, trace_id: str) -> Trace | None:
-        """Return a trace, read to its end; None if it is not on this machine. Slow: for workers
-        only.
+        """Return a trace, read to its end once; None if it is not on this machine.
+
+        This is slow: call it in a worker.
 
         Raises:
             WorkspaceError: The workspace cannot be read.
         """
         with self._lock:
-            if trace_id not in self._read:
-                self._read[trace_id] = self._find(trace_id)
-            return self._read[trace_id]
+            if trace_id not in self._trace_by_id:
+                self._trace_by_id[trace_id] = self._find_trace(trace_id)
+            return self._trace_by_id[trace_id]
 
     def read_more(self, trace_ids: Iterable[str], limit: int, stopped: Callable[[], bool]) -> bool:
         """Read traces that were not read yet, so that their spans have numbers.
 
         Args:
-            trace_ids: The traces; those that were read are skipped.
+            trace_ids: The ids of the traces; traces that were read before are skipped.
             limit: The most traces to read.
             stopped: Returns whether to stop.
 
         Returns:
-            Whether a trace was read and the caller has not stopped.
+            False if the caller has stopped, or all traces were read before.
 
         Raises:
             WorkspaceError: The workspace cannot be read.
         """
-        missing = [trace_id for trace_id in dict.fromkeys(trace_ids) if not self.is_known(trace_id)]
-        for trace_id in missing[:limit]:
+        unread_ids = [
+            trace_id for trace_id in dict.fromkeys(trace_ids) if not self.is_known(trace_id)
+        ]
+        for trace_id in unread_ids[:limit]:
             if stopped():
                 return False
             self.read(trace_id)
-        return bool(missing)
+        return bool(unread_ids)
 
     def lacks_order(self, trace_id: str, targets: Iterable[Target]) -> bool:
-        """Check if the order of some targets is not known yet.
+        """Return whether the position of a span of some targets is not known yet.
 
         Args:
-            trace_id: The trace.
-            targets: Targets in it.
+            trace_id: The id of the trace.
+            targets: Targets in the trace.
         """
         order = self.known_order(trace_id)
         keys = {key for target in targets for key in (target.first, target.last) if key is not None}
         return any(order(key) is None for key in keys)
 
     def is_known(self, trace_id: str) -> bool:
-        """Check if it is known whether the trace is on this machine."""
-        return trace_id in self._read
+        """Return whether `read` was called for the trace, so that `loaded` has its result."""
+        return trace_id in self._trace_by_id
 
     def loaded(self, trace_id: str) -> Trace | None:
         """Return the trace if it was read already, or None."""
-        return self._read.get(trace_id)
+        return self._trace_by_id.get(trace_id)
 
     def known_order(self, trace_id: str) -> Order:
-        """Return the order of the spans as far as it is known; no file is read."""
+        """Return the order of the spans of a trace; no file is read.
+
+        The order returns None for a span whose position is not known yet.
+        """
         stored_order = self.orders.kept(trace_id)
 
         def order(key: str) -> int | None:
@@ -101,36 +107,44 @@ class TraceLoader:
 
         return order
 
-    def _find(self, trace_id: str) -> Trace | None:
-        """Find a trace among the open ones, or else in the file that the workspace has for it."""
-        record = self._records.get(trace_id)
-        names = {trace_id}
+    def _find_trace(self, trace_id: str) -> Trace | None:
+        """Return a trace among the open traces, or else from the file in the workspace's record.
+
+        Return None if there is no file.
+        """
+        record = self._record_by_id.get(trace_id)
+        possible_ids = {trace_id}
         if record is not None and record.identity is not None:
-            names.add(record.identity.trace_id)
-        for name in names:
-            for trace in self._open.get(name, ()):
+            possible_ids.add(record.identity.trace_id)
+        for possible_id in possible_ids:
+            for trace in self._open_traces_by_id.get(possible_id, ()):
                 if self._has_id(trace, trace_id):
-                    complete = trace.loaded.complete
-                    return trace if complete else self._read_from(trace.path, trace_id, trace)
+                    if trace.loaded.complete:
+                        return trace
+                    return self._read_from(trace.path, trace_id, trace)
         if record is None or record.path is None:
             return None
         return self._read_from(record.path, trace_id)
 
     def _read_from(self, path: Path, trace_id: str, previous: Trace | None = None) -> Trace | None:
-        """Return the trace of a file; of several with this id, the one at the record of
-        ``previous``.
+        """Return the trace with an id in a file, read to its end, or None if it is not there.
+
+        Args:
+            path: The file.
+            trace_id: The id of the trace in the workspace.
+            previous: An earlier reading of the trace, which must have the same record; or None.
         """
         for trace in read_file(path, named=True).traces:
-            if (previous is None or trace.record == previous.record) and self._has_id(
-                trace, trace_id
-            ):
+            is_same_record = previous is None or trace.record == previous.record
+            if is_same_record and self._has_id(trace, trace_id):
                 read_fully(trace)
                 return trace
         return None
 
     def _has_id(self, trace: Trace, trace_id: str) -> bool:
-        record = self._records.get(trace_id)
+        """Return whether the workspace knows a trace by an id, which may differ from its own."""
+        record = self._record_by_id.get(trace_id)
         if record is not None and record.identity == trace.identity:
             return True
-        stored = self._workspace.find_trace(TraceRecord.from_trace(trace))
-        return stored is not None and stored.trace_id == trace_id
+        stored_record = self._workspace.find_trace(TraceRecord.from_trace(trace))
+        return stored_record is not None and stored_record.trace_id == trace_id

@@ -19,10 +19,14 @@ REPORT_SECONDS: Final = 0.25
 
 @dataclass
 class FilesRead:
-    """More files were read.
+    """A report that more files were read.
 
-    ``reports`` have what is new since the last scan; ``same`` counts files without news. ``gone``
-    are the ids of traces that do not exist any more. ``total`` is the number of files known so far.
+    Attributes:
+        reports: The results of files that are new or changed since the last scan.
+        done: Whether the scan is at its end.
+        total: The number of files known so far.
+        same: The number of read files without a change.
+        gone: The ids of traces that do not exist any more.
     """
 
     reports: list[FileReport]
@@ -34,7 +38,7 @@ class FilesRead:
 
 @dataclass
 class CachedTraces:
-    """Traces of the last scan; later reports say which of them have changed."""
+    """A report with traces of the last scan; later reports have the changes."""
 
     traces: Sequence[Trace]
 
@@ -53,8 +57,8 @@ ScanNews = FilesRead | CachedTraces | StillReading
 class ScanThread:
     """A scan in a thread, which ends with the process.
 
-    The first report is kept for ``first``. After ``go_on`` the thread passes all reports to
-    ``take``.
+    After its first report the thread waits for ``go_on``. Then it passes all reports to ``take``;
+    the first report only if ``first`` has not returned it.
     """
 
     def __init__(
@@ -62,48 +66,60 @@ class ScanThread:
         scan: Callable[[Callable[[], bool]], Iterator[ScanNews]],
         take: Callable[[ScanNews], object],
     ) -> None:
+        """Start the thread.
+
+        Args:
+            scan: Yields the reports, given a function that returns whether to stop.
+            take: Receives the reports, in the thread.
+        """
         self.over: Future[None] = Future()
         self._scan = scan
         self._take = take
-        self._first: SimpleQueue[ScanNews] = SimpleQueue()
-        self._continue = Event()
-        self._stopped = Event()
-        Thread(target=copy_context().run, args=(self._run,), name="read", daemon=True).start()
+        self._first_report: SimpleQueue[ScanNews] = SimpleQueue()
+        self._continue_event = Event()
+        self._stop_event = Event()
+        Thread(target=copy_context().run, args=(self._run_scan,), name="read", daemon=True).start()
 
     def first(self, patience: float) -> ScanNews | None:
-        """Return the first report, which ``take`` does not get then; None if it takes too long."""
+        """Return the first report, or None if it does not come within ``patience`` seconds.
+
+        A returned report is not passed to ``take``.
+        """
         with suppress(Empty):
-            return self._first.get(timeout=patience)
+            return self._first_report.get(timeout=patience)
         return None
 
     def go_on(self) -> None:
-        """Continue: the first frame is on screen."""
-        self._continue.set()
+        """Let the scan continue, as the first frame is on screen."""
+        self._continue_event.set()
 
     def stop(self) -> None:
-        """End the scan: no one needs its reports."""
-        self._stopped.set()
-        self._continue.set()
+        """End the scan before its next report."""
+        self._stop_event.set()
+        self._continue_event.set()
 
-    def _run(self) -> None:
-        """Run the scan, and store its end or its error in ``over``."""
+    def _run_scan(self) -> None:
+        """Run the scan; set ``over`` to None at its end, or to its error."""
         self.over.set_running_or_notify_cancel()
         try:
-            self._go_through(self._scan(self._stopped.is_set))
+            self._pass_on_reports(self._scan(self._stop_event.is_set))
         except BaseException as error:
             self.over.set_exception(error)
             raise
         self.over.set_result(None)
 
-    def _go_through(self, scan: Iterator[ScanNews]) -> None:
-        """Keep the first report, and pass on all others after ``go_on``."""
-        for number, news in enumerate(scan):
-            if number:
+    def _pass_on_reports(self, scan: Iterator[ScanNews]) -> None:
+        """Store the first report and wait for ``go_on``, then pass on all reports.
+
+        The first report is passed on only if `first` has not returned it.
+        """
+        for index, news in enumerate(scan):
+            if index:
                 self._take(news)
             else:
-                self._first.put(news)
-                self._continue.wait()
+                self._first_report.put(news)
+                self._continue_event.wait()
                 with suppress(Empty):
-                    self._take(self._first.get_nowait())
-            if self._stopped.is_set():
+                    self._take(self._first_report.get_nowait())
+            if self._stop_event.is_set():
                 return

@@ -40,12 +40,12 @@ class Prefetch:
         self._report: FileReport | None = None
         self._process: DocumentProcess | None = None
         self._stopped = False
-        self._first = Event()
-        self._drawn = Event()
+        self._first_spans_read = Event()
+        self._first_frame_drawn = Event()
         self._thread: Thread | None = None
         if len(options.paths) == 1 and options.paths[0].is_file():
             self._path = options.paths[0]
-            self._thread = Thread(target=self._read, name="read-ahead", daemon=True)
+            self._thread = Thread(target=self._read_all, name="read-ahead", daemon=True)
             self._thread.start()
 
     @property
@@ -65,16 +65,17 @@ class Prefetch:
         return self._path.name + ("" if process is None else f": {process.progress.description}")
 
     def first_spans(self, patience: float) -> FileReport | None:
-        """Return the report without the rest of the cache, or None if it takes longer than
-        ``patience`` seconds.
+        """Return the report once the first spans are read; the rest of the cache may be missing.
+
+        Return None if this takes longer than ``patience`` seconds.
         """
         if self._thread is not None:
-            self._first.wait(patience)
+            self._first_spans_read.wait(patience)
         return self._report
 
     def load_cache(self) -> None:
-        """Load the rest of the cache: the first frame was drawn, or there will be none."""
-        self._drawn.set()
+        """Let the thread load the rest of the cache, as the first frame was drawn."""
+        self._first_frame_drawn.set()
 
     def report(self, patience: float | None = None) -> FileReport | None:
         """Return the report.
@@ -91,23 +92,23 @@ class Prefetch:
         return None if self.is_reading else self._report
 
     def stop(self) -> None:
-        """End the process that reads a big document; the report says so."""
+        """End the process that reads a big document; the report then has the reason."""
         self._stopped = True
         process = self._process
         if process is not None:
             process.stop()
 
-    def _read(self) -> None:
+    def _read_all(self) -> None:
         """Read the file, and load the rest of its cache once the first frame was drawn."""
         try:
-            self._read_first()
+            self._read_file_and_totals()
         finally:
-            self._first.set()
-        self._drawn.wait()
+            self._first_spans_read.set()
+        self._first_frame_drawn.wait()
         for trace in () if self._report is None else self._report.traces:
             trace.spans.load_cached()
 
-    def _read_first(self) -> None:
+    def _read_file_and_totals(self) -> None:
         """Read the file and its cached totals; a big document is read by another process."""
         process = self._process = BIG_DOCUMENTS.begin(self._path)
         if process is not None:
@@ -173,26 +174,26 @@ class TraceService:
     def begin(self) -> None:
         """Show what is read already, for the first frame, and read the rest in the background.
 
-        That is the trace of a single file, or the first cached traces of a folder.
+        The first frame shows the trace of a single file, or the first cached traces of a folder.
         """
-        early = self.prefetch.first_spans(0)  # the first frame waited for it
-        if early is not None:
-            early = self.prefetch.report(LOOK_PATIENCE)
-        if early is not None and len(early.traces) == 1:
-            self.take(FilesRead([early], True))
+        report = self.prefetch.first_spans(0)  # the first frame waited for it
+        if report is not None:
+            report = self.prefetch.report(LOOK_PATIENCE)
+        if report is not None and len(report.traces) == 1:
+            self.take(FilesRead([report], True))
             return
-        scan = ScanThread(self._scan, self._take_later)
+        scan = ScanThread(self._scan_news, self._take_later)
         self._app.call_after_refresh(scan.go_on)
         self._app.run_worker(_wait_for_scan(scan), group="read", exclusive=True)
-        first = scan.first(LOOK_PATIENCE)
-        if isinstance(first, CachedTraces):
-            self.take(first)
+        first_news = scan.first(LOOK_PATIENCE)
+        if isinstance(first_news, CachedTraces):
+            self.take(first_news)
 
     def _take_later(self, news: ScanNews) -> None:
         self._app.call_later(self.take, news)
 
-    def _scan(self, stopped: Callable[[], bool]) -> Iterator[ScanNews]:
-        """Yield the results of reading, in a thread of its own."""
+    def _scan_news(self, stopped: Callable[[], bool]) -> Iterator[ScanNews]:
+        """Yield the results of reading the paths; runs in the thread of the scan."""
         if not self.prefetch.single:
             # Start-up: not needed for a single file.
             from mast_tui.ui.services.folder_scan import scan_paths
@@ -207,7 +208,7 @@ class TraceService:
         yield FilesRead([report], True)
 
     def take(self, news: ScanNews) -> None:
-        """Store news of the scan, and have the screens show it."""
+        """Store news of the scan, and let the screens show it."""
         catalog = self.catalog
         match news:
             case StillReading(progress):
@@ -221,10 +222,13 @@ class TraceService:
                     catalog.add_traces(traces)
                     self._app.show_new_traces()
             case FilesRead():
-                self._files_read(news)
+                self._update_catalog(news)
 
-    def _files_read(self, news: FilesRead) -> None:
-        """Update the catalog, and show the traces."""
+    def _update_catalog(self, news: FilesRead) -> None:
+        """Add the files to the catalog, and show the traces.
+
+        At the end of the scan, count the finished traces again.
+        """
         catalog = self.catalog
         catalog.being_read = ""
         catalog.remove(news.gone)
@@ -248,7 +252,7 @@ async def _wait_for_scan(scan: ScanThread) -> None:
 
 
 class TraceQueue:
-    """The order in which the user goes from trace to trace: that of the library, or of a study."""
+    """The order of the library or a study, in which the user goes from trace to trace."""
 
     def __init__(self, traces: TraceService, workspace: WorkspaceService) -> None:
         self.ids: list[str] = []
@@ -259,14 +263,17 @@ class TraceQueue:
         self._assigned_ids: Set[str] | None = None
 
     def neighbour(self, trace: Trace | None, step: int) -> Trace | None:
-        """Return the trace some positions after another one in the queue; it is a ring.
+        """Return the trace some positions after another trace in the queue.
+
+        The last trace is followed by the first. A trace that is not in the queue is sought in the
+        catalog.
 
         Args:
             trace: The trace to start from.
             step: The number of positions; negative for backwards.
 
         Returns:
-            The trace, or None if the queue has no other one.
+            The trace, or None if there is no other trace.
         """
         if trace is None:
             return None
@@ -278,29 +285,29 @@ class TraceQueue:
         return traces[queue[(queue.index(trace_id) + step) % len(queue)]]
 
     async def count_finished(self) -> None:
-        """Count again how many traces the annotator has finished."""
+        """Read again which traces the annotator has finished, and which a study assigns to them."""
         opened = self._workspace.opened
         if opened is None:
             return
-        sets = await self._workspace.carry_out(lambda: (opened.finished(), opened.own_traces()))
-        if sets is not None:
-            self._finished, self._assigned_ids = sets
+        id_sets = await self._workspace.carry_out(lambda: (opened.finished(), opened.own_traces()))
+        if id_sets is not None:
+            self._finished, self._assigned_ids = id_sets
 
     @property
     def all_finished(self) -> bool:
         """True if the annotator has finished all of their traces, and all of them are known."""
-        assigned = self._assigned
-        all_known = self._assigned_ids is not None or self._traces.catalog.complete
-        return all_known and bool(assigned) and assigned <= self._finished
+        assigned_ids = self._assigned_traces
+        are_all_known = self._assigned_ids is not None or self._traces.catalog.complete
+        return are_all_known and bool(assigned_ids) and assigned_ids <= self._finished
 
     @property
-    def _assigned(self) -> Set[str]:
-        """The traces in the library, or under a study those of the annotator."""
+    def _assigned_traces(self) -> Set[str]:
+        """The ids of the traces that the study assigns to the annotator, or else of all traces."""
         return (
             self._traces.catalog.traces.keys() if self._assigned_ids is None else self._assigned_ids
         )
 
     def finished_words(self) -> str:
-        """Return how many of these traces are finished, as text."""
-        assigned = self._assigned
-        return f"{len(assigned & self._finished)} of {len(assigned)} finished"
+        """Return how many traces of the annotator are finished, as text: ``3 of 20 finished``."""
+        assigned_ids = self._assigned_traces
+        return f"{len(assigned_ids & self._finished)} of {len(assigned_ids)} finished"

@@ -23,9 +23,10 @@ TALL: Final = 30
 class ViewSettings(NamedTuple):
     """The division of the annotate screen.
 
-    ``text_share`` is the share of the span's text in the height that it divides with the timeline,
-    in per cent; None if the user has not chosen one. ``time_bar`` says whether the timeline shows
-    its time bar.
+    Attributes:
+        text_share: The share of the span's text in the height of text and timeline, in per cent;
+            None if the user has not chosen a share.
+        time_bar: Whether the timeline shows its time bar.
     """
 
     text_share: int | None = None
@@ -40,26 +41,27 @@ class ViewSettings(NamedTuple):
     def remember(self) -> None:
         """Store the settings for the next start; an error while writing is ignored."""
         with contextlib.suppress(OSError):
-            path = _file()
+            path = _settings_path()
             make_private(path.parent)
             path.write_text(json.dumps(self._asdict()), "utf-8")
 
 
 def remembered_settings() -> ViewSettings:
-    """Return the stored settings, or the defaults for all that is missing or invalid."""
+    """Return the stored settings, with the default for each missing or invalid setting."""
     try:
-        stored = json.loads(_file().read_text("utf-8"))
+        document = json.loads(_settings_path().read_text("utf-8"))
     except (OSError, ValueError):
         return ViewSettings()
-    if not isinstance(stored, dict):
+    if not isinstance(document, dict):
         return ViewSettings()
-    share = stored.get("text_share")
-    time_bar = stored.get("time_bar")
+    share = document.get("text_share")
+    time_bar = document.get("time_bar")
+    is_valid_share = type(share) is int and MIN_SHARE <= share <= MAX_SHARE
     return ViewSettings(
-        share if type(share) is int and MIN_SHARE <= share <= MAX_SHARE else None,
+        share if is_valid_share else None,
         time_bar if isinstance(time_bar, bool) else True,
     )
 
 
-def _file() -> Path:
+def _settings_path() -> Path:
     return user_state_path("mast-tui") / "view.json"

@@ -32,6 +32,9 @@ READ_AHEAD_EVERY: Final = 30.0
 IDLE: Final = 3.0
 """Seconds without a write after which the write-ahead log is merged into the file."""
 
+MOST_RESCUE_FILES: Final = 1000
+"""The number at which the names of rescued files end."""
+
 
 class WorkspaceWatcher:
     """A thread that watches an open workspace and sends changes that wait for its server.
@@ -44,102 +47,117 @@ class WorkspaceWatcher:
 
         Args:
             workspace: The open workspace.
-            service: Reports on the annotator's own changes and on the file; called on its thread.
-            app: Tells the screens the rest; called on its thread.
+            service: Is told about the annotator's own changes and about a missing file.
+            app: Is told about everything else. Both are called on the thread of the app.
         """
         self._workspace = workspace
         self._service = service
         self._app = app
-        self._over = Event()
+        self._stop_event = Event()
         self._merged_at = 0.0
         self._read_ahead_at = 0.0
-        self._changed = False
+        self._has_new_changes = False
         """Whether someone has written since the last read ahead."""
-        self._present: tuple[str, ...] = ()
-        self._send_error = ""
-        Thread(target=self._run, name="workspace-watch", daemon=True).start()
+        self._reported_company: tuple[str, ...] = ()
+        self._reported_send_error = ""
+        Thread(target=self._watch_until_stopped, name="workspace-watch", daemon=True).start()
 
     def stop(self) -> None:
         """End the thread."""
-        self._over.set()
+        self._stop_event.set()
 
-    def _run(self) -> None:
-        """Check the workspace regularly, until ``stop`` is called."""
-        lost = False
-        while not self._over.wait(WATCH_EVERY):
+    def _watch_until_stopped(self) -> None:
+        """Check the workspace regularly, until ``stop`` is called.
+
+        A missing file is reported once, until it is there again.
+        """
+        is_lost = False
+        while not self._stop_event.wait(WATCH_EVERY):
             try:
                 if self._workspace.changed_elsewhere():
-                    self._changed = True
+                    self._has_new_changes = True
                     self._app.call_later(self._app.workspace_changed)
-                lost = False
+                is_lost = False
                 self._check_presence()
-                self._send()
+                self._send_waiting_changes()
                 self._read_ahead()
                 self._merge_log()
             except WorkspaceGone:
-                if not lost:
+                if not is_lost:
                     self._app.call_later(self._service.check_there)
-                lost = True
+                is_lost = True
             except WorkspaceError:
                 continue  # the next write reports the error
 
     def _check_presence(self) -> None:
+        """Tell the app if other people have come to the same item or have left it."""
         presence = self._workspace.presence
-        present = () if presence is None else presence.company()
-        if present != self._present:
-            self._present = present
+        company = () if presence is None else presence.company()
+        if company != self._reported_company:
+            self._reported_company = company
             self._app.call_later(self._app.presence_changed)
 
-    def _send(self) -> None:
-        """Send the changes that wait for the server, which has just answered."""
+    def _send_waiting_changes(self) -> None:
+        """Send the changes that wait for the server, and report the result.
+
+        An error that is the same as the last one is not reported again.
+        """
         outbox = self._workspace.outbox
         if outbox is None or not outbox.waiting:
             return
-        waiting = outbox.waiting
+        waiting_changes = outbox.waiting
         try:
-            refused = self._workspace.send_waiting()
+            refused_changes = self._workspace.send_waiting()
         except WorkspaceError as error:
-            if str(error) != self._send_error:
-                self._send_error = str(error)
+            if str(error) != self._reported_send_error:
+                self._reported_send_error = str(error)
                 self._app.call_later(self._app.show_error, str(error))
             return
-        if sent := waiting[: len(waiting) - len(outbox.waiting)]:
+        sent_count = len(waiting_changes) - len(outbox.waiting)
+        sent_changes = waiting_changes[:sent_count]
+        if sent_changes:
             self._read_ahead_at = 0.0
             self._app.call_later(self._app.workspace_changed)
-            if decisions := self._workspace.decided_meanwhile(sent):
+            decisions = self._workspace.decided_meanwhile(sent_changes)
+            if decisions:
                 self._app.call_later(self._service.tell_decided, decisions)
-        if refused:
-            self._app.call_later(self._service.tell_refused, refused)
+        if refused_changes:
+            self._app.call_later(self._service.tell_refused, refused_changes)
 
     def _read_ahead(self) -> None:
-        """Read what the annotator needs if the server goes away."""
+        """Read the labels that the annotator needs if the server goes away.
+
+        They are read once, and again some time after others have written.
+        """
         outbox = self._workspace.outbox
         if outbox is None or outbox.waiting:
             return
-        since = monotonic() - self._read_ahead_at
-        if not self._read_ahead_at or (self._changed and since > READ_AHEAD_EVERY):
+        seconds_since = monotonic() - self._read_ahead_at
+        is_due = self._has_new_changes and seconds_since > READ_AHEAD_EVERY
+        if not self._read_ahead_at or is_due:
             self._workspace.read_ahead()
             self._read_ahead_at = monotonic()
-            self._changed = False
+            self._has_new_changes = False
 
     def _merge_log(self) -> None:
         """Merge the write-ahead log into the file after a pause in writing."""
-        last = self._workspace.last_write
-        if last > self._merged_at and monotonic() - last > IDLE:
-            self._merged_at = last
+        last_write = self._workspace.last_write
+        if last_write > self._merged_at and monotonic() - last_write > IDLE:
+            self._merged_at = last_write
             self._workspace.checkpoint()
 
 
 def rescue_path(path: Path) -> Path:
-    """Return where to write a workspace whose file is gone.
+    """Return the path of a new file for a workspace whose file is gone.
 
-    That is the same path if it is free now, or else a new file beside it.
+    It is the same path if no file is there now, or else a free path beside it.
     """
     if not path.exists():
         return path
-    numbers = ("", *(f"-{number}" for number in range(2, 1000)))
-    names = (f"{path.stem}-rescued{number}{path.suffix}" for number in numbers)
-    return next(copy for name in names if not (copy := path.with_name(name)).exists())
+    suffixes = ("", *(f"-{number}" for number in range(2, MOST_RESCUE_FILES)))
+    names = (f"{path.stem}-rescued{suffix}{path.suffix}" for suffix in suffixes)
+    candidates = (path.with_name(name) for name in names)
+    return next(candidate for candidate in candidates if not candidate.exists())
 
 
 Result = TypeVar("Result")
@@ -167,20 +185,24 @@ class WorkspaceService:
         self._options = options
         self._configuration = configuration
         self._writes = writes
-        writes.when_gone = self._rescue
+        writes.when_gone = self._offer_rescue
         self._workspace: Workspace | None = None
         self._watcher: WorkspaceWatcher | None = None
-        self._waiting: list[Callable[[OpenWorkspace], object]] = []
+        self._steps_when_ready: list[Callable[[OpenWorkspace], object]] = []
+        """The functions to call once the workspace is open."""
         self._copy_refused = False
         """Whether the user has refused to write a new file for the one that is gone."""
 
     # Opening
 
     def open(self, *, trusted: bool) -> None:
-        """Open the workspace; slow, for a worker.
+        """Open the workspace, then ask who labels. This is slow: call it in a worker.
+
+        If someone else may have prepared the workspace, ask first whether to open it. If it cannot
+        be opened, show the reason.
 
         Args:
-            trusted: Whether to open it without a question even if others may have prepared it.
+            trusted: Whether to open it without that question.
         """
         # Start-up: it imports SQLAlchemy.
         from mast_tui.ui.services.open_workspace import Opening
@@ -196,18 +218,19 @@ class WorkspaceService:
         except MastError as error:
             call(self.not_opened, str(error))
             return
-        call(self._is_open, opening)
+        call(self._ask_for_name, opening)
 
     def _ask_for_trust(self, path: str, reason: str) -> None:
         """Ask whether to open a workspace that someone else may have prepared."""
 
         def answered(answer: str | None) -> None:
+            """Open the workspace after ``o``, quit after ``q``, else continue without it."""
             if answer == "o":
                 self._app.open_workspace(trusted=True)
             elif answer == "q":
                 self._app.leave(1)
             else:
-                self._refuse("the workspace that was found here was not opened")
+                self._continue_without_workspace("the workspace that was found here was not opened")
 
         self._app.ask_key(
             "Open this workspace?",
@@ -223,18 +246,18 @@ class WorkspaceService:
             default="r",
         )
 
-    def _refuse(self, reason: str) -> None:
+    def _continue_without_workspace(self, reason: str) -> None:
         self.refused = reason
         self._app.workspace_failed()
 
     def not_opened(self, reason: str) -> None:
-        """Report why the workspace could not be opened; the user may still read."""
+        """Show why the workspace could not be opened, and ask whether to read without labelling."""
 
         def answered(answer: str | None) -> None:
             if answer == "q":
                 self._app.leave(1)
 
-        self._refuse(reason)
+        self._continue_without_workspace(reason)
         self._app.ask_key(
             "The workspace could not be opened",
             f"{one_line(reason)}\n\nYou can read traces, but nothing can be labelled.",
@@ -243,10 +266,13 @@ class WorkspaceService:
             default="r",
         )
 
-    def _is_open(self, opening: Opening) -> None:
-        """Ask who labels, unless that is known, and begin to work."""
+    def _ask_for_name(self, opening: Opening) -> None:
+        """Ask for the name of the annotator unless it is known, and begin to work.
 
-        def named(name: str | None) -> None:
+        Without a name the app ends.
+        """
+
+        def begin_as(name: str | None) -> None:
             if name is None:
                 self._app.leave()
             else:
@@ -254,27 +280,30 @@ class WorkspaceService:
 
         self._workspace = opening.workspace
         if opening.annotator is None:
-            self._app.ask(opening.name_question(), named)
+            self._app.ask(opening.name_question(), begin_as)
         else:
-            named(opening.annotator)
+            begin_as(opening.annotator)
 
     async def _work_as(self, opening: Opening, name: str) -> None:
-        """Register the annotator, tell the screens, and start to watch the workspace."""
+        """Register the annotator, tell the screens, and start to watch the workspace.
+
+        Run the steps that waited for the workspace, and show messages about it.
+        """
         opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
         if opened is None:
             return
         self.opened = opened
         await self._app.workspace_ready()
-        waiting = self._waiting
-        self._waiting = []
-        for step in waiting:
+        steps = self._steps_when_ready
+        self._steps_when_ready = []
+        for step in steps:
             step(opened)
         path = opening.find_default()
         if path is not None and path.parent.parent != Path.cwd():
             self._app.say(f"Labels are kept in {one_line(str(path))}")
-        outside = opening.outside_notice(name)
-        if outside is not None:
-            self._app.say(one_line(outside), seconds=12)
+        notice = opening.outside_notice(name)
+        if notice is not None:
+            self._app.say(one_line(notice), seconds=12)
         self._watcher = WorkspaceWatcher(opened.workspace, self, self._app)
         if self._configuration.problem is not None:
             self._app.show_error(self._configuration.problem)
@@ -287,14 +316,14 @@ class WorkspaceService:
         if self.opened is not None:
             work(self.opened)
         else:
-            self._waiting.append(work)
+            self._steps_when_ready.append(work)
 
     def waiting_words(self) -> str:
         """Return the text in place of the annotator while no workspace is open."""
         return "workspace not open yet" if self.refused is None else "reading only · no workspace"
 
     def unsent_words(self) -> tuple[str, ...]:
-        """Return how many changes wait for the server; empty if none do."""
+        """Return a text with the number of changes that wait for the server; empty if none do."""
         count = 0 if self.opened is None else self.opened.workspace.waiting
         return (f"{count} waiting for the server",) if count else ()
 
@@ -302,11 +331,12 @@ class WorkspaceService:
         """Report the changes that the server refused, and the file that has them."""
         outbox = None if self.opened is None else self.opened.workspace.outbox
         assert outbox is not None
-        traces = dict.fromkeys(str(change.events[0].trace_id) for change in changes)
-        count = "1 change" if len(changes) == 1 else f"{len(changes)} changes"
+        trace_ids = dict.fromkeys(str(change.events[0].trace_id) for change in changes)
+        traces_text = one_line(", ".join(trace_ids))
+        count_text = "1 change" if len(changes) == 1 else f"{len(changes)} changes"
         self._app.ask_key(
             "Not saved: you finished the trace elsewhere meanwhile",
-            f"{count} to {one_line(', '.join(traces))} waited here for the server. Meanwhile you "
+            f"{count_text} to {traces_text} waited here for the server. Meanwhile you "
             "finished the trace in another window, and that pass stays as it is. The changes that "
             f"were not saved are in {one_line(str(outbox.refused_path))}. Label them again if they "
             "still hold, which begins a new pass.",
@@ -316,12 +346,16 @@ class WorkspaceService:
         )
 
     def tell_decided(self, decisions: Sequence[Recorded]) -> None:
-        """Report what others have decided while the user's own decisions waited."""
-        first = decisions[-1]
-        more = len(decisions) - 1
+        """Report that others have decided an item while the user's decision waited to be sent.
+
+        Args:
+            decisions: The decisions of others, the latest last.
+        """
+        *earlier_decisions, latest = decisions
+        further_text = f", and {len(earlier_decisions)} more" if earlier_decisions else ""
         self._app.say(
-            f"While your decision waited {one_line(first.annotator)} decided the same item of "
-            f"{one_line(str(first.trace_id), 40)}{f', and {more} more' if more else ''}: the later "
+            f"While your decision waited {one_line(latest.annotator)} decided the same item of "
+            f"{one_line(str(latest.trace_id), 40)}{further_text}: the later "
             "decision stands, and both are in the history",
             seconds=12,
         )
@@ -344,19 +378,19 @@ class WorkspaceService:
     # The file of the open workspace
 
     def check_there(self) -> None:
-        """Check that the file of the workspace still exists; if not, the user is asked."""
+        """Check that the file of the workspace still exists; if not, offer to write a new file."""
         opened = self.opened
         if opened is not None:
             check = partial(self.carry_out, opened.workspace.check_there)
             self._writes.do(check, HeldKeys.NOTHING)
 
-    async def _rescue(self) -> bool:
+    async def _offer_rescue(self) -> bool:
         """Ask whether to write the workspace to a new file because its own is gone, and write it.
 
-        After a refusal, only work that a key has requested asks again.
+        After a refusal, the question is asked again only for work that a key has requested.
 
         Returns:
-            Whether it was written, so that the refused work can run again.
+            Whether the new file was written, so that the failed work can run again.
         """
         assert self.opened is not None
         if self._copy_refused and not self._writes.asked_for:

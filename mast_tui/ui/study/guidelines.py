@@ -42,15 +42,22 @@ from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.writes import piece_of_work
 
-MOST_RANGES = 3
+MOST_RANGES: Final = 3
 """The most span ranges of a case that are named."""
+
+DATE_CHARS: Final = 10
+"""The characters of the date in a time (ISO 8601)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageParagraph:
-    """A paragraph of the page: a first line in a style, and quieter lines below it.
+    """A paragraph of the page.
 
-    ``entry`` is the guideline or the case that it describes.
+    Attributes:
+        style: The style of the text, such as ``heading``.
+        text: The text.
+        below: The quieter lines below the text.
+        entry: The guideline or case that it describes; None if there is none.
     """
 
     style: str
@@ -84,14 +91,12 @@ def page_paragraphs(
     paragraphs += [_guideline_paragraph(guideline, name_of) for guideline in page.guidelines]
     if not page.guidelines:
         paragraphs.append(PageParagraph("text", f"Nothing is written down yet.{how_to_write}"))
-    cases = [list(step_cases) for _, step_cases in groupby(page.cases, _step_of)]
-    count = len(cases)
-    paragraphs.append(
-        PageParagraph("heading", f"Decided cases: {count}" if count else "Decided cases")
-    )
+    steps = [list(step_cases) for _, step_cases in groupby(page.cases, _step_key)]
+    heading = f"Decided cases: {len(steps)}" if steps else "Decided cases"
+    paragraphs.append(PageParagraph("heading", heading))
     paragraphs += [
-        _case_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
-        for step_cases in cases
+        _step_paragraph(step_cases, name_of, order_of(step_cases[0].trace_id))
+        for step_cases in steps
     ]
     if page.hidden:
         noun = "more case is" if page.hidden == 1 else "more cases are"
@@ -103,35 +108,45 @@ def page_paragraphs(
 
 
 def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
-    below = f"{one_line(guideline.written_by)} · {guideline.written_at[:10]}"
+    """Return a guideline with its author, its date, and the trace of the decision behind it."""
+    source = f"{one_line(guideline.written_by)} · {guideline.written_at[:DATE_CHARS]}"
     if guideline.trace_id is not None:
-        below += f" · at {one_line(name_of(guideline.trace_id))}"
-    return PageParagraph("guideline", guideline.text, (below,), guideline)
+        source += f" · at {one_line(name_of(guideline.trace_id))}"
+    return PageParagraph("guideline", guideline.text, (source,), guideline)
 
 
-def _step_of(case: GuidelineCase) -> tuple[str, str, str, str]:
-    """Return what the cases that were decided in one step have in common."""
+def _step_key(case: GuidelineCase) -> tuple[str, str, str, str]:
+    """Return a key that is the same for all cases that were decided in one step.
+
+    A step decides one verdict, or the span ranges of a trace.
+    """
     decision = case.decision
-    single = decision.item if decision.is_verdict else ""
-    return (case.trace_id, decision.decided_by, decision.decided_at, single)
+    verdict_item = decision.item if decision.is_verdict else ""
+    return (case.trace_id, decision.decided_by, decision.decided_at, verdict_item)
 
 
-def _case_paragraph(
+def _step_paragraph(
     cases: Sequence[GuidelineCase], name_of: Callable[[str], str], order: Order
 ) -> PageParagraph:
-    """Describe what was decided in one step: a verdict, or span ranges."""
-    decision = cases[0].decision
-    value = decided_words([case.decision for case in cases])
-    text = f"{one_line(name_of(cases[0].trace_id))}: {value}"
-    targets_of_cases = targets_taken(case.decision for case in cases)
-    targets = in_reading_order(targets_of_cases, lambda target: target, order)
+    """Return the outcome of one step, with its reasons, adjudicator and date.
+
+    Args:
+        cases: The cases that were decided in the step.
+        name_of: Returns the name of a trace by its id.
+        order: The order of the spans of the trace.
+    """
+    first_case, *_ = cases
+    decisions = [case.decision for case in cases]
+    text = f"{one_line(name_of(first_case.trace_id))}: {decided_words(decisions)}"
+    targets = in_reading_order(targets_taken(decisions), lambda target: target, order)
     ranges = [place_words(target, order) for target in targets[:MOST_RANGES]]
     if ranges:
-        more = " …" if len(targets) > MOST_RANGES else ""
-        text += f" at {', '.join(ranges)}{more}"
-    below = list(dict.fromkeys(case.decision.reason for case in cases if case.decision.reason))
-    below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:10]}")
-    return PageParagraph("case", text, tuple(below), cases[0])
+        ellipsis = " …" if len(targets) > MOST_RANGES else ""
+        text += f" at {', '.join(ranges)}{ellipsis}"
+    lines_below = list(dict.fromkeys(d.reason for d in decisions if d.reason))
+    decision = first_case.decision
+    lines_below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:DATE_CHARS]}")
+    return PageParagraph("case", text, tuple(lines_below), first_case)
 
 
 INDENT: Final = 2
@@ -145,7 +160,7 @@ _GLYPHS: Final = {"guideline": "• ", "case": "→ "}
 
 
 class _PageRow(NamedTuple):
-    """A row with its paragraph; None for the empty row between two of them."""
+    """A row with its paragraph; None for the empty row between two paragraphs."""
 
     paragraph: PageParagraph | None
     text: str
@@ -199,12 +214,17 @@ class PageLines(VirtualLines):
         super().rows_changed()
 
     def next_entry(self) -> bool:
-        """Move the cursor to the next guideline or case; return False if there is none."""
-        current = self.paragraph
+        """Move the cursor to the next guideline or case; return False if there is no other.
+
+        After the last row the search continues at the first.
+        """
+        current_paragraph = self.paragraph
         for offset in range(1, len(self._rows) + 1):
             row = (self.cursor + offset) % len(self._rows)
             paragraph = self._rows[row].paragraph
-            if paragraph is not None and paragraph is not current and paragraph.entry is not None:
+            if paragraph is None or paragraph is current_paragraph:
+                continue
+            if paragraph.entry is not None:
                 self.move_to(row)
                 return True
         return False
@@ -229,11 +249,11 @@ def _rows_of(paragraph: PageParagraph, width: int) -> list[_PageRow]:
         return [_PageRow(paragraph, paragraph.text, paragraph.style)]
     cells = max(8, width - 1 - INDENT)
     rows = []
-    head = _GLYPHS.get(paragraph.style, "  ")
+    prefix = _GLYPHS.get(paragraph.style, "  ")
     for line in paragraph.text.split("\n"):
         for part in wrapped(line, cells, MOST_LINES) or [""]:
-            rows.append(_PageRow(paragraph, head + part, paragraph.style))
-            head = "  "
+            rows.append(_PageRow(paragraph, prefix + part, paragraph.style))
+            prefix = "  "
     for text in paragraph.below:
         for line in display_lines(text):
             rows += [
@@ -251,12 +271,7 @@ WRITES: Final = ("write", "edit", "take_back")
 
 
 class GuidelinesScreen(OpensTraces):
-    """The pages of the modes, one at a time; ``mode_slug`` is the open one.
-
-    With ``may_write`` guidelines can be written. A guideline that follows from a decision has it as
-    its ``occasion`` (trace id and item). ``go`` is called first when a case is chosen; if it
-    returns False, the trace opens on the annotate screen.
-    """
+    """The pages of the modes, one at a time."""
 
     CSS_PATH = [BASE_SCREEN, GUIDELINES]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
@@ -271,14 +286,24 @@ class GuidelinesScreen(OpensTraces):
         occasion: tuple[str, str] | None = None,
         go: Callable[[GuidelineCase], bool] | None = None,
     ) -> None:
+        """Make the screen.
+
+        Args:
+            mode_slug: The mode of the first page.
+            may_write: Whether guidelines can be written.
+            occasion: The trace id and the item of the decision from which a new guideline of this
+                mode follows.
+            go: Moves to a chosen case on the screen below. If it returns False, the trace opens on
+                the annotate screen.
+        """
         super().__init__()
         self.mode_slug = mode_slug
         self.may_write = may_write
         self.keys_left_out = () if may_write else WRITES
         self._occasion = occasion
         self._occasion_mode = mode_slug
-        self._open_case = go
-        self._page: ModePage | None = None
+        self._go_to_case = go
+        self._mode_page: ModePage | None = None
         self._loader: TraceLoader | None = None
 
     def compose_panes(self) -> ComposeResult:
@@ -294,7 +319,7 @@ class GuidelinesScreen(OpensTraces):
         """Read the page as soon as the workspace is open."""
         self.show_words("Reading what was agreed …")
         self.show_title()
-        self.mast.workspace.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read_page)
 
     def show_title(self) -> None:
         """Show the mode and its number, and the annotator."""
@@ -313,8 +338,11 @@ class GuidelinesScreen(OpensTraces):
     # Reading
 
     @work(thread=True, group="page", exclusive=True)
-    def _read(self, opened: OpenWorkspace) -> None:
-        """Read the page in a worker, then the traces that its span ranges need."""
+    def _read_page(self, opened: OpenWorkspace) -> None:
+        """Read the page in a worker and show it, then read traces for the numbers of its spans.
+
+        Record that the decisions on the page were revealed.
+        """
         worker = get_current_worker()
         mode = self.mode_slug
         open_traces = list(self.mast.catalog.traces.values())
@@ -323,26 +351,29 @@ class GuidelinesScreen(OpensTraces):
         try:
             with workspace.as_known():
                 page = mode_page(workspace, taxonomy, mode, reader=opened.annotator)
-                visible = [case.trace_id for case in page.cases]
-                record_reveal(workspace, opened.annotator, taxonomy.ref, visible)
+                case_ids = [case.trace_id for case in page.cases]
+                record_reveal(workspace, opened.annotator, taxonomy.ref, case_ids)
                 loader = self._loader or TraceLoader(workspace, open_traces)
-            self.call_later(self._receive_page, page, loader)
-            without_order = (
+            self.call_later(self._update_page, page, loader)
+            unread_ids = (
                 case.trace_id
                 for case in page.cases
                 if loader.lacks_order(case.trace_id, case.decision.targets)
             )
-            has_new_orders = loader.read_more(without_order, MOST_READ, lambda: worker.is_cancelled)
+            has_new_orders = loader.read_more(unread_ids, MOST_READ, lambda: worker.is_cancelled)
         except (MastError, OSError) as error:
             self.call_later(self._show_failure, mode, error)
             return
         if has_new_orders:
             self.call_later(self._refresh_ranges, mode)
 
-    def _receive_page(self, page: ModePage, loader: TraceLoader) -> None:
+    def _update_page(self, page: ModePage, loader: TraceLoader) -> None:
+        """Show a page that was read, unless the user has opened another mode meanwhile."""
         if page.mode.slug == self.mode_slug:
-            is_same_mode = self._page is not None and self._page.mode.slug == page.mode.slug
-            self._page = page
+            is_same_mode = (
+                self._mode_page is not None and self._mode_page.mode.slug == page.mode.slug
+            )
+            self._mode_page = page
             self._loader = loader
             self._show_page(keep_cursor=is_same_mode)
 
@@ -357,7 +388,7 @@ class GuidelinesScreen(OpensTraces):
 
     def _show_page(self, *, keep_cursor: bool) -> None:
         """Show the page that was read."""
-        page = self._page
+        page = self._mode_page
         loader = self._loader
         if page is None or loader is None:
             return
@@ -372,16 +403,16 @@ class GuidelinesScreen(OpensTraces):
             how_to_write=how_to_write if self.may_write else "",
         )
         self.main_list.show(paragraphs, keep_cursor=keep_cursor)
-        self.main_list.border_subtitle = plain_title(_counts(page))
+        self.main_list.border_subtitle = plain_title(_counts_text(page))
         self.main_list.focus()
 
     @on(VirtualLines.Moved, "#page")
-    def _moved(self, event: VirtualLines.Moved) -> None:
+    def _row_moved(self, event: VirtualLines.Moved) -> None:
         event.stop()
         self.hints.clear()
 
     @on(VirtualLines.Chosen, "#page")
-    def _chosen(self, event: VirtualLines.Chosen) -> None:
+    def _row_chosen(self, event: VirtualLines.Chosen) -> None:
         event.stop()
         self.action_open()
 
@@ -398,10 +429,10 @@ class GuidelinesScreen(OpensTraces):
         self.mode_slug = modes[(modes.index(self.mode_slug) + step) % len(modes)]
         self.hints.clear()
         self.show_title()
-        self.mast.workspace.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read_page)
 
     def action_open(self) -> None:
-        """Open the decided case under the cursor."""
+        """Go to the decided case under the cursor, or show how to find one."""
         paragraph = self.main_list.paragraph
         case = None if paragraph is None else paragraph.entry
         if not isinstance(case, GuidelineCase):
@@ -411,11 +442,11 @@ class GuidelinesScreen(OpensTraces):
                 f"{key_of('guidelines.entry')} finds one"
             )
             return
-        if self._open_case is not None and self._open_case(case):
+        if self._go_to_case is not None and self._go_to_case(case):
             self.app.pop_screen()
             return
-        first = next((t.first for t in case.decision.targets if t.first is not None), None)
-        self.open_at(TraceLocation(case.trace_id, key=first))
+        span_keys = (target.first for target in case.decision.targets if target.first is not None)
+        self.open_at(TraceLocation(case.trace_id, key=next(span_keys, None)))
 
     def _say_read_only(self) -> None:
         """Show on which screen guidelines are written."""
@@ -435,45 +466,48 @@ class GuidelinesScreen(OpensTraces):
         if self._occasion is not None and self._occasion_mode == self.mode_slug:
             trace_id, item = self._occasion
 
-        def _write(book: GuidelineBook, text: str) -> Guideline | None:
+        def _write_guideline(book: GuidelineBook, text: str) -> Guideline | None:
             return book.write(self.mode_slug, text, trace_id=trace_id, item=item)
 
         key = self.mast.key_of("everywhere.undo")
-        self._ask("", _write, f"Written down · {key} takes it back")
+        self._ask_for_text("", _write_guideline, f"Written down · {key} takes it back")
 
     def action_edit(self) -> None:
         """Edit the guideline under the cursor."""
-        chosen = self._chosen_guideline()
-        if chosen is not None:
-            self._ask(chosen.text, lambda book, text: book.edit(chosen.id, text), "Changed")
+        guideline = self._require_guideline()
+        if guideline is not None:
+            self._ask_for_text(
+                guideline.text, lambda book, text: book.edit(guideline.id, text), "Changed"
+            )
 
     def action_take_back(self) -> None:
         """Remove the guideline under the cursor."""
-        chosen = self._chosen_guideline()
-        if chosen is not None:
+        guideline = self._require_guideline()
+        if guideline is not None:
             key = self.mast.key_of("everywhere.undo")
             message = f"Taken back · {key} brings it back"
-            self._change(lambda book: book.take_back(chosen.id), message)
+            self._change_page(lambda book: book.take_back(guideline.id), message)
 
     def action_undo(self) -> None:
         """Undo the user's last change on this page."""
-        self._step(undo=True)
+        self._undo_or_redo(undo=True)
 
     def action_redo(self) -> None:
         """Repeat the change that was undone last on this page."""
-        self._step(undo=False)
+        self._undo_or_redo(undo=False)
 
-    def _chosen_guideline(self) -> Guideline | None:
-        """Return the guideline under the cursor, or show why none can be changed and return
-        None.
+    def _require_guideline(self) -> Guideline | None:
+        """Return the guideline under the cursor.
+
+        If there is none, or the page is read-only, show a hint and return None.
         """
         if not self.may_write:
             self._say_read_only()
             return None
         paragraph = self.main_list.paragraph
-        chosen = None if paragraph is None else paragraph.entry
-        if isinstance(chosen, Guideline):
-            return chosen
+        entry = None if paragraph is None else paragraph.entry
+        if isinstance(entry, Guideline):
+            return entry
         key_of = self.mast.key_of
         self.hints.say(
             f"There is no guideline under the cursor: {key_of('guidelines.entry')} finds one, "
@@ -481,48 +515,63 @@ class GuidelinesScreen(OpensTraces):
         )
         return None
 
-    def _ask(
-        self, value: str, step: Callable[[GuidelineBook, str], Guideline | None], message: str
+    def _ask_for_text(
+        self,
+        text: str,
+        write_text: Callable[[GuidelineBook, str], Guideline | None],
+        message: str,
     ) -> None:
-        """Ask for the text of a guideline, run a step with it, and show a message."""
+        """Ask for the text of a guideline, and write it unless it is empty.
+
+        Args:
+            text: The text to begin with.
+            write_text: Writes the entered text.
+            message: The message after writing.
+        """
         mode = self.mast.taxonomy.mode(self.mode_slug)
 
-        def text_entered(text: str | None) -> None:
-            if text is not None and text.strip():
-                self._change(lambda book: step(book, text), message)
+        def text_entered(new_text: str | None) -> None:
+            if new_text is not None and new_text.strip():
+                self._change_page(lambda book: write_text(book, new_text), message)
 
         title = f"What we agreed {mode.code} {mode.name} means here"
-        self.app.push_screen(NoteScreen(title, value), text_entered)
+        self.app.push_screen(NoteScreen(title, text), text_entered)
 
-    def _step(self, *, undo: bool) -> None:
-        """Undo or repeat a change of the page."""
+    def _undo_or_redo(self, *, undo: bool) -> None:
+        """Undo a change of the page, or repeat the change that was undone last."""
         mode = self.mode_slug
         if not self.may_write:
             self._say_read_only()
         elif undo:
             key = self.mast.key_of("everywhere.redo")
-            self._change(
+            self._change_page(
                 lambda book: book.undo(mode),
                 f"Taken back: {key} does it again",
                 "Nothing of yours to take back on this page",
             )
         else:
-            self._change(lambda book: book.redo(mode), "Done again", "Nothing to do again")
+            self._change_page(lambda book: book.redo(mode), "Done again", "Nothing to do again")
 
     @piece_of_work
-    async def _change(
+    async def _change_page(
         self,
-        step: Callable[[GuidelineBook], object],
+        change: Callable[[GuidelineBook], object],
         message: str,
         message_if_none: str | None = None,
     ) -> None:
-        """Run a step and show a message, or the other one if the step returns None."""
+        """Change the guidelines, show a message, and read the page again.
+
+        Args:
+            change: Writes the change; returns None if there was nothing to change.
+            message: The message after the change.
+            message_if_none: The message if there was nothing to change; None for ``message``.
+        """
         opened = self.mast.opened
         if opened is None:
             return
         try:
             book = GuidelineBook(opened.workspace, opened.taxonomy, opened.annotator)
-            result = await self.writes.run(partial(step, book))
+            result = await self.writes.run(partial(change, book))
         except MastError as error:
             self.say_error(error)
             return
@@ -531,10 +580,10 @@ class GuidelinesScreen(OpensTraces):
             return
         self.hints.say(message)
         self.show_title()  # it counts changes that wait for a server
-        self.mast.workspace.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read_page)
 
 
-def _counts(page: ModePage) -> str:
+def _counts_text(page: ModePage) -> str:
     """Return the number of guidelines and of decided cases."""
     parts = []
     if page.guidelines:

@@ -51,9 +51,12 @@ BAR_CELLS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The number of traces that several annotators label.
+    """The progress on the traces that several annotators label.
 
-    ``finished`` counts those that all of them have finished, ``begun`` those that only some have.
+    Attributes:
+        traces: The number of these traces.
+        finished: The number that all of their annotators have finished.
+        begun: The number that only some of their annotators have finished.
     """
 
     traces: int
@@ -65,8 +68,13 @@ class Overlap:
 class StudyView:
     """A study and its progress, as far as the annotator may know it.
 
-    ``shows_retests`` tells whether retests are visible. ``conflicts`` is the number of open
-    conflicts; None if it would reveal answers of others, or is not counted yet.
+    Attributes:
+        study: The study.
+        progress: The progress of each annotator.
+        overlap: The progress on the traces with several annotators.
+        shows_retests: Whether retests are visible.
+        conflicts: The number of open conflicts. It is None if it would reveal answers of others,
+            or is not counted yet.
     """
 
     study: Study
@@ -79,7 +87,7 @@ class StudyView:
 def study_view(
     opened: OpenWorkspace, open_traces: Sequence[Trace] = (), *, counted: bool = True
 ) -> StudyView | None:
-    """Read the study with the open taxonomy. Slow: for workers.
+    """Read the study with the open taxonomy. This is slow: call it in a worker.
 
     Args:
         opened: The open workspace.
@@ -101,33 +109,33 @@ def study_view(
     if counted and not is_annotator:
         # Without the order of spans, ranges that overlap would count as conflicts.
         orders = SpanOrders(workspace, open_traces)
-        by_trace = conflicts_by_trace(
+        traces_with_conflicts = conflicts_by_trace(
             workspace, opened.taxonomy, annotators=study.annotators, order_of=orders
         )
-        conflicts = sum(len(by_trace.get(trace_id, ())) for trace_id in study.traces)
+        conflicts = sum(len(traces_with_conflicts.get(trace_id, ())) for trace_id in study.traces)
     return StudyView(
         study=study,
         progress=progress(workspace, study),
-        overlap=_overlap(opened, study),
+        overlap=_count_overlap(opened, study),
         shows_retests=not is_annotator,
         conflicts=conflicts,
     )
 
 
-def _overlap(opened: OpenWorkspace, study: Study) -> Overlap:
-    """Count the traces with several annotators, and those that all or some of them have
-    finished.
-    """
+def _count_overlap(opened: OpenWorkspace, study: Study) -> Overlap:
+    """Return the progress on the traces with several annotators."""
     ref = study.taxonomy
     finished_by = {name: opened.workspace.finished_traces(name, ref) for name in study.annotators}
-    finished = 0
-    begun = 0
-    shared = overlap_traces(study)
-    for trace_id in shared:
+    finished_count = 0
+    begun_count = 0
+    shared_ids = overlap_traces(study)
+    for trace_id in shared_ids:
         has_finished = [trace_id in finished_by[name] for name in annotators_of(study, trace_id)]
-        finished += all(has_finished)
-        begun += any(has_finished) and not all(has_finished)
-    return Overlap(len(shared), finished, begun)
+        if all(has_finished):
+            finished_count += 1
+        elif any(has_finished):
+            begun_count += 1
+    return Overlap(len(shared_ids), finished_count, begun_count)
 
 
 def bar(finished: int, begun: int, total: int, cells: int = BAR_CELLS) -> str:
@@ -143,19 +151,22 @@ def bar(finished: int, begun: int, total: int, cells: int = BAR_CELLS) -> str:
     """
     if total <= 0:
         return "·" * cells
-    finished_cells = _cells(finished, total, cells)
-    free_cells = cells - finished_cells - (finished + begun < total)
-    begun_cells = min(_cells(begun, total, cells), free_cells)
-    if begun and begun_cells < 1 < finished_cells:
+    finished_cells = _bar_cells(finished, total, cells)
+    least_empty_cells = 1 if finished + begun < total else 0
+    free_cells = cells - finished_cells - least_empty_cells
+    begun_cells = min(_bar_cells(begun, total, cells), free_cells)
+    if begun and begun_cells == 0 and finished_cells > 1:
         finished_cells -= 1
         begun_cells = 1
     return "█" * finished_cells + "▒" * begun_cells + "·" * (cells - finished_cells - begun_cells)
 
 
-def _cells(part: int, total: int, cells: int) -> int:
+def _bar_cells(part: int, total: int, cells: int) -> int:
+    """Return the cells of a part; all cells only for the whole total, no cell only for 0."""
     if part >= total:
         return cells
-    return min(max(round(part * cells / total), 1 if part else 0), cells - 1)
+    least_cells = 1 if part else 0
+    return min(max(round(part * cells / total), least_cells), cells - 1)
 
 
 SEVERAL: Final = ""
@@ -163,21 +174,21 @@ SEVERAL: Final = ""
 
 
 def table_rows(view: StudyView) -> list[StudyProgress]:
-    """Return the progress of each annotator, and that on traces with several annotators."""
+    """Return a row for each annotator, then a row for the traces of several annotators, if any."""
     rows = list(view.progress)
-    shared = view.overlap
-    if shared.traces:
-        several = StudyProgress(
+    overlap = view.overlap
+    if overlap.traces:
+        overlap_row = StudyProgress(
             name=SEVERAL,
-            assigned=shared.traces,
-            shared=shared.traces,
+            assigned=overlap.traces,
+            shared=overlap.traces,
             withheld=0,
-            finished=shared.finished,
-            begun=shared.begun,
+            finished=overlap.finished,
+            begun=overlap.begun,
             planned=0,
             retests=Retests(),
         )
-        rows.append(several)
+        rows.append(overlap_row)
     return rows
 
 
@@ -190,39 +201,36 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
     """
 
     # An annotator sees a retest as an ordinary trace that is not finished.
-    def finished(row: StudyProgress) -> int:
+    def finished_count(row: StudyProgress) -> int:
         return row.finished - (0 if view.shows_retests else len(row.retests.current))
 
-    def begun(row: StudyProgress) -> int:
+    def begun_count(row: StudyProgress) -> int:
         return row.begun + (0 if view.shows_retests else len(row.retests.begun))
 
     def sign(row: StudyProgress) -> str:
+        """Return the sign of the progress: all finished, begun, or not begun."""
         if row.name == SEVERAL:
             return " "
-        if finished(row) == row.assigned:
+        if finished_count(row) == row.assigned:
             return "●"
-        return "◐" if finished(row) or begun(row) else "○"
+        return "◐" if finished_count(row) or begun_count(row) else "○"
 
     def _private_count(row: StudyProgress, number: int, has_any: bool) -> str:
         # An annotator sees this count only in their own row, as in the command.
         return f"{number:,}" if has_any and (view.shows_retests or row.name == reader) else ""
 
-    def shared(row: StudyProgress) -> str:
-        return _private_count(row, row.shared, row.shared < row.assigned)
-
-    def without_suggestions(row: StudyProgress) -> str:
-        return _private_count(row, row.withheld, row.withheld > 0)
-
-    def repeated(row: StudyProgress) -> str:
+    def retest_text(row: StudyProgress) -> str:
+        """Return the number of finished retests; empty if retests are hidden or not planned."""
         if not view.shows_retests or not row.planned:
             return ""
-        lost = len(row.retests.lost)
-        return f"{len(row.retests.done)} of {row.planned}" + (f", {lost} lost" if lost else "")
+        lost_count = len(row.retests.lost)
+        lost_text = f", {lost_count} lost" if lost_count else ""
+        return f"{len(row.retests.done)} of {row.planned}{lost_text}"
 
     def style(row: StudyProgress) -> str:
         return "total" if row.name == SEVERAL else "figure"
 
-    def _counts(
+    def _count_column(
         title: str, cell: Callable[[StudyProgress], str], keeps: int
     ) -> TableColumn[StudyProgress]:
         return TableColumn(title, cell, style, ColumnWidth(keeps, filled=SOME), right=True)
@@ -237,36 +245,36 @@ def table_columns(view: StudyView, reader: str) -> tuple[TableColumn[StudyProgre
         ),
         TableColumn(
             "█ finished  ▒ open",
-            lambda row: bar(finished(row), begun(row), row.assigned),
+            lambda row: bar(finished_count(row), begun_count(row), row.assigned),
             style,
             ColumnWidth(60),
         ),
-        _counts("assigned", lambda row: f"{row.assigned:,}", 90),
-        _counts("finished", lambda row: f"{finished(row):,}", 95),
-        _counts("open", lambda row: f"{begun(row):,}", 80),
-        _counts("left", lambda row: f"{row.assigned - finished(row):,}", 85),
-        _counts(
+        _count_column("assigned", lambda row: f"{row.assigned:,}", 90),
+        _count_column("finished", lambda row: f"{finished_count(row):,}", 95),
+        _count_column("open", lambda row: f"{begun_count(row):,}", 80),
+        _count_column("left", lambda row: f"{row.assigned - finished_count(row):,}", 85),
+        _count_column(
             "with others",
             lambda row: _private_count(row, row.shared, row.shared < row.assigned),
             40,
         ),
-        _counts(
+        _count_column(
             "without suggestions",
             lambda row: _private_count(row, row.withheld, row.withheld > 0),
             45,
         ),
-        _counts("repeat", repeated, 50),
+        _count_column("repeat", retest_text, 50),
     )
 
 
 def progress_text(view: StudyView) -> str:
-    """Return the progress of the whole study in a few words."""
-    shared = view.overlap
-    text = f"{shared.finished:,} of {shared.traces:,} finished by all of their annotators"
-    if not shared.traces:
-        finished = sum(row.finished for row in view.progress)
-        assigned = sum(row.assigned for row in view.progress)
-        text = f"{finished:,} of {assigned:,} finished"
+    """Return the progress of the whole study: finished traces, and open conflicts if known."""
+    overlap = view.overlap
+    text = f"{overlap.finished:,} of {overlap.traces:,} finished by all of their annotators"
+    if not overlap.traces:
+        finished_count = sum(row.finished for row in view.progress)
+        assigned_count = sum(row.assigned for row in view.progress)
+        text = f"{finished_count:,} of {assigned_count:,} finished"
     if view.conflicts is None:
         return text
     return f"{text} · {counted(view.conflicts, 'conflict')} left"
@@ -280,22 +288,22 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
         adjudicate_key: The key that opens the adjudication.
     """
     study = view.study
-    lots = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
+    batches_text = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
     count = len(study.traces)
     lines = [
-        f"{counted(count, 'trace')}{lots}, under {one_line(study.taxonomy)}.",
+        f"{counted(count, 'trace')}{batches_text}, under {one_line(study.taxonomy)}.",
         *(f"{line[0].upper()}{line[1:]}." for line in sample_texts(study)),
-        _people(study),
-        _assignment(study, view.overlap.traces, count),
-        _conditions(study),
-        _finishing(study),
+        _people_text(study),
+        _labelling_text(study, view.overlap.traces, count),
+        _conditions_text(study),
+        _finishing_text(study),
     ]
     if study.retests:
         lines.append(
             f"{study.retests:.0%} of each annotator's finished traces repeat: they are labelled "
             "again, without the first labels on screen."
         )
-    lines.append(_deciding(study))
+    lines.append(_adjudication_rules(study))
     if view.conflicts is None and view.shows_retests:
         lines += ["", "Counting what is left to decide …"]
     elif view.conflicts is None:
@@ -305,43 +313,52 @@ def protocol_text(view: StudyView, adjudicate_key: str) -> str:
     return "\n".join(lines)
 
 
-def _people(study: Study) -> str:
-    """Return who labels, who has left, and who decides."""
-    present = study.present
-    annotators = f"{_names(present)} label{'s' if len(present) == 1 else ''}"
-    former = [name for name in study.annotators if name not in present]
+def _people_text(study: Study) -> str:
+    """Return the sentences on annotators, adjudicators and former annotators."""
+    present_annotators = study.present
+    annotators_text = (
+        f"{_joined_names(present_annotators)} label{'s' if len(present_annotators) == 1 else ''}"
+    )
+    former_annotators = [name for name in study.annotators if name not in present_annotators]
     former_text = ""
-    if former:
-        have = "has" if len(former) == 1 else "have"
-        former_text = f" {_names(former)} {have} left; what they finished counts."
+    if former_annotators:
+        verb = "has" if len(former_annotators) == 1 else "have"
+        former_text = f" {_joined_names(former_annotators)} {verb} left; what they finished counts."
     if study.per_trace == 1:
-        return f"{annotators}.{former_text}"
-    deciders = "anyone may decide"
+        return f"{annotators_text}.{former_text}"
+    adjudicators_text = "anyone may decide"
     if study.adjudicators:
-        decide = "decides" if len(study.adjudicators) == 1 else "decide"
-        deciders = f"{_names(study.adjudicators)} {decide}"
-    return f"{annotators}; where they differ {deciders}.{former_text}"
+        verb = "decides" if len(study.adjudicators) == 1 else "decide"
+        adjudicators_text = f"{_joined_names(study.adjudicators)} {verb}"
+    return f"{annotators_text}; where they differ {adjudicators_text}.{former_text}"
 
 
-def _names(names: Iterable[str]) -> str:
+def _joined_names(names: Iterable[str]) -> str:
     return joined([one_line(name) for name in names])
 
 
-def _assignment(study: Study, shared: int, count: int) -> str:
-    """Return how many annotators label each trace."""
+def _labelling_text(study: Study, shared_count: int, count: int) -> str:
+    """Return the sentence on the number of annotators of each trace.
+
+    Args:
+        study: The study.
+        shared_count: The number of traces with several annotators.
+        count: The number of all traces.
+    """
     if study.per_trace == 1:
         return f"Each trace is labelled by one of them, drawn by seed {study.seed}."
-    everybody = study.per_trace == len(study.annotators)
-    labelled_by = "all of them" if everybody else f"{study.per_trace} of them"
-    by_one = f", {count - shared:,} by one" if count > shared else ""
+    labelled_by = f"{study.per_trace} of them"
+    if study.per_trace == len(study.annotators):
+        labelled_by = "all of them"
+    by_one = f", {count - shared_count:,} by one" if count > shared_count else ""
     return (
-        f"{counted(shared, 'trace')} ({study.overlap:.0%}) labelled by {labelled_by}"
+        f"{counted(shared_count, 'trace')} ({study.overlap:.0%}) labelled by {labelled_by}"
         f"{by_one}; seed {study.seed}, and each annotator has their own order."
     )
 
 
-def _conditions(study: Study) -> str:
-    """Return if suggestions are hidden, and on which share of traces."""
+def _conditions_text(study: Study) -> str:
+    """Return the sentence on hidden suggestions, with their share of traces."""
     if study.blind:
         return "They work blind: suggestions and outcomes are hidden until they finish."
     if not study.withheld:
@@ -352,8 +369,8 @@ def _conditions(study: Study) -> str:
     )
 
 
-def _finishing(study: Study) -> str:
-    """Return the effect of finishing a trace with unread spans."""
+def _finishing_text(study: Study) -> str:
+    """Return the sentence on the effect of finishing a trace with unread spans."""
     action = {
         "ask": "asks what becomes of open modes",
         "leave": "leaves open modes open",
@@ -362,8 +379,8 @@ def _finishing(study: Study) -> str:
     return f"Finishing with spans unread {action}."
 
 
-def _deciding(study: Study) -> str:
-    """Return the rules of adjudication."""
+def _adjudication_rules(study: Study) -> str:
+    """Return the sentence on the rules of adjudication."""
     rules = [
         f"names {'hidden until a key shows them' if study.names_hidden else 'shown'}",
         f"the judge shown {'before and after' if study.judge_first else 'after'} the decision",
@@ -375,15 +392,18 @@ def _deciding(study: Study) -> str:
     return f"In adjudication: {', '.join(rules)}."
 
 
-def _about(study: Study, ids: Iterable[str]) -> Study:
-    """Return the study with these traces alone; keep its draws if their number is the same."""
+def _with_only_traces(study: Study, ids: Iterable[str]) -> Study:
+    """Return the study with only these traces, as a single batch.
+
+    Its draws are kept if the number of traces is the same.
+    """
     batch = tuple(sorted(set(ids)))
     draws = study.draws if len(batch) == len(study.traces) else ()
     return replace(study, batches=(batch,), draws=draws)
 
 
 def no_study_text(key: str) -> str:
-    """Return what a study is for, and how to set one up with ``key``."""
+    """Return the purpose of a study, and the key that sets one up."""
     return (
         "There is no study yet, so everyone labels all traces.\n\n"
         "A study fixes who labels which traces, in which order and under which conditions, and "
@@ -396,7 +416,7 @@ def no_study_text(key: str) -> str:
 
 
 BATCH_SIZE: Final = 100
-"""The traces that are registered in one transaction; others can write between two."""
+"""The traces that are registered in one transaction; others can write between transactions."""
 
 
 class StudyScreen(TableScreen[StudyProgress]):
@@ -414,25 +434,27 @@ class StudyScreen(TableScreen[StudyProgress]):
     def on_mount(self) -> None:
         """Read the study as soon as the workspace is open."""
         super().on_mount()
-        self.mast.workspace.when_ready(self._start)
+        self.mast.workspace.when_ready(self._start_reading)
 
     def on_screen_resume(self) -> None:
         """Read the study again: others may have worked meanwhile."""
         if self.view is not None and self.mast.opened is not None:
-            self._start(self.mast.opened)
+            self._start_reading(self.mast.opened)
 
-    def _start(self, opened: OpenWorkspace) -> None:
+    def _start_reading(self, opened: OpenWorkspace) -> None:
+        """Read the study in a worker, and show that it is being read if nothing is shown yet."""
         if self.view is None:
             self.show_words("Reading the study …")
         self.read_study(opened, first=self.view is None)
 
     @work(thread=True, group="study", exclusive=True)
     def read_study(self, opened: OpenWorkspace, *, first: bool = False) -> None:
-        """Read the study and its progress; at ``first`` show it before conflicts are counted.
+        """Read the study and its progress in a worker, then show it or the problem.
 
         Args:
             opened: The open workspace.
-            first: Whether nothing is on screen yet.
+            first: Whether nothing is on screen yet; then the study is shown before its conflicts
+                are counted.
         """
         try:
             if first:
@@ -446,7 +468,12 @@ class StudyScreen(TableScreen[StudyProgress]):
         self.call_later(self._show_study, view)
 
     def _show_study(self, view: StudyView | None, problem: str | None = None) -> None:
-        """Show the study, or what a study is for, or why it could not be read."""
+        """Show the study.
+
+        Args:
+            view: The study; None shows the problem, or the purpose of a study if there is none.
+            problem: The reason why the study could not be read.
+        """
         self.view = view
         if view is None:
             text = no_study_text(self.mast.key_of("study.set_up"))
@@ -478,17 +505,17 @@ class StudyScreen(TableScreen[StudyProgress]):
     # Setting it up
 
     def action_set_up(self) -> None:
-        """Set the study up, or change it."""
+        """Open the form of the study; show an error if no workspace can be opened."""
         if self.mast.refused is not None:
             self.hints.say("No workspace is open, so nothing can be set up", error=True)
             return
-        self.mast.workspace.when_ready(self._ask)
+        self.mast.workspace.when_ready(self._open_setup_form)
 
     @piece_of_work
-    async def _ask(self, opened: OpenWorkspace) -> None:
-        """Open the form of the study, and set up the result."""
+    async def _open_setup_form(self, opened: OpenWorkspace) -> None:
+        """Open the form of the study; if the user accepts it, set up the result."""
         previous = await self.mast.workspace.carry_out(opened.study)
-        selections = await self._selections(opened, previous)
+        selections = await self._possible_selections(opened, previous)
         if not selections:
             return
 
@@ -498,10 +525,15 @@ class StudyScreen(TableScreen[StudyProgress]):
 
         self.app.push_screen(StudySetup(opened, previous, selections, answered))
 
-    async def _selections(
+    async def _possible_selections(
         self, opened: OpenWorkspace, previous: Study | None
     ) -> tuple[TraceSelection, ...]:
-        """Return the traces that a study can be about, or show why there are none."""
+        """Return the selections of traces for a study; if there are none, show the reason.
+
+        Args:
+            opened: The open workspace.
+            previous: The study before the change; None if there is none.
+        """
         catalog = self.mast.catalog
         if not catalog.complete:
             self.hints.say("Traces are still being looked for; try again when that is done")
@@ -517,8 +549,8 @@ class StudyScreen(TableScreen[StudyProgress]):
             self.hints.say("There are no traces: start mast-tui with a folder of them")
         return selections
 
-    async def _study(self) -> tuple[OpenWorkspace, Study] | None:
-        """Read the study; if there is none, show a hint and return None."""
+    async def _require_study(self) -> tuple[OpenWorkspace, Study] | None:
+        """Return the workspace and its study; if there is none, show a hint and return None."""
         opened = self.mast.opened
         study = None if opened is None else await self.mast.workspace.carry_out(opened.study)
         if opened is not None and study is not None:
@@ -529,32 +561,33 @@ class StudyScreen(TableScreen[StudyProgress]):
 
     @piece_of_work
     async def action_add(self) -> None:
-        """Add traces to the study as a further lot."""
-        opened_study = await self._study()
+        """Ask which traces to add to the study as a further lot, and add them."""
+        opened_study = await self._require_study()
         if opened_study is None:
             return
         opened, study = opened_study
-        selections = await self._selections(opened, study)
+        selections = await self._possible_selections(opened, study)
         current_ids = frozenset(study.traces)
-        new = [
+        # The first selection is that of the present traces.
+        new_selections = [
             selection for selection in selections[1:] if not current_ids.issuperset(selection.ids)
         ]
-        by_key = dict(zip("ylk", new, strict=False))
-        if not by_key:
+        selection_by_key = dict(zip("ylk", new_selections, strict=False))
+        if not selection_by_key:
             if selections:
                 self.hints.say("All traces of the library are in the study already")
             return
 
         def answered(answer: str | None) -> None:
-            if answer in by_key:
+            if answer in selection_by_key:
                 self.hints.prompt("Adding traces …")
-                self.set_up(opened, study, by_key[answer], add=True)
+                self.set_up(opened, study, selection_by_key[answer], add=True)
 
-        first = next(iter(by_key.values()))
-        planned = with_traces(study, first.ids)
+        first_selection = new_selections[0]
+        planned = with_traces(study, first_selection.ids)
         answers = (
             (key, f"add those of {selection.title}" if key != "y" else "add them")
-            for key, selection in by_key.items()
+            for key, selection in selection_by_key.items()
         )
         self.mast.ask_key(
             f"Add {counted(len(planned.traces) - len(current_ids), 'trace')}?",
@@ -570,13 +603,13 @@ class StudyScreen(TableScreen[StudyProgress]):
 
     @piece_of_work
     async def action_join(self) -> None:
-        """Ask for a person who joins as an annotator, from the next lot on."""
-        if await self._study() is None:
+        """Ask for the name of a new annotator, and offer to add them to the study."""
+        if await self._require_study() is None:
             return
 
         def answered(name: str | None) -> None:
             if name:
-                self._offer(
+                self._offer_change(
                     lambda study: with_annotator(study, name),
                     f"Let {name} join?",
                     "They get traces of later lots, and those that others give back.",
@@ -586,7 +619,7 @@ class StudyScreen(TableScreen[StudyProgress]):
 
     def action_leave_study(self) -> None:
         """Ask whether the annotator under the cursor leaves the study."""
-        self._offer_for_annotator(
+        self._offer_change_of_annotator(
             without_annotator,
             "Let {} leave?",
             "What they have finished stays; the rest goes to the others.",
@@ -594,7 +627,7 @@ class StudyScreen(TableScreen[StudyProgress]):
 
     def action_give_back(self) -> None:
         """Ask whether others get the unfinished traces of the annotator under the cursor."""
-        self._offer_for_annotator(
+        self._offer_change_of_annotator(
             with_released_traces,
             "Give back what {} has not finished?",
             "It goes to the others, each trace to the annotator with the fewest. The annotator "
@@ -602,11 +635,17 @@ class StudyScreen(TableScreen[StudyProgress]):
         )
 
     @piece_of_work
-    async def _offer_for_annotator(
+    async def _offer_change_of_annotator(
         self, change: Callable[[Workspace, Study, str], Study], title: str, effect: str
     ) -> None:
-        """Offer a change that concerns the annotator under the cursor."""
-        opened_study = await self._study()
+        """Offer a change of the annotator under the cursor.
+
+        Args:
+            change: Returns the changed study, given the workspace, the study and the name.
+            title: The question, with ``{}`` for the name.
+            effect: A text on the effect of the change.
+        """
+        opened_study = await self._require_study()
         if opened_study is None:
             return
         opened, _ = opened_study
@@ -615,30 +654,40 @@ class StudyScreen(TableScreen[StudyProgress]):
         if not name:
             self.hints.say("Move the cursor to an annotator")
             return
-        self._offer(lambda study: change(opened.workspace, study, name), title.format(name), effect)
+        self._offer_change(
+            lambda study: change(opened.workspace, study, name), title.format(name), effect
+        )
 
     @piece_of_work
-    async def _offer(self, change: Callable[[Study], Study], title: str, effect: str) -> None:
-        """Show the effect of a change of the annotators, and make it if the user agrees."""
-        opened_study = await self._study()
+    async def _offer_change(
+        self, change: Callable[[Study], Study], title: str, effect: str
+    ) -> None:
+        """Show the effect of a change of the annotators, and make it if the user agrees.
+
+        Args:
+            change: Returns the changed study; an error is shown.
+            title: The question.
+            effect: A text on the effect of the change.
+        """
+        opened_study = await self._require_study()
         if opened_study is None:
             return
-        opened, previous = opened_study
-        changed = await self.mast.workspace.carry_out(lambda: change(previous))
-        if changed is None:
+        opened, previous_study = opened_study
+        changed_study = await self.mast.workspace.carry_out(lambda: change(previous_study))
+        if changed_study is None:
             return
-        if changed == previous:
+        if changed_study == previous_study:
             self.hints.say("Nothing is left to give back")
             return
 
         def answered(answer: str | None) -> None:
             if answer == "y":
                 self.hints.prompt("Changing the study …")
-                self.set_up(opened, changed, None)
+                self.set_up(opened, changed_study, None)
 
         self.mast.ask_key(
             one_line(title),
-            f"{effect}\n\n{assignment_text(previous, changed)}",
+            f"{effect}\n\n{assignment_text(previous_study, changed_study)}",
             (("y", "yes, change the study"), ("n", "leave the study as it is")),
             answered,
             default="n",
@@ -653,34 +702,35 @@ class StudyScreen(TableScreen[StudyProgress]):
         *,
         add: bool = False,
     ) -> None:
-        """Set up a study in a worker.
+        """Register the traces of a study and write it, in a worker; then show it or the problem.
 
         Args:
             opened: The open workspace.
             study: The study.
-            selection: Its traces, which are registered; None to keep those that it has.
-            add: Whether to add these to the traces that it has.
+            selection: The traces of the study; None to keep its present traces.
+            add: Whether to add the selection to the present traces, instead of replacing them.
         """
-        ids: list[str] = []
+        trace_ids: list[str] = []
         try:
             if selection is not None:
-                for first in range(0, len(selection.traces), BATCH_SIZE):
-                    batch = selection.traces[first : first + BATCH_SIZE]
+                for start in range(0, len(selection.traces), BATCH_SIZE):
+                    batch = selection.traces[start : start + BATCH_SIZE]
                     with opened.workspace.transaction():
-                        ids += [
+                        trace_ids += [
                             register_open_trace(opened.workspace, trace.anew()) for trace in batch
                         ]
-                ids = ids or list(selection.ids)
-                whole = with_traces(study, ids) if add else _about(study, ids)
+                trace_ids = trace_ids or list(selection.ids)
+                change_traces = with_traces if add else _with_only_traces
+                new_study = change_traces(study, trace_ids)
             else:
-                whole = study
-            set_study(opened.workspace, opened.annotator, whole)
+                new_study = study
+            set_study(opened.workspace, opened.annotator, new_study)
         except MastError as error:
             self.call_later(self._show_failure, str(error))
             return
         message = "The study is set up"
         if selection is not None:
-            count = len(whole.traces) - (len(study.traces) if add else 0)
+            count = len(new_study.traces) - (len(study.traces) if add else 0)
             key = self.mast.key_of("everywhere.library")
             next_step = f"{key} opens the library"
             if opened.annotates:

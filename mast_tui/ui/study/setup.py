@@ -41,7 +41,13 @@ from mast_tui.workspace.records import TraceRecord
 
 @dataclass(frozen=True, slots=True)
 class TraceSelection:
-    """Traces for a study: those of the library, which the workspace registers, or ids it knows."""
+    """Traces for a study.
+
+    Attributes:
+        title: The title of the selection, with the number of traces.
+        ids: The ids of the traces.
+        traces: The traces, to be registered; empty if the workspace has them already.
+    """
 
     title: str
     ids: tuple[str, ...]
@@ -135,10 +141,10 @@ FIELDS: Final = (
 
 
 def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
-    """Return the first texts of the fields: the study as it is, or defaults for these people.
+    """Return the initial texts of the fields, by the names of the fields.
 
     Args:
-        study: The study; None for a new one.
+        study: The study to change; None for the defaults of a new study.
         people: The names of the annotators of a new study.
     """
     if study is None:
@@ -146,7 +152,7 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
         defaults = texts_of(Study("", ("a", "b")), ())
         return {**defaults, "annotators": ", ".join(people)}
     return {
-        "annotators": ", ".join(_weighted(study, name) for name in study.annotators),
+        "annotators": ", ".join(_name_with_weight(study, name) for name in study.annotators),
         "adjudicators": ", ".join(study.adjudicators),
         "per_trace": str(study.per_trace),
         "overlap": share_text(study.overlap),
@@ -170,65 +176,67 @@ def study_of(
     Args:
         texts: The texts of the fields.
         taxonomy: The taxonomy, as ``id@version``.
-        previous: The study as it is, None for a new one.
+        previous: The study before the change; None for a new study.
         traces: The ids of its traces; empty to keep those of the previous study.
 
     Raises:
         MastError: A field is wrong; the message names it.
     """
-    weights = _weights(texts["annotators"])
+    weights = _parsed_weights(texts["annotators"])
     if not weights:
         raise MastError("annotators: a study needs at least one")
-    start = previous or Study(taxonomy, tuple(weights), per_trace=1)
+    base_study = previous or Study(taxonomy, tuple(weights), per_trace=1)
     study = replace(
-        start,
-        batches=(tuple(traces),) if traces else start.batches,
-        draws=() if traces else start.draws,
-        assignments=() if traces else start.assignments,
+        base_study,
+        batches=(tuple(traces),) if traces else base_study.batches,
+        draws=() if traces else base_study.draws,
+        assignments=() if traces else base_study.assignments,
         annotators=tuple(weights),
-        adjudicators=_names(texts["adjudicators"], "adjudicators"),
-        per_trace=_whole(texts["per_trace"], "per trace"),
-        overlap=_share(texts["overlap"], "overlap", start.overlap),
-        withheld=_share(texts["withheld"], "without suggestions", start.withheld),
-        retests=_share(texts["retests"], "repeat", start.retests),
+        adjudicators=_parsed_names(texts["adjudicators"], "adjudicators"),
+        per_trace=_parsed_whole_number(texts["per_trace"], "per trace"),
+        overlap=_parsed_share(texts["overlap"], "overlap", base_study.overlap),
+        withheld=_parsed_share(texts["withheld"], "without suggestions", base_study.withheld),
+        retests=_parsed_share(texts["retests"], "repeat", base_study.retests),
         blind=texts["sight"] == "blind",
         open_modes=OpenModes(texts["open_modes"]),
         names_hidden=texts["names"] == "hidden",
         judge_first=texts["judge"] == "before",
         boundaries=texts["places"] == "conflict",
         reasons=texts["reasons"] == "asked",
-        seed=_whole(texts["seed"], "seed"),
+        seed=_parsed_whole_number(texts["seed"], "seed"),
     )
     batch_number = len(study.batches)
-    return with_weights(
-        study,
-        {
-            name: weight
-            for name, weight in weights.items()
-            if name in study.present and weight != study.weight(name, batch_number)
-        },
-    )
+    changed_weights = {
+        name: weight
+        for name, weight in weights.items()
+        if name in study.present and weight != study.weight(name, batch_number)
+    }
+    return with_weights(study, changed_weights)
 
 
-def _weighted(study: Study, name: str) -> str:
+def _name_with_weight(study: Study, name: str) -> str:
     """Return a name, with its weight if that is not 1."""
     weight = study.weight(name, len(study.batches))
     return name if weight == 1 and "=" not in name else f"{name}={weight:.10g}"
 
 
-def _weights(text: str) -> dict[str, float]:
-    """Return the weights of the annotators in ``alice=2, bob``, by name."""
+def _parsed_weights(text: str) -> dict[str, float]:
+    """Return the weights of the annotators in ``alice=2, bob``, by name.
+
+    Raises:
+        MastError: A weight is malformed, a name is invalid or listed twice.
+    """
     weights: dict[str, float] = {}
     for part in filter(str.strip, text.split(",")):
-        match = re.fullmatch(r"(.*)=\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*", part)
+        match = re.fullmatch(r"(?P<name>.*)=\s*(?P<weight>[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*", part)
         if match is None and "=" in part:
             raise MastError(
                 f"annotators: “{one_line(part.strip(), 30)}” is no weight as in alice=2"
             )
-        for name in _names(part if match is None else match[1], "annotators"):
+        for name in _parsed_names(part if match is None else match["name"], "annotators"):
             if name in weights:
                 raise MastError(f"annotators: {name} is listed twice")
-            weights[name] = 1.0 if match is None else float(match[2])
+            weights[name] = 1.0 if match is None else float(match["weight"])
     return weights
 
 
@@ -237,30 +245,39 @@ def share_text(share: float) -> str:
     return f"{share * 100:.10g} %"
 
 
-def _share(text: str, title: str, previous: float) -> float:
-    """Return a share between 0 and 1 from a percentage; the unchanged text keeps the exact
-    share.
+def _parsed_share(text: str, title: str, previous: float) -> float:
+    """Return a share between 0 and 1 from a percentage.
+
+    Args:
+        text: The text of the field.
+        title: The title of the field, for the error.
+        previous: The share before the change; it is returned exactly if its text is unchanged.
+
+    Raises:
+        MastError: The text is no percentage, or it is above 100 %.
     """
     if text.strip() == share_text(previous):
         return previous
-    match = re.fullmatch(r"\s*([0-9]{1,12}(?:[.,][0-9]{1,12})?)\s*(%?)\s*", text)
+    number = r"(?P<number>[0-9]{1,12}(?:[.,][0-9]{1,12})?)"
+    match = re.fullmatch(rf"\s*{number}\s*(?P<percent>%?)\s*", text)
     if match is None:
         raise MastError(f"{title}: “{one_line(text, 20)}” is no share such as 25 %")
-    value = float(match[1].replace(",", "."))
-    if not match[2] and 0 < value <= 1:
+    value = float(match["number"].replace(",", "."))
+    if not match["percent"] and 0 < value <= 1:
         raise MastError(f"{title}: write {one_line(text, 12)} as a percentage, such as 25 %")
     if value > 100:
         raise MastError(f"{title}: {one_line(text, 20)} is more than all")
     return value / 100
 
 
-def _whole(text: str, title: str) -> int:
+def _parsed_whole_number(text: str, title: str) -> int:
     if not re.fullmatch(r"\s*-?[0-9]{1,15}\s*", text):
         raise MastError(f"{title}: “{one_line(text, 20)}” is no whole number")
     return int(text)
 
 
-def _names(text: str, title: str) -> tuple[str, ...]:
+def _parsed_names(text: str, title: str) -> tuple[str, ...]:
+    """Return the names between commas; raise `MastError` with the title if one is invalid."""
     try:
         return tuple(checked_person(name) for name in text.split(",") if name.strip())
     except MastError as error:
@@ -273,27 +290,30 @@ def trace_selections(
     registered: Sequence[str],
     previous: Study | None,
 ) -> tuple[TraceSelection, ...]:
-    """Return the selections of traces that a study can be about, none if there are no traces.
+    """Return the selections of traces that a study can be about; empty if there are no traces.
+
+    The selection of the present traces of the study is the first.
 
     Args:
         library: The traces of the library.
-        listed: The ids of those that the library lists now.
+        listed: The ids of the traces that the library lists now.
         registered: The ids of the traces in the workspace.
-        previous: The study as it is, None for a new one.
+        previous: The study before the change; None for a new study.
     """
-    ids = tuple(sorted(trace.identity.trace_id for trace in library))
+    library_ids = tuple(sorted(trace.identity.trace_id for trace in library))
     listed_ids = tuple(sorted(set(listed)))
     selections = []
     if previous is not None:
         selections.append(
             TraceSelection(f"as they are ({len(previous.traces):,})", previous.traces)
         )
-    if ids:
-        selections.append(TraceSelection(f"the library ({len(ids):,})", ids, library))
-    if listed_ids and set(listed_ids) < set(ids):
+    if library_ids:
+        title = f"the library ({len(library_ids):,})"
+        selections.append(TraceSelection(title, library_ids, library))
+    if listed_ids and set(listed_ids) < set(library_ids):
         traces = [trace for trace in library if trace.identity.trace_id in set(listed_ids)]
         selections.append(TraceSelection(f"listed there ({len(listed_ids):,})", listed_ids, traces))
-    if registered and not set(registered) <= set(ids):
+    if registered and not set(registered) <= set(library_ids):
         all_ids = tuple(sorted(registered))
         selections.append(TraceSelection(f"all that is known ({len(registered):,})", all_ids))
     return tuple(selections)
@@ -301,7 +321,7 @@ def trace_selections(
 
 @dataclass(frozen=True, slots=True)
 class PlannedStudy:
-    """A study to set up, and the traces to register for it: None to keep those that it has."""
+    """A study to set up, and its traces; a ``selection`` of None keeps the present traces."""
 
     study: Study
     selection: TraceSelection | None
@@ -310,7 +330,7 @@ class PlannedStudy:
 def draw_sample(
     study: Study, selection: TraceSelection, records: Iterable[TraceRecord], texts: Texts
 ) -> PlannedStudy:
-    """Draw the sample that the fields ask for; without one keep all traces.
+    """Return the study with the sample that the fields ask for, or with all traces without one.
 
     Args:
         study: The study, about all traces of the selection.
@@ -326,24 +346,28 @@ def draw_sample(
         if strata:
             raise MastError("spread over: say under sample how many traces are drawn")
         return PlannedStudy(study, selection)
-    n = _whole(texts["sample"], "sample")
-    if n < 1:
+    sample_size = _parsed_whole_number(texts["sample"], "sample")
+    if sample_size < 1:
         raise MastError("sample: at least one trace is drawn")
-    ids = frozenset(selection.ids)
+    selected_ids = frozenset(selection.ids)
     population = [_record_of(trace) for trace in selection.traces]
     if not population:
-        population = [record for record in records if record.trace_id in ids]
+        population = [record for record in records if record.trace_id in selected_ids]
+    empty_study = replace(study, batches=(), draws=())
     try:
-        sampled = with_sample(replace(study, batches=(), draws=()), population, n, by=strata)
+        new_study = with_sample(empty_study, population, sample_size, by=strata)
     except MastError as error:
         raise MastError(f"sample: {error}") from error
-    drawn = frozenset(sampled.traces)
-    traces = [trace for trace in selection.traces if trace.identity.trace_id in drawn]
-    return PlannedStudy(sampled, TraceSelection(selection.title, sampled.traces, traces))
+    sampled_ids = frozenset(new_study.traces)
+    traces = [trace for trace in selection.traces if trace.identity.trace_id in sampled_ids]
+    return PlannedStudy(new_study, TraceSelection(selection.title, new_study.traces, traces))
 
 
 def _record_of(trace: Trace) -> TraceRecord:
-    """Return the facts of a trace over which a sample can be spread, without reading its spans."""
+    """Return a record of a trace with the facts over which a sample can be spread.
+
+    The spans of the trace are not read.
+    """
     meta = trace.meta
     return TraceRecord(
         trace.identity.trace_id,
@@ -379,7 +403,7 @@ def preview_text(
     """Describe a study before it is set up.
 
     Args:
-        previous: The study as it is, None for a new one.
+        previous: The study before the change; None for a new study.
         planned: The study to set up.
         changed: The title of each changed field, with its old and new text.
         away: The number of begun traces that each annotator loses, by name.
@@ -387,69 +411,70 @@ def preview_text(
     """
     if previous == planned:
         return "Nothing changes."
-    assignment = assignment_text(previous, planned).split("\n")
+    assignment_lines = assignment_text(previous, planned).split("\n")
     if previous is not None and _has_same_assignment(previous, planned):
-        assignment = ["Who labels what stays as it is."]
-    parts = [[f"{title}: {old or 'nobody'} → {new or 'nobody'}" for title, old, new in changed]]
-    parts += [assignment, effect_lines(previous, planned, away or {})]
+        assignment_lines = ["Who labels what stays as it is."]
+    change_lines = [
+        f"{title}: {old_text or 'nobody'} → {new_text or 'nobody'}"
+        for title, old_text, new_text in changed
+    ]
+    paragraphs = [change_lines, assignment_lines, effect_lines(previous, planned, away or {})]
     if finished:
-        last = "Traces have been finished, so what figures rest on stays; this may still change."
+        limit = "Traces have been finished, so what figures rest on stays; this may still change."
     else:
-        last = (
+        limit = (
             "All of this may be changed until someone finishes a trace. From then on only further "
             "lots, adjudicators, repeats and how adjudication goes."
         )
-    parts.append([last])
-    return "\n\n".join("\n".join(one_line(line) for line in part) for part in parts if part)
+    paragraphs.append([limit])
+    return "\n\n".join("\n".join(map(one_line, lines)) for lines in paragraphs if lines)
 
 
 def assignment_text(previous: Study | None, planned: Study) -> str:
     """Return lines with the number of traces of each annotator, and how it changes.
 
     Args:
-        previous: The study as it is, None for a new one.
+        previous: The study before the change; None for a new study.
         planned: The study to set up.
     """
-    shared = overlap_traces(planned)
-    count = len(planned.traces)
-    shared_ids = frozenset(shared)
+    shared_ids = frozenset(overlap_traces(planned))
     labelled_by = "each of them"
     if planned.per_trace < len(planned.annotators):
         labelled_by = f"{planned.per_trace} of {len(planned.annotators)}"
-    by_one = count - len(shared)
+    count_text = counted(len(planned.traces), "trace")
+    single_count = len(planned.traces) - len(shared_ids)
     lines = [
-        f"{counted(count, 'trace')}: {len(shared):,} labelled by {labelled_by}, {by_one:,} by one."
+        f"{count_text}: {len(shared_ids):,} labelled by {labelled_by}, {single_count:,} by one."
     ]
-    if not by_one:
-        lines = [f"{counted(count, 'trace')}, labelled by {labelled_by}."]
-    elif not shared:
-        lines = [f"{counted(count, 'trace')}, each labelled by one."]
+    if not single_count:
+        lines = [f"{count_text}, labelled by {labelled_by}."]
+    elif not shared_ids:
+        lines = [f"{count_text}, each labelled by one."]
     name_cells = max(cell_len(one_line(name)) for name in planned.annotators)
     for name in planned.annotators:
         assigned_ids = assigned(planned, name)
         previous_count = len(assigned_ids) if previous is None else len(assigned(previous, name))
-        arrow = f"{previous_count:,} → " if previous_count != len(assigned_ids) else ""
-        parts = [
-            f"{padded(one_line(name), name_cells)}  {arrow}{counted(len(assigned_ids), 'trace')}"
-        ]
+        change_text = f"{previous_count:,} → " if previous_count != len(assigned_ids) else ""
+        assigned_text = f"{change_text}{counted(len(assigned_ids), 'trace')}"
+        parts = [f"{padded(one_line(name), name_cells)}  {assigned_text}"]
         shared_count = sum(trace_id in shared_ids for trace_id in assigned_ids)
         if shared_count not in (0, len(assigned_ids)):
             parts.append(f"{shared_count:,} with others")
-        hidden = len(withheld_traces(planned, name))
-        if hidden:
-            parts.append(f"{hidden:,} without suggestions")
-        retests = len(retest_traces(planned, name))
-        if retests:
-            parts.append(f"{retests:,} repeat{'s' if retests == 1 else ''}")
+        withheld_count = len(withheld_traces(planned, name))
+        if withheld_count:
+            parts.append(f"{withheld_count:,} without suggestions")
+        retest_count = len(retest_traces(planned, name))
+        if retest_count:
+            parts.append(f"{retest_count:,} repeat{'s' if retest_count == 1 else ''}")
         lines.append(one_line(" · ".join(parts)))
     return "\n".join(lines)
 
 
 def effect_lines(previous: Study | None, planned: Study, away: Mapping[str, int]) -> list[str]:
-    """Return the effects of a change on work that is under way, a line each.
+    """Return a line for each effect of a change on work that is under way.
 
     Args:
-        previous: The study as it is, None for a new one.
+        previous: The study before the change; None for a new study.
         planned: The study to set up.
         away: The number of begun traces that each annotator loses, by name.
     """
@@ -497,25 +522,29 @@ class StudySetup(Form):
 
         Args:
             opened: The open workspace.
-            previous: The study as it is, None for a new one.
-            selections: The traces that it can be about, first those that it has.
-            answered: Called with the study; it writes it.
+            previous: The study before the change; None for a new study.
+            selections: The selections of traces; the first is chosen at the beginning.
+            answered: Called with the study to set up; it must write it.
         """
-        self._selections = {selection.title: selection for selection in selections}
-        traces = Field(
-            "traces",
-            "traces",
-            "Which traces it is about. In a study that is under way it is better to add "
-            "traces, which changes nothing for the earlier ones."
-            if previous
-            else "Which traces it is about: those of the library, those that it lists after "
-            "a filter, or all that the workspace knows.",
-            tuple(self._selections),
-        )
+        self._selection_by_title = {selection.title: selection for selection in selections}
+        if previous:
+            title = "Change the study"
+            traces_help = (
+                "Which traces it is about. In a study that is under way it is better to add "
+                "traces, which changes nothing for the earlier ones."
+            )
+        else:
+            title = "Set a study up"
+            traces_help = (
+                "Which traces it is about: those of the library, those that it lists after "
+                "a filter, or all that the workspace knows."
+            )
+        traces_field = Field("traces", "traces", traces_help, tuple(self._selection_by_title))
         texts = {**texts_of(previous, people_in(opened.workspace)), "traces": selections[0].title}
         texts |= dict.fromkeys((field.name for field in SAMPLE), "")
-        title = "Set a study up" if previous is None else "Change the study"
-        super().__init__(title, (*FIELDS[:2], traces, *FIELDS[2:], *SAMPLE), texts)
+        annotators_field, adjudicators_field, *rule_fields = FIELDS
+        fields = (annotators_field, adjudicators_field, traces_field, *rule_fields, *SAMPLE)
+        super().__init__(title, fields, texts)
         self._opened = opened
         self._previous = previous
         self._answered = answered
@@ -526,7 +555,7 @@ class StudySetup(Form):
         Raises:
             MastError: A field is wrong; the message names it.
         """
-        selection = self._selections[texts["traces"]]
+        selection = self._selection_by_title[texts["traces"]]
         keeps_traces = self._previous is not None and selection.ids == self._previous.traces
         study = study_of(
             texts,
@@ -544,8 +573,8 @@ class StudySetup(Form):
         return planned
 
     async def take(self, texts: Texts) -> None:
-        """Show the preview of the study; Enter there sets it up."""
-        preview = await self.mast.writes.run(partial(self._preview, texts))
+        """Show the preview of the study, where Enter sets it up; refuse an unchanged study."""
+        preview = await self.mast.writes.run(partial(self._preview_text, texts))
         if not preview:
             self.refuse("Nothing is changed yet; Esc leaves the study as it is")
             return
@@ -553,11 +582,11 @@ class StudySetup(Form):
         self.show_text(
             preview,
             f"Enter {action} · ↑ ↓ scroll · Esc back to the fields",
-            on_enter=partial(self.mast.writes.do, self._answer),
+            on_enter=partial(self.mast.writes.do, self._accept_study),
         )
 
-    def _preview(self, texts: Texts) -> str:
-        """Return the preview of the study, or nothing if nothing is changed."""
+    def _preview_text(self, texts: Texts) -> str:
+        """Return the preview of the study; an empty text if nothing is changed."""
         study = self.planned_study(texts).study
         previous = self._previous
         workspace = self._opened.workspace
@@ -576,7 +605,7 @@ class StudySetup(Form):
             finished=previous is not None and anybody_finished(workspace, previous),
         )
 
-    async def _answer(self) -> None:
+    async def _accept_study(self) -> None:
         """Close the form and pass on the study; an error returns to its field."""
         try:
             planned = await self.mast.writes.run(partial(self.planned_study, self.texts))
