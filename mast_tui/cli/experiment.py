@@ -137,7 +137,7 @@ class ExperimentRequest:
 
     @property
     def stdout(self) -> str | None:
-        """The form that is printed; None where files take the place of the text."""
+        """The form that is printed; None if files take the place of the text."""
         if self.as_json:
             return "json"
         if self.records:

@@ -100,7 +100,7 @@ class Experiment:
 
     @property
     def tasks(self) -> Whole:
-        """The number of each run's task, -1 where it has none; without any, each run is its own."""
+        """The number of each run's task, -1 if it has none; without any, each run is its own."""
         task = self.inputs.task
         if task is None or (task < 0).all():
             return np.arange(len(self.inputs.traces), dtype=np.int64)
@@ -115,7 +115,7 @@ class Measure:
         name: The name of the scope of its records.
         mode: The code of a mode, the id of a category, or the name of an amount.
         kind: A share of runs or a mean.
-        values: Its value of each run, NaN where there is none.
+        values: Its value of each run, NaN if there is none.
         unresolved: The runs on which annotators differ.
         judged: The values by the judge, where people labelled only a part of the runs.
         sources: The slugs of the modes that its runs show.
@@ -161,7 +161,7 @@ def task_means(values: Values, task: Whole, tasks: int) -> TaskMeans:
     """Return the means of a measure by task.
 
     Args:
-        values: The value of each run, NaN where there is none.
+        values: The value of each run, NaN if there is none.
         task: The number of its task.
         tasks: The number of tasks.
     """

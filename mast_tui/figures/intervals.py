@@ -25,7 +25,7 @@ LEAST_OF_DIFFERENCE: Final = 5
 
 
 def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
-    """Return why the difference of two shares has no interval, None where it has one.
+    """Return why the difference of two shares has no interval; None if it has one.
 
     Args:
         hits: The hits of both sides together.

@@ -1,6 +1,6 @@
 """Confidence intervals from a figure with each trace left out in turn.
 
-The percentiles of resamples are too narrow where there are few traces: at 5 the interval of pooled
+The percentiles of resamples are too narrow if there are few traces: at 5 the interval of pooled
 κ holds the truth in four studies of five. The jackknife (Tukey 1958) tells the spread of a figure,
 and Wilson's interval for as many cases as have that spread does not leave the figure's scale.
 ``scripts/simulate_study.py`` shows where it holds.

@@ -306,7 +306,7 @@ class PoweredPrevalence:
     too. With ``weighted`` they were drawn with chances of their own, and the figures are weighted.
     ``people`` is the share among the labelled traces, ``powered`` the prediction-powered one, in
     which ``judge_weight`` from 0 to 1 is the weight of the judge. Both are estimates for all traces
-    like these. ``these`` is the share of these ``n`` traces alone, None where they were weighted.
+    like these. ``these`` is the share of these ``n`` traces alone; None if they were weighted.
     ``more_labels`` would bring the interval of ``powered`` to ``MARGIN`` on either side, where it
     has one; that may be more than are left.
     """
@@ -340,7 +340,7 @@ def powered(
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
         unlabelled: How many further traces it calls present, and absent.
-        weighted: The first by weight; None where the labelled traces are a random sample.
+        weighted: The first by weight; None if the labelled traces are a random sample.
 
     Returns:
         The prevalence over all. It holds where the labelled traces are a random sample of them, or
@@ -453,7 +453,7 @@ def _unlabelled(judge_input: JudgeInput) -> Tables:
 
 
 def _undefined(labelled: Tables, unlabelled: Tables) -> Undefined | None:
-    """Return why a prevalence cannot be corrected, None where it can."""
+    """Return why a prevalence cannot be corrected; None if it can."""
     tp, fp, fn, tn = labelled
     if not unlabelled.sum():
         return "no_unlabelled"

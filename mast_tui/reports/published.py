@@ -57,7 +57,7 @@ class Claim:
         group: The group of the report that it is about.
         text: The claim in words.
         published: Its value.
-        figure: The figure that answers it; None where there is none.
+        figure: The figure that answers it; None if there is none.
         verdict: What the figure says of it.
         reason: Why it says so.
         is_share: Whether it is a share.
@@ -137,7 +137,7 @@ def _verdict(figure: Figure | None, published: float, digits: int) -> tuple[Verd
 
 
 def claims_section(report: SignatureReport) -> model.ReportSection | None:
-    """Return the claims beside our figures as a section; None where no group is claimed about.
+    """Return the claims beside our figures as a section; None if no group is claimed about.
 
     Args:
         report: The report.

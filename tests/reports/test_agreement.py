@@ -310,7 +310,9 @@ def test_an_interval_that_would_not_hold_has_a_note_with_its_reason() -> None:
 
 def test_one_person_sight_is_a_warning_with_what_it_leaves_out() -> None:
     document = figures_of(many({"ann": "110", "bob": "101"}), rounds=0)
-    report = agreement_report(document, sight={"annotator": "ann", "blind": True, "left_out": 3})
+    report = agreement_report(
+        document, visibility={"annotator": "ann", "blind": True, "left_out": 3}
+    )
     found = note(report, "only_seen_by")
     assert found.warning
     assert found.text == (

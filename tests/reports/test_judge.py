@@ -132,7 +132,7 @@ def test_a_prevalence_is_corrected_for_how_the_judge_errs() -> None:
         unlabelled=frozenset(t for t, _ in alone),
     )
     report = judge_report(given, rounds=100)
-    page = judge_section(report, sight={"annotator": "ann", "unlabelled": 3})
+    page = judge_section(report, visibility={"annotator": "ann", "unlabelled": 3})
     mode = row(table(page, "judge_prevalence"), MODE)
     corrected = estimate(mode, "corrected")
     assert corrected.value == report.table("prevalence", mode="1.3").value("corrected")

@@ -3,7 +3,7 @@
 A trace adds to a sum what it would count by itself, so the sums of a resample are the traces'
 weights times their counts, and the figure of a resample is the same function as the figure
 itself. ``Sums`` holds both: its first row is of the traces as they are, the others are what their
-spread is told from: of the resamples, or where there are few traces with each left out in turn.
+spread is told from: of the resamples, or if there are few traces with each left out in turn.
 Values are arrays with one entry per row, NaN where a figure is undefined; the
 definitions are in ``tests/figures/agreement/reference.py``, with which every one is compared.
 """

@@ -269,7 +269,7 @@ def _macro_figures(scope: FigureScope, sums: TraceSums) -> Iterator[Figure]:
 
 
 def _row_means(values: Tables) -> Tables:
-    """Return the mean of each row's defined values, NaN where there is none."""
+    """Return the mean of each row's defined values, NaN if there is none."""
     defined = ~np.isnan(values)
     counts = defined.sum(axis=1).astype(np.float64)
     return ratio(np.where(defined, values, 0).sum(axis=1), counts)

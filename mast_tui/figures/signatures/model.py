@@ -79,17 +79,17 @@ class SignatureInput:
     ``by`` is what tells the groups apart: ``all``, a field, or several with a comma between them.
     ``traces`` are ids; ``group`` the place of each trace's group in ``group_names``, and
     ``group_parts`` the value of each field by group; ``outcome``
-    UNKNOWN, FAILED or SUCCEEDED; ``score`` NaN where there is none; ``verdicts`` (traces × modes)
+    UNKNOWN, FAILED or SUCCEEDED; ``score`` NaN if there is none; ``verdicts`` (traces × modes)
     OPEN, PRESENT, ABSENT, UNSURE or UNRESOLVED; ``spans`` how many spans each trace has, -1 where
     nobody counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is
     not known here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or
     imported; ``gold`` is what a gold is made of, and ``unfinished`` counts the traces that the
     annotator has begun and not finished. ``stratum`` is the place of each trace's model in
-    ``stratum_names``, -1 where it is not known, None where nobody has asked.
-    ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
-    of one name in two benchmarks are two. It is None where nobody has asked; ``task_by_words``
+    ``stratum_names``, -1 if it is not known; None if nobody has asked.
+    ``task`` has a number for the task that each trace is a run of, -1 if it is not known; tasks
+    of one name in two benchmarks are two. It is None if nobody has asked; ``task_by_words``
     flags the traces whose task has no name and is known by its words. ``weights`` are how
-    many traces of the whole each stands for, None where all stand for as many; ``of_no_whole`` says
+    many traces of the whole each stands for; None if all stand for as many; ``of_no_whole`` says
     that they came in with different chances, so that nobody knows. ``categories`` are the topmost,
     ``levels`` by name all of each level, none where there is one only.
     """

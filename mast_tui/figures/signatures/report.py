@@ -62,7 +62,7 @@ class SignatureReport:
         seed: What they were drawn from.
         stated: What a published study says of the modes.
         figures: All records; those of all traces together have the group ``OVERALL``.
-        axis: The groups along which there is a trend, None where they have no order.
+        axis: The groups along which there is a trend; None if they have no order.
     """
 
     inputs: SignatureInput
@@ -104,7 +104,7 @@ class SignatureReport:
     def corrected(self, name: str, scope: str = "prevalence") -> dict[str, FigureTable]:
         """Return the prevalences that are corrected for a judge's errors, by the code of a mode.
 
-        There are none where the labels are no judge's.
+        There are none if the labels are no judge's.
 
         Args:
             name: The name of a group, or ``OVERALL``.
@@ -117,7 +117,7 @@ class SignatureReport:
         return None if self.stated is None else self.stated.classes.get(mode.slug)
 
     def places(self, name: str, side: str) -> FigureTable | None:
-        """Return what places tell as a whole; None where no place is known in the group.
+        """Return what places tell as a whole; None if no place is known in the group.
 
         Args:
             name: The name of a group, or ``OVERALL``.

@@ -70,7 +70,7 @@ class Figures:
     undefined) from sums of the columns (resamples × columns). ``reasons`` tells for each figure
     why it may be undefined, ``lowest`` is the least value of their scale. ``needs`` is the number
     of traces that the interval of each takes. ``meets`` counts the traces in which places of two
-    meet, None where an interval does not depend on them.
+    meet; None if an interval does not depend on them.
     """
 
     features: Floats

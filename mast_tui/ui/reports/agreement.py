@@ -323,7 +323,7 @@ class AgreementScreen(ReportScreen):
             if with_judge:
                 *_, judge = count_judge(opened, choice, passes, stopped)
                 agreement = replace(agreement, judge=judge.report)
-            return agreement_report(agreement, sight=_visibility_limit(opened, people))
+            return agreement_report(agreement, visibility=_visibility_limit(opened, people))
 
         return _compute
 
@@ -472,7 +472,7 @@ def count_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFi
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed))
     for rounds in (0, ROUNDS):
         figures = agreement_figures(study, rounds=rounds)
-        report = agreement_report(figures, sight=_visibility_limit(opened, without_report))
+        report = agreement_report(figures, visibility=_visibility_limit(opened, without_report))
         yield replace(
             without_report,
             report=figures,
