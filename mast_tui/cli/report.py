@@ -314,11 +314,11 @@ def report_command(request: ReportRequest) -> None:
         for line in take_outcomes(workspace):
             say(line)
         visibility = visibility_of_labels(viewer, request.labels)
-        inputs = _input(request, workspace, taxonomy, visibility)
+        inputs = _labels_to_count(request, workspace, taxonomy, visibility)
         # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
         viewer.reveal(() if visibility is None else visibility.told)
         inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
-        letters = pseudonyms_of(workspace) if request.pseudonyms else None
+        pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
         scores = None
         if request.scores:
             scores_of = scores_from_files(workspace)
@@ -330,14 +330,14 @@ def report_command(request: ReportRequest) -> None:
         report = compute_report(
             workspace, taxonomy, inputs, request, traces=viewer.traces, scores=scores
         )
-        if letters is not None:
-            report = replace(report, inputs=_with_letters(report.inputs, letters))
+        if pseudonyms is not None:
+            report = replace(report, inputs=_with_pseudonyms(report.inputs, pseudonyms))
         experiment = experiment_of_pair(report.inputs, request)
         # JSON output needs no quotes of labels.
         extras = None
         if files.whole or request.stdout in (None, "text"):
-            places = not request.without_places
-            extras = extras_for(workspace, taxonomy, inputs, places=places, letters=letters)
+            with_places = not request.without_places
+            extras = extras_for(workspace, taxonomy, inputs, places=with_places, letters=pseudonyms)
         revisions = list(workspace.revisions_read(taxonomy.ref))
     finally:
         workspace.close()
@@ -348,7 +348,7 @@ def report_command(request: ReportRequest) -> None:
     extra_fields = {
         "revisions": revisions,
         "what_helps": what_helps(taxonomy),
-        **(sight_fields if letters is None else letters.in_document(sight_fields)),
+        **(sight_fields if pseudonyms is None else pseudonyms.in_document(sight_fields)),
     }
     if not request.as_json:
         report_hidden_traces(viewer, hidden)
@@ -368,7 +368,7 @@ def report_command(request: ReportRequest) -> None:
     output.show(presentation, {**presentation.document, **extra_fields}, outputs, figures)
 
 
-def _input(
+def _labels_to_count(
     request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, visibility: VisibleWork | None
 ) -> SignatureInput:
     """Read the labels and traces that the report counts, with the workers of the request."""
@@ -377,7 +377,7 @@ def _input(
         return signature_input(workspace, taxonomy, request, traces=visible, pool=pool)
 
 
-def _with_letters(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
+def _with_pseudonyms(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
     """Return the input of a report with letters in place of people's names."""
     return replace(
         inputs, labels=letters.name(inputs.labels), gold=letters.in_document(inputs.gold)

@@ -116,7 +116,10 @@ def show_command(request: TaxonomyShowRequest) -> None:
 
 
 def _taxonomy_values(taxonomy: Taxonomy) -> dict[str, Any]:
-    levels = {category.id: len(taxonomy.path(category.id)) - 1 for category in taxonomy.categories}
+    """Return the JSON document of ``taxonomy show``."""
+    level_index_by_category = {
+        category.id: len(taxonomy.path(category.id)) - 1 for category in taxonomy.categories
+    }
     return {
         "taxonomy": taxonomy.ref,
         "name": taxonomy.name,
@@ -125,7 +128,7 @@ def _taxonomy_values(taxonomy: Taxonomy) -> dict[str, Any]:
             {
                 "id": category.id,
                 "name": category.name,
-                "level": taxonomy.levels[levels[category.id]],
+                "level": taxonomy.levels[level_index_by_category[category.id]],
                 "under": category.under or None,
             }
             for category in taxonomy.tree()
@@ -228,7 +231,7 @@ def migrate_command(request: TaxonomyMigrateRequest) -> int:
     workspace = open_workspace(request.common)
     annotator = login_person(workspace) or request.common.annotator
     if request.undo:
-        return _undo(workspace, annotator, request.as_json)
+        return _undo_last_migration(workspace, annotator, request.as_json)
     old = _find_taxonomy(str(request.old), workspace)
     new = _find_taxonomy(str(request.new), workspace)
     mapping = codebook_map(
@@ -325,16 +328,19 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
 def _carry_over(
     mapping: CodebookMap, annotator: str | None, viewer: Viewer, *, dry_run: bool
 ) -> dict[str, Any]:
-    """Carry labels over, or try that on a copy; return the JSON document of the changes."""
+    """Carry labels over, and return the JSON document of the changes.
+
+    With ``dry_run`` this happens on a copy. The visible traces are recorded as shown to the viewer.
+    """
     workspace = viewer.workspace
-    hidden = viewer.hidden
-    with workspace.trial() if dry_run else nullcontext(workspace) as target:
-        done = migrate(target, mapping, annotator)
-        document = _document(done, mapping, target, _visibility_test(viewer))
+    hidden_traces = viewer.hidden
+    with workspace.trial() if dry_run else nullcontext(workspace) as target_workspace:
+        migrated = migrate(target_workspace, mapping, annotator)
+        document = _migration_json(migrated, mapping, target_workspace, _visibility_test(viewer))
     if dry_run:
         document |= {"dry_run": True, "import": None}
     viewer.reveal(viewer.traces or ())
-    return {**document, **visibility_json(viewer, hidden)}
+    return {**document, **visibility_json(viewer, hidden_traces)}
 
 
 def _print_migration(
@@ -345,11 +351,15 @@ def _print_migration(
     *,
     as_json: bool,
 ) -> int:
-    """Print the document of ``_carry_over``, as text with ``lines``; return the exit code."""
+    """Print the document of ``_carry_over``, as text with ``lines``.
+
+    Returns:
+        The exit code: 1 if labels were lost, else 0.
+    """
     if as_json:
         print_json(document)
     else:
-        _print(document, mapping)
+        _print_document(document, mapping)
         for line in lines:
             print_line(line)
         report_hidden_traces(viewer, viewer.hidden)
@@ -357,7 +367,13 @@ def _print_migration(
 
 
 def _find_taxonomy(name: str, workspace: Workspace | None) -> Taxonomy:
-    """Return the taxonomy in a file, that of this name in the workspace, or MAST."""
+    """Return the taxonomy in the file of this name, or that of this name in the workspace.
+
+    The names ``mast`` and its reference always exist.
+
+    Raises:
+        click.ClickException: There is no such file or taxonomy.
+    """
     if Path(name).is_file():
         return load_taxonomy(Path(name))
     available = (
@@ -381,7 +397,8 @@ def _visibility_test(viewer: Viewer) -> Callable[[str, str], bool]:
     )
 
 
-def _undo(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
+def _undo_last_migration(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
+    """Undo the last migration of the workspace, or report the later work that depends on it."""
     if not standing_migrations(workspace):
         raise click.ClickException("there is no migration in the workspace to undo")
     record = find_import(workspace, "", only=MIGRATION)
@@ -400,15 +417,15 @@ def _undo(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
 # The report of a migration
 
 
-def _document(
+def _migration_json(
     migrated: Migrated,
     mapping: CodebookMap,
     workspace: Workspace,
     may_see: Callable[[str, str], bool],
 ) -> dict[str, Any]:
-    """Make the JSON document of a migration.
+    """Return the JSON document of a migration.
 
-    Labels of others that are hidden from the person who migrates are only counted.
+    Other annotators' labels that are hidden from the person who migrates are only counted.
     """
     visible_carried = [
         label for label in migrated.carried.values() if may_see(label.annotator, label.trace_id)
@@ -468,9 +485,7 @@ def _document(
 def _modes_json(
     mapping: CodebookMap, workspace: Workspace, may_see: Callable[[str, str], bool]
 ) -> list[dict[str, Any]]:
-    """Return each old mode, the modes that it became, and the counts of its verdicts in last
-    passes.
-    """
+    """Return each old mode with its new modes and the number of its visible verdicts by value."""
     counts = Counter(
         (verdict.mode, verdict.value)
         for verdict in workspace.verdicts(taxonomy=mapping.old.ref)
@@ -489,6 +504,7 @@ def _modes_json(
 
 
 def _label_json(label: Label) -> dict[str, Any]:
+    """Return the mode, spans, quote and note of a label."""
     target = label.target
     return {
         "mode": label.mode,
@@ -499,7 +515,8 @@ def _label_json(label: Label) -> dict[str, Any]:
     }
 
 
-def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
+def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
+    """Print a migration: the counts, a table of the modes, and lists of labels and readings."""
     action = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
     hidden = document["hidden"]
@@ -516,7 +533,7 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
     columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("mode", lambda row: f"{row['code']} {row['mode']}"[:_MODE_WIDTH]),
         key_column("change"),
-        TableColumn("becomes", lambda row: _becomes(row, mapping)),
+        TableColumn("becomes", lambda row: _new_codes(row, mapping)),
         *(key_column(value.value, right=True) for value in VerdictValue),
     )
     print_table(columns, document["modes"])
@@ -527,24 +544,25 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
         f"({counted(len(entry['places']), 'place')})"
         for entry in document["look_again"]
     ]
-    _list("traces to look at again", look_again_lines, hidden["look_again"])
-    dropped = "labels of dropped modes stay under the old taxonomy"
-    _list(dropped, _label_lines(document["dropped"]), hidden["dropped"])
+    _print_list("traces to look at again", look_again_lines, hidden["look_again"])
+    dropped_title = "labels of dropped modes stay under the old taxonomy"
+    _print_list(dropped_title, _label_lines(document["dropped"]), hidden["dropped"])
     left_lines = [
         f"{entry['trace_id']} · {entry['annotator']} · {_LEFT_REASONS[entry['why']]}"
         for entry in document["left"]
     ]
-    _list("readings left as they are", left_lines, hidden["left"])
-    _list("labels lost", _label_lines(document["lost"]), hidden=0)
+    _print_list("readings left as they are", left_lines, hidden["left"])
+    _print_list("labels lost", _label_lines(document["lost"]), hidden=0)
 
 
-def _becomes(entry: Mapping[str, Any], mapping: CodebookMap) -> str:
+def _new_codes(entry: Mapping[str, Any], mapping: CodebookMap) -> str:
     if mapping.change(entry["mode"]) is ModeChange.SAME:
         return ""
     return ", ".join(mapping.new.mode(slug).code for slug in entry["becomes"])
 
 
 def _label_lines(labels: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line for each label: trace, annotator, mode and first span."""
     return [
         f"{label['trace_id']} · {label['annotator']} · {label['mode']} · "
         f"{label['first'] or 'whole trace'}"
@@ -552,10 +570,10 @@ def _label_lines(labels: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _list(title: str, lines: Sequence[str], hidden: int) -> None:
+def _print_list(title: str, lines: Sequence[str], hidden: int) -> None:
     """Print the first lines of a list, with the number of all lines and of hidden ones."""
-    more = f", and {hidden} hidden from you" if hidden else ""
-    click.echo(f"{title}: {len(lines)}{more}")
+    hidden_text = f", and {hidden} hidden from you" if hidden else ""
+    click.echo(f"{title}: {len(lines)}{hidden_text}")
     for line in lines[:_LIST_LENGTH]:
         click.echo(f"  {one_line(line)}")
     if len(lines) > _LIST_LENGTH:
@@ -566,6 +584,7 @@ def _list(title: str, lines: Sequence[str], hidden: int) -> None:
 
 
 def _changes_json(changes: TaxonomyChanges) -> dict[str, Any]:
+    """Return the changes between two versions for ``taxonomy diff --json``."""
     return {
         "same": changes.same,
         "wording": {slug: list(texts) for slug, texts in changes.wording.items()},
@@ -587,6 +606,7 @@ def _differences_json(changes: Sequence[Differs]) -> list[dict[str, str]]:
 
 
 def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
+    """Return the pairs of old and new modes that may be the same, with their likeness."""
     return [
         {
             "from": list(candidate.old),
@@ -598,14 +618,15 @@ def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]
 
 
 def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
+    """Yield a line for each change, then whether labels can stay, then a map to start from."""
     for slug, texts in changes.wording.items():
         yield one_line(f"wording   {slug}: {', '.join(texts)}")
-    for title, differs in (
+    for title, differences in (
         ("name", changes.names),
         ("code", changes.codes),
         ("moved", changes.moved),
     ):
-        for difference in differs:
+        for difference in differences:
             yield one_line(f"{title:<9} {difference.mode}: {difference.old} → {difference.new}")
     for category in changes.categories:
         dropped = category.startswith("-")
@@ -633,10 +654,10 @@ def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
         yield "a map to start from; check each line:"
         yield "  [modes]"
         candidates = (*changes.renamed, *changes.split, *changes.merged)
-        guesses = [(candidate.old, candidate.new) for candidate in candidates]
         for slug in changes.dropped:
+            candidates_of_slug = [candidate for candidate in candidates if slug in candidate.old]
             targets = dict.fromkeys(
-                target for old_slugs, slugs in guesses if slug in old_slugs for target in slugs
+                target for candidate in candidates_of_slug for target in candidate.new
             )
-            listed = ", ".join(f'"{target}"' for target in targets)
-            yield f"  {slug} = " + (listed if len(targets) == 1 else f"[{listed}]")
+            targets_text = ", ".join(f'"{target}"' for target in targets)
+            yield f"  {slug} = " + (targets_text if len(targets) == 1 else f"[{targets_text}]")
