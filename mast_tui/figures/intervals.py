@@ -32,8 +32,8 @@ def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
         sizes: The cases of each side.
 
     Returns:
-        ``few_traces``, or ``rare_mode`` where so few hits or misses are left that no interval
-        could leave 0 out.
+        ``few_traces``; or ``rare_mode`` if there are so few hits or misses that every interval
+        would contain 0.
     """
     if min(sizes) < LEAST_OF_DIFFERENCE:
         return "few_traces"
@@ -61,10 +61,10 @@ def wilson(hits: float, n: float) -> Interval | None:
         raise ValueError(f"{hits} of {n} is no share")
     if n == 0:
         return None
-    middle = (hits + Z * Z / 2) / (n + Z * Z)
-    half = Z / (n + Z * Z) * sqrt(hits * (n - hits) / n + Z * Z / 4)
+    centre = (hits + Z * Z / 2) / (n + Z * Z)
+    half_width = Z / (n + Z * Z) * sqrt(hits * (n - hits) / n + Z * Z / 4)
     # At either end the interval ends there; subtraction alone leaves a rounding error.
-    return (0.0 if hits == 0 else middle - half), (1.0 if hits == n else middle + half)
+    return (0.0 if hits == 0 else centre - half_width), (1.0 if hits == n else centre + half_width)
 
 
 def wilson_of(share: float, n: float) -> Interval:
@@ -77,10 +77,12 @@ def wilson_of(share: float, n: float) -> Interval:
     Returns:
         Both ends, between 0 and 1.
     """
-    middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    centre = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half_width = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     # At either end the interval ends there, as above.
-    return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
+    return (0.0 if share <= 0 else centre - half_width), (
+        1.0 if share >= 1 else centre + half_width
+    )
 
 
 def share_of_all(hits: int, n: int, whole: int) -> Interval:
@@ -93,35 +95,34 @@ def share_of_all(hits: int, n: int, whole: int) -> Interval:
     Args:
         hits: The hits among the drawn traces.
         n: The number of traces drawn at random.
-        whole: The number N of all traces, more than were drawn.
+        whole: The number N of all traces, greater than ``n``.
 
     Returns:
         Both ends, between 0 and 1.
     """
-    left = whole - n
-    low, high = wilson_of(hits / n, n * (whole - 1) / left)
-    return max(low, hits / whole), min(high, (hits + left) / whole)
+    undrawn = whole - n
+    low, high = wilson_of(hits / n, n * (whole - 1) / undrawn)
+    return max(low, hits / whole), min(high, (hits + undrawn) / whole)
 
 
 def cases_for(share: float, margin: float) -> int:
-    """Tell how many cases bring the Wilson interval of a share to ``margin`` on either side.
+    """Return the fewest cases whose Wilson interval has at most ``margin`` on either side.
 
     Args:
         share: The share, between 0 and 1.
-        margin: Half the width that is wanted, over 0.
-
-    Returns:
-        The fewest that do.
+        margin: Half of the requested width, above 0.
     """
 
-    def wide(cases: int) -> bool:
+    def is_too_wide(cases: int) -> bool:
         low, high = wilson_of(share, cases)
         return high - low > 2 * margin
 
     high = 1
-    while wide(high):
+    while is_too_wide(high):
         high *= 2
-    return bisect_left(range(high), True, lo=high // 2 + 1, key=lambda cases: not wide(cases))
+    return bisect_left(
+        range(high), True, lo=high // 2 + 1, key=lambda cases: not is_too_wide(cases)
+    )
 
 
 def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int | None:
@@ -172,7 +173,7 @@ def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interv
     other_ends = wilson(other_hits, other_n)
     if ends is None or other_ends is None:
         return None
-    return _joined(hits / n, ends, other_hits / other_n, other_ends, 0.0)
+    return _interval_of_difference(hits / n, ends, other_hits / other_n, other_ends, 0.0)
 
 
 def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
@@ -198,23 +199,27 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
     ends_of_second = wilson(second, n)
     if ends is None or ends_of_second is None:
         return None
-    margins = first * (n - first) * second * (n - second)
-    cross = float(both * neither - only_first * only_second)
-    if cross > 0:
-        cross = max(cross - n / 2, 0)
-    phi = cross / sqrt(margins) if margins else 0.0
-    return _joined(first / n, ends, second / n, ends_of_second, phi)
+    variance_product = first * (n - first) * second * (n - second)
+    covariance = float(both * neither - only_first * only_second)
+    if covariance > 0:
+        covariance = max(covariance - n / 2, 0)
+    phi = covariance / sqrt(variance_product) if variance_product else 0.0
+    return _interval_of_difference(first / n, ends, second / n, ends_of_second, phi)
 
 
-def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float) -> Interval:
+def _interval_of_difference(
+    p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float
+) -> Interval:
     """Return the interval of ``p - q`` from the intervals of both, whose correlation is ``phi``."""
 
     def distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.
         return sqrt(max(a * a - 2 * phi * a * b + b * b, 0.0))
 
-    down = distance(p - ends[0], ends_of_q[1] - q)
-    up = distance(ends[1] - p, q - ends_of_q[0])
+    low_p, high_p = ends
+    low_q, high_q = ends_of_q
+    down = distance(p - low_p, high_q - q)
+    up = distance(high_p - p, q - low_q)
     return p - q - down, p - q + up
 
 
@@ -267,13 +272,15 @@ def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
         The effective hits, and the effective cases.
     """
     n = hits.n + misses.n
-    total = hits.weight + misses.weight
+    weight_sum = hits.weight + misses.weight
     if (hits.weight, misses.weight) == (hits.n, misses.n):
         return hits.n, n
-    p = hits.weight / total
-    spread = hits.square * (1 - p) ** 2 + misses.square * p**2
-    cases = p * (1 - p) * total**2 / spread if hits.n and misses.n else None
-    cases = total**2 / (hits.square + misses.square) if cases is None else cases
+    p = hits.weight / weight_sum
+    weighted_variance = hits.square * (1 - p) ** 2 + misses.square * p**2
+    if hits.n and misses.n:
+        cases = p * (1 - p) * weight_sum**2 / weighted_variance
+    else:
+        cases = weight_sum**2 / (hits.square + misses.square)
     cases = min(float(n), cases)
     return p * cases, cases
 
@@ -286,8 +293,8 @@ def to_resolve(unresolved: int, n: int) -> int:
     """Return how many disagreements must be resolved before a share has an interval.
 
     Args:
-        unresolved: The verdicts on which annotators differ and nobody has decided.
-        n: The verdicts that the share is of.
+        unresolved: The number of verdicts on which annotators differ and no one has decided.
+        n: The number of other verdicts, from which the share is computed.
     """
     return max(0, unresolved - floor(MOST_UNRESOLVED * (n + unresolved)))
 
@@ -295,14 +302,14 @@ def to_resolve(unresolved: int, n: int) -> int:
 def share_figure(
     scope: FigureScope, statistic: str, count: int, n: int, condition: str = ""
 ) -> Figure:
-    """Return the record of a share with its Wilson interval.
+    """Return a share with its Wilson interval as a figure.
 
     Args:
-        scope: What the share is about.
+        scope: The scope of the figure.
         statistic: The name of the statistic.
-        count: How many units are hits.
-        n: How many there are.
-        condition: What narrows the statistic.
+        count: The number of hits.
+        n: The number of units.
+        condition: The condition of the figure.
 
     Raises:
         ValueError: There are more hits than units.
@@ -351,16 +358,17 @@ def rate(
     hits, cases = (count, n) if effective is None else effective
     ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
-    needs = to_resolve(unresolved, n) if unresolved else 0
+    to_decide = to_resolve(unresolved, n) if unresolved else 0
+    reason = "unresolved" if to_decide else ""
     return scope.figure(
         "rate",
         None if ends is None else hits / cases,
         condition=condition,
-        interval=None if needs else ends,
-        bounds=doubt.bounds if doubt is not None and needs else None,
+        interval=None if to_decide else ends,
+        bounds=doubt.bounds if doubt is not None and to_decide else None,
         count=count,
         n=n,
         unresolved=unresolved or None,
-        reason="no_traces" if ends is None else "unresolved" if needs else "",
-        needs=needs or None,
+        reason="no_traces" if ends is None else reason,
+        needs=to_decide or None,
     )

@@ -37,7 +37,7 @@ COVERAGE_COLUMNS: Final = 4
 
 
 class ReadBy:
-    """The number of raters who have read each span of a trace, from the stretches of each."""
+    """The number of raters who have read each span of a trace, from their read stretches."""
 
     def __init__(self, read: Sequence[Sequence[Stretch]]) -> None:
         self.raters = len(read)
@@ -62,12 +62,12 @@ class ReadBy:
             self._counts.append(tuple(counts))
 
     def up_to(self, index: int) -> tuple[int, ...]:
-        """Count the spans before an index that were read by no rater, by one, by two …"""
-        piece = bisect_right(self._changes, index) - 1
-        rated = self._rated[piece]
-        counts = self._counts[piece]
-        more = index - self._changes[piece]
-        return (*counts[:rated], counts[rated] + more, *counts[rated + 1 :])
+        """Return the numbers of spans before an index that were read by 0, 1, 2 … raters."""
+        change_number = bisect_right(self._changes, index) - 1
+        rated = self._rated[change_number]
+        counts = self._counts[change_number]
+        further_spans = index - self._changes[change_number]
+        return (*counts[:rated], counts[rated] + further_spans, *counts[rated + 1 :])
 
     @property
     def in_all(self) -> tuple[int, ...]:
@@ -78,29 +78,28 @@ class ReadBy:
 def coverage_sums(
     read_by: ReadBy, marked: Iterable[Sequence[Stretch]]
 ) -> tuple[float, float, float, float]:
-    """Return the sums of one trace, ``COVERAGE_COLUMNS`` of them.
+    """Return the sums of one trace: units, ratings, marked ratings, and disagreement.
 
-    Disagreement is that of Krippendorff (2011): 2 k (r - k) / (r - 1) of a span that r raters have
-    read and k of them marked.
+    A span that r raters have read and k of them marked adds the disagreement 2 k (r - k) / (r - 1)
+    (Krippendorff 2011). Spans with a single reader add nothing.
 
     Args:
         read_by: The number of readers of each span.
-        marked: The marked spans of each rater among those that they have read, in order and
-            disjoint.
+        marked: The marked stretches of each rater among the read spans, in order and disjoint.
     """
     in_all = read_by.in_all
     units = sum(in_all[2:])
-    values = sum(rated * spans for rated, spans in enumerate(in_all) if rated > 1)
-    covered = 0
+    ratings = sum(rated * spans for rated, spans in enumerate(in_all) if rated > 1)
+    marked_ratings = 0
     disagreement = 0.0
-    for first, after, present in _pieces(marked):
+    for first, after, present in _marked_stretches(marked):
         counts = zip(read_by.up_to(first), read_by.up_to(after), strict=True)
         for rated, (up_to_first, up_to_after) in enumerate(counts):
             if rated > 1:
                 spans = up_to_after - up_to_first
-                covered += present * spans
+                marked_ratings += present * spans
                 disagreement += 2 * present * (rated - present) / (rated - 1) * spans
-    return units, values, covered, disagreement
+    return units, ratings, marked_ratings, disagreement
 
 
 def coverage_alpha(sums: Floats) -> Floats:
@@ -114,7 +113,7 @@ def coverage_alpha(sums: Floats) -> Floats:
     return figures
 
 
-def _pieces(marked: Iterable[Sequence[Stretch]]) -> Iterator[tuple[int, int, int]]:
+def _marked_stretches(marked: Iterable[Sequence[Stretch]]) -> Iterator[tuple[int, int, int]]:
     """Yield stretches (first, after) with the number of raters who marked them."""
     changes: Counter[int] = Counter()
     for stretches in marked:
@@ -209,9 +208,9 @@ def never_placed(
 ) -> dict[str, frozenset[str]]:
     """Return the modes that each annotator calls present but never places.
 
-    These are all modes if nothing that they call present has a place. Their 'absent' then does not
-    count for places either: the traces that they call present are left out, where their places
-    could meet those of others, so only traces where they cannot meet would remain.
+    An annotator without any place has all modes. Their 'absent' does not count for places either.
+    The traces that they call present are left out, so only traces without a place would remain, in
+    which their places cannot overlap those of others.
 
     Args:
         traces: The readings of traces.
@@ -236,8 +235,9 @@ def finding_sums(
 ) -> Floats:
     """Return the findings of two annotators: traces × (any mode, then each mode) × columns.
 
-    A place is compared if both gave an answer on its mode and the other annotator has seen one of
-    its spans at least; otherwise it is left out. A trace that only one has read adds nothing.
+    A place is compared if both annotators gave an answer on its mode, and the other annotator has
+    seen at least one of its spans; otherwise it is left out. A trace that only one of them has read
+    adds nothing.
 
     Args:
         traces: The traces.
@@ -248,32 +248,38 @@ def finding_sums(
     for row, trace in enumerate(traces):
         looks = trace.looks_of(pair)
         if len(looks) == 2 and any(look.reading.places for look in looks):
-            sums[row] = _findings(looks[0], looks[1], modes)
+            sums[row] = _findings_of_pair(looks[0], looks[1], modes)
     return sums
 
 
-def _findings(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
+def _findings_of_pair(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
+    """Return the findings of two annotators in one trace, for any mode and for each mode."""
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
-    all_ours: dict[LabelRange, None] = {}
-    all_theirs: dict[LabelRange, None] = {}
-    for block, mode in enumerate(modes, start=1):
+    all_our_places: dict[LabelRange, None] = {}
+    all_their_places: dict[LabelRange, None] = {}
+    for block_number, mode in enumerate(modes, start=1):
         total = len(ours.places(mode)) + len(theirs.places(mode))
         if not total:
             continue
         our_places: list[LabelRange] = []
         their_places: list[LabelRange] = []
         if ours.answers(mode) and theirs.answers(mode):
-            our_places = [marked for marked in ours.places(mode) if touches(marked, theirs.seen)]
-            their_places = [marked for marked in theirs.places(mode) if touches(marked, ours.seen)]
+            # A place counts if the other annotator has seen one of its spans.
+            our_places = [place for place in ours.places(mode) if touches(place, theirs.seen)]
+            their_places = [place for place in theirs.places(mode) if touches(place, ours.seen)]
         left_out = total - len(our_places) - len(their_places)
-        sums[block] = _compared(our_places, their_places, left_out)
-        all_ours |= dict.fromkeys(our_places)
-        all_theirs |= dict.fromkeys(their_places)
-    sums[0] = _compared(list(all_ours), list(all_theirs), int(sums[1:, LEFT_OUT].sum()))
+        sums[block_number] = _compared_sums(our_places, their_places, left_out)
+        all_our_places |= dict.fromkeys(our_places)
+        all_their_places |= dict.fromkeys(their_places)
+    sums[0] = _compared_sums(
+        list(all_our_places), list(all_their_places), int(sums[1:, LEFT_OUT].sum())
+    )
     return sums
 
 
-def _compared(ours: Sequence[LabelRange], theirs: Sequence[LabelRange], left_out: int) -> list[int]:
+def _compared_sums(
+    ours: Sequence[LabelRange], theirs: Sequence[LabelRange], left_out: int
+) -> list[int]:
     return [len(ours) + len(theirs), left_out, *matched(ours, theirs)]
 
 
@@ -295,7 +301,7 @@ class SpanSums:
 def span_sums(
     traces: Sequence[LookedTrace], names: Sequence[str], modes: Sequence[str]
 ) -> SpanSums:
-    """Return the sums of traces.
+    """Return the sums of traces for α and α_U.
 
     Args:
         traces: The traces.
@@ -308,16 +314,16 @@ def span_sums(
     rated_by: list[set[str]] = [set() for _ in modes]
     for row, trace in enumerate(traces):
         looks = [(name, trace.looks[name]) for name in names if name in trace.looks]
-        shared: dict[tuple[str, ...], _Shared] = {}
+        answers_by_raters: dict[tuple[str, ...], _SharedAnswers] = {}
         for column, mode in enumerate(modes):
-            sides = [(name, look) for name, look in looks if look.answers(mode)]
-            rated_by[column].update(name for name, look in sides if look.seen)
-            answered[column] += len(sides) > 1
-            raters = tuple(name for name, _ in sides)
-            if raters not in shared:
-                shared[raters] = _Shared([look for _, look in sides])
-            coverage[row, column] = shared[raters].coverage(mode)
-            continua[column].append(shared[raters].continuum(mode))
+            answering = [(name, look) for name, look in looks if look.answers(mode)]
+            rated_by[column].update(name for name, look in answering if look.seen)
+            answered[column] += len(answering) > 1
+            raters = tuple(name for name, _ in answering)
+            if raters not in answers_by_raters:
+                answers_by_raters[raters] = _SharedAnswers([look for _, look in answering])
+            coverage[row, column] = answers_by_raters[raters].coverage(mode)
+            continua[column].append(answers_by_raters[raters].continuum(mode))
     return SpanSums(
         coverage,
         tuple(map(UnitSums.from_continua, continua)),
@@ -326,7 +332,7 @@ def span_sums(
     )
 
 
-class _Shared:
+class _SharedAnswers:
     """The answers of the same annotators on one trace, for one mode after the other."""
 
     def __init__(self, looks: Sequence[Look]) -> None:
@@ -347,9 +353,9 @@ class _Shared:
         units = [look.units(mode) for look in self._looks]
         if self._empty is None or not any(units):
             return self._empty
-        return Continuum(self._empty.length, tuple(map(self._moved, units)))
+        return Continuum(self._empty.length, tuple(map(self._sections_among_read, units)))
 
-    def _moved(self, units: Sequence[Stretch]) -> tuple[Section, ...]:
+    def _sections_among_read(self, units: Sequence[Stretch]) -> tuple[Section, ...]:
         """Return units by their positions among the spans that all have read."""
         up_to = self._read_by.up_to
         moved = ((up_to(first)[-1], up_to(after)[-1]) for first, after in units)
