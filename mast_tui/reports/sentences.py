@@ -101,7 +101,7 @@ def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles 
     Args:
         bootstrap: The part ``bootstrap`` of a document.
         traces: The number of traces; fewer than ``MANY`` have the jackknife.
-        many: The use of the resamples of ``MANY`` traces or more.
+        many: The words for the interval from resamples, for ``MANY`` traces or more.
     """
     if not bootstrap["rounds"]:
         return "No intervals: there were no rounds of resampling."
@@ -119,7 +119,7 @@ def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles 
 
 
 def withheld_notes(*parts: object) -> tuple[Note, ...]:
-    """Say why figures have no interval, with one note for each reason.
+    """Return a note for each reason for which figures have no interval.
 
     Args:
         parts: Figures, tables of figures, or parts of a JSON document.
@@ -175,7 +175,10 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
 
 
 def _collect_needs(part: object, needs: dict[str, set[int]]) -> None:
-    """Add the reasons for missing intervals in a part, each with the numbers that are needed."""
+    """Add the reason for each missing interval in a part, with the number that it needs.
+
+    The part is a figure, a table, or a nested JSON document; ``needs`` is changed.
+    """
     if isinstance(part, Figure):
         reason = "unresolved" if part.bounds is not None else part.withheld
         if reason is not None:
@@ -187,8 +190,8 @@ def _collect_needs(part: object, needs: dict[str, set[int]]) -> None:
         if "ci_withheld" in part:
             needs.setdefault(part["ci_withheld"], set()).add(part["ci_needs"])
         else:
-            for inner in part.values():
-                _collect_needs(inner, needs)
+            for nested in part.values():
+                _collect_needs(nested, needs)
 
 
 def why_undefined(
@@ -208,12 +211,12 @@ def why_undefined(
         reason = Estimate.from_figure(figure).undefined
         if reason is None:
             continue
-        why = reasons.get(reason, reason.replace("_", " "))
+        explanation = reasons.get(reason, reason.replace("_", " "))
         if reason == "no_variance":
-            why = no_variance.get(name, why)
-        names_by_reason.setdefault(why, []).append(name)
-    for why, names in names_by_reason.items():
-        yield f"Undefined: {joined(names)}, as {why}."
+            explanation = no_variance.get(name, explanation)
+        names_by_reason.setdefault(explanation, []).append(name)
+    for explanation, names in names_by_reason.items():
+        yield f"Undefined: {joined(names)}, as {explanation}."
 
 
 def is_kappa_paradox(table: FigureTable) -> bool:
@@ -223,12 +226,16 @@ def is_kappa_paradox(table: FigureTable) -> bool:
     fifth, or at least four fifths, of the verdicts (Feinstein and Cicchetti 1990).
     """
     kappa = table.value("cohen_kappa")
-    raw = table.value("raw_agreement")
-    present = [share for share in table.values("prevalence").values() if share is not None]
-    if kappa is None or raw is None or not present:
+    raw_agreement = table.value("raw_agreement")
+    present_shares = [share for share in table.values("prevalence").values() if share is not None]
+    if kappa is None or raw_agreement is None or not present_shares:
         return False
-    mean = sum(present) / len(present)
-    return kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
+    mean_share = sum(present_shares) / len(present_shares)
+    return (
+        kappa < _LOW_KAPPA
+        and raw_agreement >= _HIGH_RAW
+        and min(mean_share, 1 - mean_share) <= _EXTREME_PREVALENCE
+    )
 
 
 def paradox_mark(table: FigureTable) -> str:
@@ -237,16 +244,16 @@ def paradox_mark(table: FigureTable) -> str:
 
 
 def paradox_note(tables: Mapping[str, FigureTable], advice: str) -> Iterator[Note]:
-    """Explain the mark, if a row has it.
+    """Yield a note that explains the mark of the κ paradox, if a row has it.
 
     Args:
         tables: The figures of the rows by name.
         advice: The reason, and what to read instead of κ.
     """
-    marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
-    if marked:
+    marked_names = [name for name, table in tables.items() if is_kappa_paradox(table)]
+    if marked_names:
         yield Note(
-            f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high{advice}",
+            f"{PARADOX} {', '.join(marked_names)}: κ is low although raw agreement is high{advice}",
             "kappa_paradox",
         )
 
@@ -262,12 +269,12 @@ def macro_note(
         columns: The columns of the figures.
         more: A text that is added at the end.
     """
-    fewer = [
+    count_texts = [
         f"{column.title} {defined[column.key]}"
         for column in columns
         if (defined.get(column.key, total) or 0) < total
     ]
-    modes = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
+    counts_text = f" (of {total} modes: {', '.join(count_texts)})" if count_texts else ""
     return Note(
-        f"macro mean: over the modes for which the figure is defined{modes}.{more}", "macro"
+        f"macro mean: over the modes for which the figure is defined{counts_text}.{more}", "macro"
     )
