@@ -75,7 +75,7 @@ def group_words(figures: SignatureReport, name: str) -> str:
 
 
 def source_words(figures: SignatureReport) -> str:
-    """Name the annotators of the labels and the taxonomy; explain bounds if disagreements remain."""
+    """Name the annotators of the labels and the taxonomy; explain bounds if there are any."""
     inputs = figures.inputs
     sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):

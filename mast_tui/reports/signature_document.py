@@ -533,7 +533,7 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
     if inputs.unfinished:
         traces = counted(inputs.unfinished, "trace")
         yield f"Left out: {traces} that the annotator has begun and not finished."
-    if inputs.of_no_whole:
+    if inputs.has_unknown_weights:
         yield (
             "Traces came into the study with different chances, of no one whole: shares are those "
             "of the traces that were labelled."

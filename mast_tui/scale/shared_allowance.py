@@ -50,7 +50,10 @@ class SharedAllowanceAddress:
 
 
 class SharedAllowance:
-    """The account of an allowance: the share of it that is spent or checked out."""
+    """The account of an allowance that several processes share.
+
+    A process checks out a part of the allowance, and returns what it does not need.
+    """
 
     def __init__(self, host: str, used: float, record: Callable[[float], object]) -> None:
         """Listen for connections.
@@ -72,7 +75,7 @@ class SharedAllowance:
         self._lock = Lock()
 
     def __enter__(self) -> Self:
-        Thread(target=self._accept, name="allowance", daemon=True).start()
+        Thread(target=self._accept_connections, name="allowance", daemon=True).start()
         return self
 
     def __exit__(
@@ -85,7 +88,8 @@ class SharedAllowance:
         create_connection(self.address.address).close()  # wakes the thread that waits in accept
         self._listener.close()
 
-    def _accept(self) -> None:
+    def _accept_connections(self) -> None:
+        """Start a thread for each process that connects with the secret, until it is closed."""
         while True:
             try:
                 connection = self._listener.accept()
@@ -93,9 +97,12 @@ class SharedAllowance:
                 if self._closed:
                     return
                 continue
-            Thread(target=self._serve, args=(connection,), name="allowance", daemon=True).start()
+            Thread(
+                target=self._serve_connection, args=(connection,), name="allowance", daemon=True
+            ).start()
 
-    def _serve(self, connection: Connection) -> None:
+    def _serve_connection(self, connection: Connection) -> None:
+        """Answer the requests of one process until it disconnects."""
         with connection, suppress(EOFError, OSError):
             while True:
                 surplus, held, request = connection.recv()
@@ -108,9 +115,15 @@ class SharedAllowance:
     ) -> float | None:
         """Accept the surplus of a process, and check out the share that it requests.
 
+        Args:
+            connection: The connection of the process.
+            surplus: The checked out share that the process returns.
+            held: The share of its requests that are not answered yet.
+            request: The share that it needs in addition; 0 to only return the surplus.
+
         Returns:
-            The share that it gets in addition to what it holds; 0.0 if too little is left, None if
-            there may be enough once concurrent requests are answered.
+            The granted share; 0.0 if too little is left; None if there may be enough once
+            concurrent requests are answered.
         """
         with self._lock:
             self.used -= surplus
@@ -159,7 +172,7 @@ class SharedBudget(Budget):
         self._turn = asyncio.Lock()
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
-        """Reserve the estimated tokens of a request, and check out more of the allowance if needed.
+        """Reserve the estimated tokens of a request; check out more of the allowance if needed.
 
         Args:
             tokens_in: An estimate of the request's tokens.
@@ -171,15 +184,20 @@ class SharedBudget(Budget):
         async with self._turn:
             while True:
                 reserved = Reserved(tokens_in, self._expected(answer_tokens))
-                planned = self._share([*self._held, reserved])
-                if planned <= self._checked_out + _ROUNDING:
+                planned_share = self._share_of_allowance([*self._held, reserved])
+                if planned_share <= self._checked_out + _ROUNDING:
                     self._held.add(reserved)
                     return reserved
-                held = self._share([*self._held])
-                surplus = self._checked_out - held
-                in_flight = held - self._share([])
-                granted = await asyncio.to_thread(self._ask, surplus, in_flight, planned - held)
-                self._checked_out = held + (granted or 0.0)
+                held_share = self._share_of_allowance([*self._held])
+                surplus = self._checked_out - held_share
+                unanswered_share = held_share - self._share_of_allowance([])
+                granted = await asyncio.to_thread(
+                    self._exchange_with_account,
+                    surplus,
+                    unanswered_share,
+                    planned_share - held_share,
+                )
+                self._checked_out = held_share + (granted or 0.0)
                 if granted == 0.0:
                     raise AllowanceSpent(
                         "the allowance is spent, but for less than the next request takes; the "
@@ -191,9 +209,10 @@ class SharedBudget(Budget):
     def close(self) -> None:
         """Return the rest of the parts, and close the connection."""
         with self._connection, suppress(RunStops):
-            self._ask(self._checked_out - self._share([]), 0.0, 0.0)
+            self._exchange_with_account(self._checked_out - self._share_of_allowance([]), 0.0, 0.0)
 
-    def _ask(self, surplus: float, held: float, request: float) -> float | None:
+    def _exchange_with_account(self, surplus: float, held: float, request: float) -> float | None:
+        """Return a surplus to the account and request a share; return the granted share."""
         try:
             self._connection.send((surplus, held, request))
             granted: float | None = self._connection.recv()
@@ -201,8 +220,8 @@ class SharedBudget(Budget):
             raise RunStops("the command that has the allowance is gone") from None
         return granted
 
-    def _share(self, planned: list[Reserved]) -> float:
-        """Return the share of the allowance that is used or planned."""
+    def _share_of_allowance(self, planned: list[Reserved]) -> float:
+        """Return the share of the allowance that used and planned tokens take together."""
         used = self.used
         for reserved in planned:
             used += Usage(0, reserved.tokens_in, reserved.tokens_out)
@@ -221,19 +240,19 @@ def shared(setup: Setup, folder: ShardFolder, host: str) -> Iterator[SharedAllow
         folder: The folder of the shards.
         host: The address at which processes reach this one.
     """
-    allowed = setup.allowance
-    if not (allowed.tokens or allowed.cost):
+    allowance = setup.allowance
+    if not (allowance.tokens or allowance.cost):
         yield None
         return
 
     def record(share: float) -> None:
-        spent = {"tokens": share * (allowed.tokens or 0), "cost": share * (allowed.cost or 0.0)}
+        spent = {"tokens": share * (allowance.tokens or 0), "cost": share * (allowance.cost or 0.0)}
         folder.write(SPENT, json.dumps(spent).encode())
 
-    earlier = json.loads(folder.read(SPENT) or b"{}")
+    recorded = json.loads(folder.read(SPENT) or b"{}")
     used = max(
-        earlier.get("tokens", 0) / (allowed.tokens or inf),
-        earlier.get("cost", 0) / (allowed.cost or inf),
+        recorded.get("tokens", 0) / (allowance.tokens or inf),
+        recorded.get("cost", 0) / (allowance.cost or inf),
     )
     with SharedAllowance(host, used, record) as account:
         yield account

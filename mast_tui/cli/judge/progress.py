@@ -99,7 +99,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
         """Count a trace as done; print the problem of a failed one above the bar."""
         self._suggestions += progress.suggestions
         self._bar.update(self._bar.task_ids[0], completed=progress.done)
-        self._show()
+        self._update_bar()
         if progress.problem is not None:
             message = f"{progress.path}: {progress.problem}"
             self._bar.console.print(
@@ -114,15 +114,16 @@ class BarProgress(AbstractContextManager["BarProgress"]):
             self._usage_text += f" · cost {money(cost)}"
         if self._clock() - self._wait_start >= WAIT_SECONDS:
             self._wait_text = ""
-        self._show()
+        self._update_bar()
 
     def on_wait(self, reason: str) -> None:
         """Show why requests wait, until an answer arrives some seconds later."""
         self._wait_text = one_line(reason, 80)
         self._wait_start = self._clock()
-        self._show()
+        self._update_bar()
 
-    def _show(self) -> None:
+    def _update_bar(self) -> None:
+        """Show the wait, the suggestions, the usage and the speed beside the bar."""
         speed = self._bar.tasks[0].speed
         parts = (
             self._wait_text,

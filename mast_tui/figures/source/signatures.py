@@ -150,7 +150,7 @@ def input_from_workspace(
         weights=_weights_of_traces(study, labelled.traces)
         if study is not None and has_weights
         else None,
-        of_no_whole=study is not None and not has_weights,
+        has_unknown_weights=study is not None and not has_weights,
     )
 
 

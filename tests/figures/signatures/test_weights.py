@@ -100,4 +100,4 @@ def test_where_the_lots_are_of_no_one_whole_it_is_said() -> None:
     assert (found.weights, len(found.traces)) == (None, 4)
     assert "of no one whole" in document_of(found, rounds=0)["cannot_say"][0]
     office.finish("eve", trace="t1", value=PRESENT)
-    assert not read(office, "eve", by="all").of_no_whole
+    assert not read(office, "eve", by="all").has_unknown_weights
