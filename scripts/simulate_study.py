@@ -442,7 +442,7 @@ def design_run(
     random = np.random.default_rng([seed, traces, design.people, design.rotating])
     table = drawn(design, traces, random)
     if percentiles:
-        return by_percentiles(sums_of(table, range(traces), rounds, seed, many=0))
+        return by_percentiles(sums_of(table, range(traces), rounds, seed, resampled_from=0))
     sums = sums_of(table, range(traces), rounds, seed)
     modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
     pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]

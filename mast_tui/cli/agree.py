@@ -290,12 +290,12 @@ def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput 
     A shared trace is finished by two annotators. Labels are often imported without their traces:
     then no trace file needs to be read.
     """
-    finished = [study.finished.get(name, frozenset()) for name in study.annotators]
-    finish_counts = Counter(trace for traces in finished for trace in traces)
-    shared = {trace for trace, count in finish_counts.items() if count > 1}
+    finished_traces = [study.finished.get(name, frozenset()) for name in study.annotators]
+    finish_counts = Counter(trace for traces in finished_traces for trace in traces)
+    shared_traces = {trace for trace, count in finish_counts.items() if count > 1}
     for column in ("spans", "path"):
         read_traces = workspace.read_columns("traces", ("id",), list, not_null=column)
-        if not shared.isdisjoint(trace for (trace,) in read_traces):
+        if not shared_traces.isdisjoint(trace for (trace,) in read_traces):
             return None
     return SpanInput(
         study.taxonomy_ref,
@@ -303,8 +303,8 @@ def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput 
         study.annotators,
         study.pass_label,
         (),
-        {name: len(traces) for name, traces in zip(study.annotators, finished, strict=True)},
-        not_at_hand=len(shared),
+        {name: len(traces) for name, traces in zip(study.annotators, finished_traces, strict=True)},
+        not_at_hand=len(shared_traces),
         examples=study.examples,
     )
 

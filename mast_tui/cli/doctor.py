@@ -310,8 +310,8 @@ async def _ask_server(judge: JudgeConfiguration, model: str) -> Check:
     if not names:
         hint = "it may judge all the same; test it with `mast-tui judge … --max-tokens-total`"
         return Check("model", CheckState.NOTE, f"{address} answers but lists no models", hint)
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    description = f"{address} has no {model}; it has {', '.join(names[:5])}{more}"
+    further_text = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    description = f"{address} has no {model}; it has {', '.join(names[:5])}{further_text}"
     return Check(
         "model", CheckState.WRONG, description, "set `model` under [judge], or load it there"
     )

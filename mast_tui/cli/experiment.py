@@ -255,8 +255,8 @@ def _experiment_of_request(
             f"{viewer.name}, who works blind"
         )
     if request.paths:
-        within = runs_under(workspace, inputs, {"PATH": request.paths})
-        inputs = inputs.only(np.isin(inputs.traces, within.traces))
+        runs_in_paths = runs_under(workspace, inputs, {"PATH": request.paths})
+        inputs = inputs.only(np.isin(inputs.traces, runs_in_paths.traces))
     if arm_paths:
         inputs = runs_under(workspace, inputs, arm_paths)
     judge = None

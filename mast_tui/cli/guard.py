@@ -316,14 +316,14 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
 
 def _reason_for_off(rates: TestedRates) -> str:
     """Say how many runs without the failure the guard needs to be on."""
-    needed = next(
+    needed_runs = next(
         n
         for n in range(rates.runs + 1, 10**6)
         if _false_alarm_bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
     )
     return (
         f"{rates.runs} tested runs without the failure; with {rates.false_alarms} false alarms it "
-        f"takes {needed}"
+        f"takes {needed_runs}"
     )
 
 

@@ -336,9 +336,9 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         ]
     )
     annotator = login_person(workspace) or request.common.annotator
-    merged = MergeResult()
+    merge_result = MergeResult()
     if not unknown_problems:
-        merged = merge_files(
+        merge_result = merge_files(
             contents,
             workspace,
             asked=_request_key("jsonl", files),
@@ -352,7 +352,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
     document = {
         "format": "jsonl",
         "files": [str(file) for file in files],
-        "written": not merged.refused and not unknown_problems,
+        "written": not merge_result.refused and not unknown_problems,
         "taxonomies": sorted(
             {record.taxonomy.ref for content in contents.values() for record in content.taxonomies}
             | {event.taxonomy for event in events if event.taxonomy is not None}
@@ -365,22 +365,22 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         "labels": len({event.id for event in events if event.kind == "label_added"}),
         "verdicts": len({event.id for event in events if event.kind == "verdict_set"}),
         "finished": len({event.id for event in events if event.kind == "pass_finished"}),
-        "events": {"new": merged.new, "known": merged.known},
-        "people": [changes_to_dict(changes) for changes in merged.people],
+        "events": {"new": merge_result.new, "known": merge_result.known},
+        "people": [changes_to_dict(changes) for changes in merge_result.people],
         "problems": [
             {"file": str(file), "place": changes.annotator, "reason": changes_in_words(changes)}
-            for file, people in merged.refused.items()
+            for file, people in merge_result.refused.items()
             for changes in people
         ]
         + _problems_to_dicts(unknown_problems),
-        "notes": merged.notes,
+        "notes": merge_result.notes,
     }
     _report_problems(unknown_problems)
     if unknown_problems:
         say(f"mast-tui import: {_remedies_text(unknown_problems, has_good_rows=False)}")
-    for file, people in merged.refused.items():
+    for file, people in merge_result.refused.items():
         say(f"mast-tui import: {refusal_in_words(file, people)}")
-    _print_import(document, map(changes_in_words, merged.people), request.as_json)
+    _print_import(document, map(changes_in_words, merge_result.people), request.as_json)
     return 0 if document["written"] else 1
 
 

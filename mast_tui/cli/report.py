@@ -193,14 +193,14 @@ class ReportRequest:
     @property
     def files(self) -> ReportFiles:
         """The files to write."""
-        named = ReportFiles.named(
+        files = ReportFiles.named(
             html=self.html_file,
             markdown=self.markdown_file,
             csv=self.csv_file,
             latex=self.latex_file,
         )
         return replace(
-            named, figures=self.figures, image=self.image, bare=self.bare, records=self.output
+            files, figures=self.figures, image=self.image, bare=self.bare, records=self.output
         )
 
     @property
@@ -451,8 +451,10 @@ def experiment_of_pair(
     option = "--compare" if request.paired is None else "--paired"
     for name in pair:
         if name not in inputs.group_names:
-            existing = ", ".join(inputs.group_names) or "none"
-            raise click.ClickException(f"{option}: no {inputs.by} {name!r}; there are: {existing}")
+            names_text = ", ".join(inputs.group_names) or "none"
+            raise click.ClickException(
+                f"{option}: no {inputs.by} {name!r}; there are: {names_text}"
+            )
     say(
         f"{option} will be removed in the next release; use: mast-tui experiment --arms "
         f"{inputs.by} --baseline {second}"
@@ -460,8 +462,8 @@ def experiment_of_pair(
     groups = [inputs.group_names.index(name) for name in pair]
     experiment = experiment_of(inputs.only(np.isin(inputs.group, groups)), baseline=second)
     figures = FigureIndex(experiment_figures(experiment))
-    shared = figures.table("experiment", group=first).count("shared_tasks")
-    if request.paired is not None and not (shared and inputs.task is not None):
+    shared_count = figures.table("experiment", group=first).count("shared_tasks")
+    if request.paired is not None and not (shared_count and inputs.task is not None):
         raise click.ClickException(f"{option} {first},{second}: no known task was run by both")
     return experiment, figures
 

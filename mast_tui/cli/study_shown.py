@@ -70,11 +70,13 @@ def show_command(request: StudyShowRequest) -> None:
     print_plan(study)
     print_progress(rows)
     if traces_needed:
-        needed = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
+        needed_text = ", ".join(
+            f"{code} {count:,}" for code, count in traces_needed.items() if count
+        )
         points = f"{MARGIN * 100:g}"
-        if needed:
+        if needed_text:
             click.echo(
-                f"traces still needed for a ±{points}-point interval, by mode, about: {needed}"
+                f"traces still needed for a ±{points}-point interval, by mode, about: {needed_text}"
             )
         else:
             click.echo(f"no more traces are needed for ± {points} points of any mode")
@@ -125,9 +127,9 @@ def queue_command(request: StudyQueueRequest) -> None:
     study = workspace.study(taxonomy.ref)
     names = {info.name for info in workspace.annotators()}
     if annotator not in names:
-        existing = ", ".join(sorted(names)) or "none yet"
+        names_text = ", ".join(sorted(names)) or "none yet"
         raise click.ClickException(
-            f"no annotator {annotator!r} in this workspace; there are: {existing}"
+            f"no annotator {annotator!r} in this workspace; there are: {names_text}"
         )
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     if viewer.named is not None and request.kind not in _OPEN_KINDS:
@@ -175,9 +177,9 @@ def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
         studies = [
             (candidate, workspace.study(candidate.ref)) for candidate in workspace.taxonomies()
         ]
-        existing = [(candidate, own) for candidate, own in studies if own is not None]
-        if len(existing) == 1:
-            only_taxonomy, only_study = existing[0]
+        existing_studies = [(candidate, own) for candidate, own in studies if own is not None]
+        if len(existing_studies) == 1:
+            only_taxonomy, only_study = existing_studies[0]
             return workspace, only_taxonomy, only_study
     if study is None:
         raise click.ClickException(
@@ -239,8 +241,10 @@ def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> d
         workspace, taxonomy, ReportRequest(by=ALL, without_places=True), traces=traces
     )
     counts = Counts.from_verdicts(labels.verdicts, labels.weights)
-    needed = {mode.code: counts.more_labels(column) for column, mode in enumerate(labels.modes)}
-    return {code: count for code, count in needed.items() if count is not None}
+    count_by_code = {
+        mode.code: counts.more_labels(column) for column, mode in enumerate(labels.modes)
+    }
+    return {code: count for code, count in count_by_code.items() if count is not None}
 
 
 def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:

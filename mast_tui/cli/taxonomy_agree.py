@@ -66,18 +66,18 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
         )
         for taxonomy, viewer in zip(taxonomies, viewers, strict=True)
     ]
-    last = studies[-1]
+    last_study = studies[-1]
     document: dict[str, Any] = {
-        "annotators": list(last.annotators),
-        "pass": last.pass_label,
+        "annotators": list(last_study.annotators),
+        "pass": last_study.pass_label,
         "versions": [
             {
                 "taxonomy": taxonomy.ref,
                 "modes": len(taxonomy.modes),
                 **_agreement_json(study, _shared_traces(study), request.rounds, request.seed),
                 "same_traces": None
-                if study is last
-                else _on_same_traces(study, last, rounds=request.rounds, seed=request.seed),
+                if study is last_study
+                else _on_same_traces(study, last_study, rounds=request.rounds, seed=request.seed),
                 "look_again": _count_look_again(workspace, taxonomy, viewer),
             }
             for taxonomy, study, viewer in zip(taxonomies, studies, viewers, strict=True)
@@ -132,7 +132,7 @@ def _agreement_json(
     study: StudyInput, traces: frozenset[str], rounds: int, seed: int
 ) -> dict[str, Any]:
     """Return the number of traces, and the agreement on all verdicts in them together."""
-    finished = {name: done & traces for name, done in study.finished.items()}
+    finished = {name: finished_traces & traces for name, finished_traces in study.finished.items()}
     agreement = agreement_figures(
         replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
     )
@@ -141,12 +141,12 @@ def _agreement_json(
 
 
 def _on_same_traces(
-    study: StudyInput, last: StudyInput, *, rounds: int, seed: int
+    study: StudyInput, last_study: StudyInput, *, rounds: int, seed: int
 ) -> dict[str, Any]:
     """Return the figures of a version and of the last one, on the traces that both have."""
-    traces = _shared_traces(study) & _shared_traces(last)
+    traces = _shared_traces(study) & _shared_traces(last_study)
     figures, last_figures = (
-        _agreement_json(version, traces, rounds, seed) for version in (study, last)
+        _agreement_json(version, traces, rounds, seed) for version in (study, last_study)
     )
     return {
         "traces": len(traces),
@@ -167,7 +167,7 @@ def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) 
 
 def _print_versions(document: Mapping[str, Any]) -> None:
     """Print the agreement of each version as a table."""
-    last = document["versions"][-1]["taxonomy"]
+    last_ref = document["versions"][-1]["taxonomy"]
     columns = (
         key_column("taxonomy", "version"),
         key_column("modes", right=True),
@@ -182,7 +182,7 @@ def _print_versions(document: Mapping[str, Any]) -> None:
         *(
             _same_traces_column(name, key, f"{title} {column}")
             for name, title in _FIGURE_TITLES.items()
-            for key, column in (("here", "here"), ("last", last))
+            for key, column in (("here", "here"), ("last", last_ref))
         ),
     )
     print_table(columns, document["versions"])

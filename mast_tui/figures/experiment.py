@@ -545,15 +545,15 @@ def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figur
         if arm == experiment.baseline:
             continue
         arm_difference = difference(means[arm], means[experiment.baseline], measure.kind)
-        needed = needed_verdicts[arm] or needed_verdicts[experiment.baseline]
-        reason = "unresolved" if needed else arm_difference.reason
+        needed_labels = needed_verdicts[arm] or needed_verdicts[experiment.baseline]
+        reason = "unresolved" if needed_labels else arm_difference.reason
         yield scope.figure(
             "arm_difference",
             arm_difference.value,
             interval=None if reason else arm_difference.interval,
             n=arm_difference.tasks,
             reason=reason,
-            needs=needed,
+            needs=needed_labels,
         )
         undefined = arm_difference.reason if arm_difference.p_value is None else ""
         yield scope.number(

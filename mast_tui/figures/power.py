@@ -139,7 +139,8 @@ def draw_hits(
             np.sqrt(shared_share) * shared_part + np.sqrt(1 - shared_share) * arm_part
         )
         hits_by_arm.append(random.binomial(runs, 1 / (1 + np.exp(-logits))).astype(np.int64))
-    return hits_by_arm[0], hits_by_arm[1]
+    baseline_hits, changed_hits = hits_by_arm
+    return baseline_hits, changed_hits
 
 
 def power(
@@ -357,6 +358,8 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
             reason = "" if least_change is not None else "more_tasks"
             yield scope.number("detectable", least_change, n=tasks, reason=reason)
         for planned_runs in PLANNED_RUNS:
-            needed = tasks_needed(design, planned_runs, seed=seed)
-            reason = "" if needed is not None else "more_tasks"
-            yield scope.number("tasks_needed", needed, condition=str(planned_runs), reason=reason)
+            fewest_tasks = tasks_needed(design, planned_runs, seed=seed)
+            reason = "" if fewest_tasks is not None else "more_tasks"
+            yield scope.number(
+                "tasks_needed", fewest_tasks, condition=str(planned_runs), reason=reason
+            )

@@ -386,21 +386,21 @@ def powered(
     ):
         return result
     if weighted is None:
-        joined = _powered_from_sample(labelled, unlabelled, result.people)
+        estimate = _powered_from_sample(labelled, unlabelled, result.people)
         result = replace(result, these=_share_of_these(positives, labelled_count, total))
     else:
-        joined = _powered_from_chances(labelled, unlabelled, weighted)
-    value = joined.value
-    result = replace(result, people=joined.people, judge_weight=joined.judge_weight)
+        estimate = _powered_from_chances(labelled, unlabelled, weighted)
+    value = estimate.value
+    result = replace(result, people=estimate.people, judge_weight=estimate.judge_weight)
     if labelled_count < _LEAST_POWERED:
         return replace(result, powered=Coefficient(value, withheld=("few_traces", _LEAST_POWERED)))
-    effective = value * (1 - value) / joined.variance if joined.variance else float(total)
-    effective = min(max(effective, joined.least), total)
+    effective = value * (1 - value) / estimate.variance if estimate.variance else float(total)
+    effective = min(max(effective, estimate.least), total)
     low, high = (float(end) for end in wilson_of(value, effective))
     more_labels = 0
     if high - low > 2 * MARGIN:
-        needed = Z**2 * value * (1 - value) / MARGIN**2
-        more_labels = max(0, ceil(labelled_count * (needed / effective - 1)))
+        needed_cases = Z**2 * value * (1 - value) / MARGIN**2
+        more_labels = max(0, ceil(labelled_count * (needed_cases / effective - 1)))
     return replace(result, powered=Coefficient(value, ci=(low, high)), more_labels=more_labels)
 
 
@@ -478,8 +478,11 @@ def _powered_from_chances(
 
     def variance_of(weight: float, mean: float, unseen: Tables) -> float:
         residual = _PEOPLE - people_share - weight * (_JUDGE - judge_share)
-        within = float(((spreads + unseen) * residual**2).sum()) / weight_sum**2
-        return labelled_count / (labelled_count - 1) * within + mean * (1 - mean) / trace_count
+        sampling_variance = float(((spreads + unseen) * residual**2).sum()) / weight_sum**2
+        return (
+            labelled_count / (labelled_count - 1) * sampling_variance
+            + mean * (1 - mean) / trace_count
+        )
 
     people_variance = variance_of(0.0, people_share, np.zeros(4))
     effective_count = (

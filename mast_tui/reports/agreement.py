@@ -1109,15 +1109,15 @@ def _halving_note(agreement: Agreement) -> Iterator[Note]:
     codes_by_trace_count: dict[int, list[str]] = {}
     codes_by_reason: dict[str, list[str]] = {}
     for _, code, _ in agreement.modes:
-        needed = agreement.index.table("halving", mode=code)["more_traces"]
-        if needed.value is not None:
-            codes_by_trace_count.setdefault(int(needed.value), []).append(code)
+        trace_count = agreement.index.table("halving", mode=code)["more_traces"]
+        if trace_count.value is not None:
+            codes_by_trace_count.setdefault(int(trace_count.value), []).append(code)
         else:
-            codes_by_reason.setdefault(needed.reason.replace("_", " "), []).append(code)
+            codes_by_reason.setdefault(trace_count.reason.replace("_", " "), []).append(code)
     if codes_by_trace_count:
         plans_text = "; ".join(
-            f"about {needed:,} for {', '.join(codes_by_trace_count[needed])}"
-            for needed in sorted(codes_by_trace_count)
+            f"about {trace_count:,} for {', '.join(codes_by_trace_count[trace_count])}"
+            for trace_count in sorted(codes_by_trace_count)
         )
         unknown_text = "".join(
             f"; nobody can tell for {', '.join(codes)} ({why})"

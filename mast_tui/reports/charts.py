@@ -148,19 +148,19 @@ class _GroupCharts:
         self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
         self.sides = f"{self.failed} failed and {self.succeeded} successful"
 
-    def chart(self, kind: str, title: str, note: str, drawn: Drawing) -> tuple[str, Chart]:
+    def chart(self, kind: str, title: str, note: str, drawing: Drawing) -> tuple[str, Chart]:
         """Return a chart with its kind; its title names the group, its caption the labels.
 
         Args:
             kind: The kind of the chart.
             title: The title without the group.
             note: The caption without the source of the labels.
-            drawn: The drawing.
+            drawing: The drawing.
         """
         title = f"{title}: {group_words(self.figures, self.name)}"
         note = f"{note} {source_words(self.figures)}"
         folded = kind in _FOLDED
-        return kind, _folded_chart(f"{kind}-{self.part}", title, note, drawn, folded=folded)
+        return kind, _folded_chart(f"{kind}-{self.part}", title, note, drawing, folded=folded)
 
     def charts(self) -> Iterator[tuple[str, Chart]]:
         """Yield the charts for which there are data."""
@@ -180,8 +180,8 @@ class _GroupCharts:
                 f"the larger their share of the traces with either. n = {trace_count} "
                 f"{traces_text}."
             )
-            drawn = together(pairs, self.names)
-            yield self.chart("together", "Modes that show together", note, drawn)
+            drawing = together(pairs, self.names)
+            yield self.chart("together", "Modes that show together", note, drawing)
 
     def of_outcomes(self) -> Iterator[tuple[str, Chart]]:
         """Yield the charts of failed traces, and of failed against successful traces."""
@@ -205,8 +205,8 @@ class _GroupCharts:
             f"n = {self.group.count('traces')} traces."
         )
         rows = [_Row(code, name, self.modes[code].find("rate", "all")) for code, name in self.names]
-        drawn = bars(rows, [("all labelled traces", "v-first")])
-        return self.chart("occurrence", "Share of traces with each mode", note, drawn)
+        drawing = bars(rows, [("all labelled traces", "v-first")])
+        return self.chart("occurrence", "Share of traces with each mode", note, drawing)
 
     def distribution(self) -> tuple[str, Chart]:
         """Draw the number of modes per failed trace."""
@@ -236,8 +236,8 @@ class _GroupCharts:
             f"Parts of the bar: shares of n = {self.failed} failed traces, counts in "
             "brackets. Open: modes not judged could change the word."
         )
-        drawn = shares([("failed traces", parts)])
-        return self.chart("shapes", "Isolated and cascading failures", note, drawn)
+        drawing = shares([("failed traces", parts)])
+        return self.chart("shapes", "Isolated and cascading failures", note, drawing)
 
     def rows(self) -> list[_Row]:
         """Return a row for each mode: its shares by outcome, their difference, and its classes."""
@@ -262,8 +262,8 @@ class _GroupCharts:
             "traces."
         )
         sides = (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
-        drawn = bars(self.rows(), sides)
-        return self.chart("prevalence", "Failed against successful traces", note, drawn)
+        drawing = bars(self.rows(), sides)
+        return self.chart("prevalence", "Failed against successful traces", note, drawing)
 
     def difference(self) -> tuple[str, Chart]:
         """Draw the differences and classes of the modes."""
@@ -279,8 +279,8 @@ class _GroupCharts:
         if published is not None:
             note += f" Published: what the {published.source} say, not what follows here."
         heads = ("class", "" if published is None else "published")
-        drawn = differences(self.rows(), heads)
-        return self.chart("difference", "Difference and class of each mode", note, drawn)
+        drawing = differences(self.rows(), heads)
+        return self.chart("difference", "Difference and class of each mode", note, drawing)
 
     def categories(self) -> tuple[str, Chart]:
         """Draw the shares of the categories."""
@@ -295,8 +295,8 @@ class _GroupCharts:
             f"{sum(count for _, count in succeeded)} in {self.succeeded} successful traces."
         )
         rows = [("failed traces", failed), ("successful traces", succeeded)]
-        drawn = shares(rows, "no mode shows in these traces")
-        return self.chart("categories", "Categories of failure", note, drawn)
+        drawing = shares(rows, "no mode shows in these traces")
+        return self.chart("categories", "Categories of failure", note, drawing)
 
     def of_places(self) -> Iterator[tuple[str, Chart]]:
         """Yield the charts of onset, order and chains.
@@ -324,8 +324,8 @@ class _GroupCharts:
                 f"{places.count('showing')} {traces_text} with a failure, those whose labels name "
                 "spans."
             )
-            drawn = onset(places, onsets, self.names)
-            yield self.chart("onset", "Where in the run failures set on", note, drawn)
+            drawing = onset(places, onsets, self.names)
+            yield self.chart("onset", "Where in the run failures set on", note, drawing)
         pairs = self.figures.rows(f"order_{side}", self.name)
         if pairs:
             note = (
@@ -333,8 +333,8 @@ class _GroupCharts:
                 "before that of the column; the stronger the colour, the larger the share. n = "
                 f"{trace_count} {traces_text} whose labels name spans."
             )
-            drawn = order(pairs, self.names)
-            yield self.chart("order", "Which mode sets on first", note, drawn)
+            drawing = order(pairs, self.names)
+            yield self.chart("order", "Which mode sets on first", note, drawing)
         chains = [
             (chain_of(chain), table.count("chains"))
             for chain, table in self.figures.rows(f"chains_{side}", self.name).items()
@@ -550,8 +550,8 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
 def distribution(group: FigureTable) -> Drawing:
     """Draw how many failed traces show how many modes, and the mean with its interval above."""
     drawing = Drawing(WIDTH)
-    left = 40.0
-    plot = 110.0
+    left_edge = 40.0
+    plot_height = 110.0
     mean = group["modes_per_failed_trace"]
     counts = {
         int(modes): int(figure.value or 0)
@@ -560,20 +560,20 @@ def distribution(group: FigureTable) -> Drawing:
     highest_mean = (mean.value or 0) if mean.high is None else mean.high
     last_count = max([*counts, int(highest_mean) + 1])
     ticks = _tick_values(max(counts.values(), default=0))
-    bottom = 44.0 + plot
-    slot = (WIDTH - left) / (last_count + 1)
+    bottom = 44.0 + plot_height
+    slot = (WIDTH - left_edge) / (last_count + 1)
     bar_width = min(44.0, 0.7 * slot)
 
     def x_of(modes: float) -> float:
-        return left + slot * (modes + 0.5)
+        return left_edge + slot * (modes + 0.5)
 
     for tick in ticks:
-        y = bottom - plot * tick / ticks[-1]
-        drawing.line(left, y, WIDTH, y, "v-grid" if tick else "v-axis")
-        drawing.text(left - 8, y + 4, str(tick), "v-s v-m", "end")
+        y = bottom - plot_height * tick / ticks[-1]
+        drawing.line(left_edge, y, WIDTH, y, "v-grid" if tick else "v-axis")
+        drawing.text(left_edge - 8, y + 4, str(tick), "v-s v-m", "end")
     for modes in range(last_count + 1):
         count = counts.get(modes, 0)
-        bar_height = plot * count / ticks[-1]
+        bar_height = plot_height * count / ticks[-1]
         if count:
             tooltip = f"{count} failed traces show {modes} modes"
             drawing.rect(
@@ -589,7 +589,7 @@ def distribution(group: FigureTable) -> Drawing:
         if last_count <= 24 or modes % 5 == 0:
             drawing.text(x_of(modes), bottom + 16, str(modes), "v-s", "middle")
     axis = "number of modes in a failed trace"
-    drawing.text((left + WIDTH) / 2, bottom + 34, axis, "v-s v-m", "middle")
+    drawing.text((left_edge + WIDTH) / 2, bottom + 34, axis, "v-s v-m", "middle")
     drawing.text(0, 12, "traces", "v-s v-m")
     if mean.value is not None:
         label = f"mean {mean.value:.1f}"
@@ -602,7 +602,9 @@ def distribution(group: FigureTable) -> Drawing:
         drawing.dot(x_of(mean.value), 24, 4)
         # Bold letters are wider than the plain ones that are measured.
         room = text_width(label, 14) / 2
-        drawing.text(min(max(middle, left + 20 + room), WIDTH - room), 12, label, "v-b", "middle")
+        drawing.text(
+            min(max(middle, left_edge + 20 + room), WIDTH - room), 12, label, "v-b", "middle"
+        )
     drawing.height = bottom + 40
     return drawing
 
@@ -617,18 +619,18 @@ def shares(
         placeholder: The text in place of a bar without counts.
     """
     drawing = Drawing(WIDTH)
-    left = 120.0
+    left_edge = 120.0
     y = 0.0
     for name, parts in rows:
         total = sum(count for _, count in parts)
         lines = wrapped(name, 112)
         drawing.lines(0, y + 19 - 7 * (len(lines) - 1), lines)
         if not total:
-            drawing.text(left, y + 19, placeholder, "v-s v-m")
-        x = left
+            drawing.text(left_edge, y + 19, placeholder, "v-s v-m")
+        x = left_edge
         for number, (part, count) in enumerate(parts):
             if count:
-                part_width = (WIDTH - left) * count / total
+                part_width = (WIDTH - left_edge) * count / total
                 tooltip = f"{name}: {part} {count} of {total}, {percent(count / total)}"
                 shade = _SHADES[number % len(_SHADES)]
                 drawing.rect(x, y, part_width, 30, "v-cell v-paper")
@@ -642,12 +644,12 @@ def shares(
     parts_by_number = {
         number: part for _, parts in rows for number, (part, count) in enumerate(parts) if count
     }
-    x = left
+    x = left_edge
     y += 14
     for number, part in sorted(parts_by_number.items()):
         label = wrapped(part, WIDTH - 150, most=1)[0]
-        if x > left and x + 20 + text_width(label) > WIDTH:
-            x = left
+        if x > left_edge and x + 20 + text_width(label) > WIDTH:
+            x = left_edge
             y += 20
         drawing.rect(x, y - 9, 14, 10, "v-cell v-paper")
         drawing.rect(x, y - 9, 14, 10, "v-heat", opacity=_SHADES[number % len(_SHADES)])
@@ -661,19 +663,19 @@ def shares(
 def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
     """Draw chains of onset as boxes with arrows, each with its number of traces."""
     drawing = Drawing(WIDTH)
-    left = 132.0
+    left_edge = 132.0
     gap = 20.0
     y = 0.0
     largest_count = max((count for _, count in chains), default=1)
     for chain, count in chains:
         drawing.text(24, y + 17, str(count), "v-b", "end")
         drawing.rect(32, y + 5, 84 * count / largest_count, 16, "v-failed", tip=f"{count} traces")
-        x = left
+        x = left_edge
         for number, step in enumerate(chain):
-            label = wrapped(" + ".join(step), WIDTH - left - 24, most=1)[0]
+            label = wrapped(" + ".join(step), WIDTH - left_edge - 24, most=1)[0]
             box_width = text_width(label) + 16
             if number and x + gap + box_width > WIDTH:
-                x = left + gap
+                x = left_edge + gap
                 y += 30
             if number:
                 drawing.text(x + gap / 2, y + 17, "→", "v-m", "middle")

@@ -545,12 +545,12 @@ def _overall_table(report: JudgeReport) -> Table | None:
         return None
     labelled = [table for table in tables.values() if table.count("n_labelled")]
     trace_counts = [table.count("n") for table in labelled] or [0]
-    fewest = min(trace_counts)
-    most = max(trace_counts)
+    least = min(trace_counts)
+    greatest = max(trace_counts)
     judged_count = report.count("judged")
     traces_text = f"all {counted(judged_count, 'trace')}"
-    if fewest < judged_count:
-        range_text = f"{fewest:,} to {most:,}" if fewest < most else f"{fewest:,}"
+    if least < judged_count:
+        range_text = f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
         traces_text = f"{range_text} of {judged_count:,} traces"
     return Table(
         "judge_overall",

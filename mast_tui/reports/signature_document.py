@@ -562,10 +562,10 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
     """
     table = report.group(name)
     failed, succeeded = (table.count("traces", side) for side in OUTCOMES)
-    unknown = table.count("traces", "unknown")
-    if unknown:
+    unknown_count = table.count("traces", "unknown")
+    if unknown_count:
         yield (
-            f"The outcome of {unknown} of {counted(table.count('traces'), 'trace')} is not "
+            f"The outcome of {unknown_count} of {counted(table.count('traces'), 'trace')} is not "
             "known; they count neither as failed nor as successful."
         )
     if not failed:

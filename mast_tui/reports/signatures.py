@@ -512,12 +512,12 @@ def _report_description(figures: SignatureReport, grouping: str) -> str:
 def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
     """Yield facts on a group as (title, value, comment): counts of traces, scores, modes."""
     failed = group.count("traces", "failed")
-    unknown = group.count("traces", "unknown")
+    unknown_count = group.count("traces", "unknown")
     yield "traces", f"{group.count('traces'):,}", ""
     yield "failed", f"{failed:,}", ""
     yield "successful", f"{group.count('traces', 'succeeded'):,}", ""
-    if unknown:
-        yield "outcome unknown", f"{unknown:,}", ""
+    if unknown_count:
+        yield "outcome unknown", f"{unknown_count:,}", ""
     score = group["mean_score"]
     if score.value is not None:
         ends = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "

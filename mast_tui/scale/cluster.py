@@ -82,7 +82,7 @@ class Cluster(Workers):
     def _receive(self, timeout: float | None) -> Sequence[BatchMessage]:
         """Return the results of finished tasks; empty if none is finished in time."""
         try:
-            done, _ = self._dask.wait(
+            finished_futures, _ = self._dask.wait(
                 [*self._under_way], timeout=timeout, return_when="FIRST_COMPLETED"
             )
         except TimeoutError:
@@ -90,7 +90,7 @@ class Cluster(Workers):
         except CancelledError:
             raise self._scheduler_gone_error() from None
         messages: list[BatchMessage] = []
-        for future in done:
+        for future in finished_futures:
             task = self._under_way.pop(future)
             if future.status not in ("finished", "error"):
                 raise self._scheduler_gone_error()

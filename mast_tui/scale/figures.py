@@ -202,20 +202,20 @@ def judged_beyond(address: str, judge: str, stored: Iterable[TraceRecord]) -> Ju
     manifest = folder.manifest()
     if manifest.judge != judge:
         raise ShardsError(f"{folder.address}: holds the word of {manifest.judge}, not of {judge}")
-    done = folder.done(manifest)
-    files = [traces_file(name) for name in manifest.shards if name in done]
+    written_names = folder.done(manifest)
+    files = [traces_file(name) for name in manifest.shards if name in written_names]
     if not files:
         return JudgedBeyond()
-    seen = set(map(trace_key, stored))
+    seen_keys = set(map(trace_key, stored))
     repeated = _repeated_keys(
         [t["key"].to_numpy().copy() for t in _read_tables(folder, files, ["key"])]
     )
-    not_new = np.union1d(repeated, np.array(sorted(seen), dtype=np.uint64))
+    not_new = np.union1d(repeated, np.array(sorted(seen_keys), dtype=np.uint64))
     traces = 0
     counts = dict.fromkeys(manifest.looks_at, (0, 0, 0))
     columns = ["key", "problem", *map(verdict_column, counts)]
     for table in _read_tables(folder, files, columns):
-        rows = _first_rows(table, not_new, seen) & table["problem"].is_null().to_numpy()
+        rows = _first_rows(table, not_new, seen_keys) & table["problem"].is_null().to_numpy()
         traces += int(rows.sum())
         for slug, sums in counts.items():
             verdicts = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
@@ -335,8 +335,8 @@ class _Counts:
         self._traces[cells] += other._traces
         self._onsets[cells] += other._onsets
         self._numbers[cells] += other._numbers
-        for value, counted in self._verdicts.items():
-            counted[cells] += other._verdicts[value]
+        for value, sums in self._verdicts.items():
+            sums[cells] += other._verdicts[value]
 
     def _group_number(self, name: str | None) -> int:
         return self._groups.setdefault(name, len(self._groups))
@@ -349,8 +349,7 @@ class _Counts:
             self._onsets = _with_zeros(self._onsets, missing_count)
             self._numbers = _with_zeros(self._numbers, missing_count)
             self._verdicts = {
-                value: _with_zeros(counted, missing_count)
-                for value, counted in self._verdicts.items()
+                value: _with_zeros(sums, missing_count) for value, sums in self._verdicts.items()
             }
 
     def _cells_of_rows(self, table: Any) -> Integers:

@@ -74,7 +74,7 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     written_names = folder.done(manifest)
     shards = [shard for shard in manifest.shards if shard in written_names]
     keys = zip(shards, _results_of_shards(find_keys, shards, address, pool), strict=True)
-    drawn_keys, matching = _draw_sample(keys, request.sample, request.seed)
+    drawn_keys, matching_count = _draw_sample(keys, request.sample, request.seed)
     selection = [(shard, drawn_keys[shard]) for shard in shards if shard in drawn_keys]
     read = partial(_read_selection, folder, manifest.taxonomy)
     target = open_workspace(request.common, create=True)
@@ -90,7 +90,7 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
         "judge": manifest.judge,
         "taxonomy": manifest.taxonomy.ref,
         "where": list(request.where),
-        "matching": matching,
+        "matching": matching_count,
         "sample": request.sample,
         "seed": request.seed,
         "traces": traces,
@@ -101,7 +101,7 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     new_count = traces.get(TraceStatus.JUDGED, 0)
     earlier_count = traces.get(TraceStatus.KNOWN, 0)
     sample_text = (
-        "" if request.sample is None else f" drawn of {matching:,} with seed {request.seed}"
+        "" if request.sample is None else f" drawn of {matching_count:,} with seed {request.seed}"
     )
     print_line(
         f"{manifest.judge}: {counted(new_count + earlier_count, 'trace')}{sample_text} imported "
@@ -212,11 +212,13 @@ def _draw_sample(
                     seen_keys.add(key)
                     yield key, shard
 
-    drawn: Iterable[tuple[int, str]] = different_keys()
+    drawn_pairs: Iterable[tuple[int, str]] = different_keys()
     if sample is not None:
-        drawn = nlargest(sample, drawn, key=lambda pair: (-_seeded_hash(seed, pair[0]), pair[0]))
+        drawn_pairs = nlargest(
+            sample, drawn_pairs, key=lambda pair: (-_seeded_hash(seed, pair[0]), pair[0])
+        )
     keys_by_shard: dict[str, set[int]] = {}
-    for key, shard in drawn:
+    for key, shard in drawn_pairs:
         keys_by_shard.setdefault(shard, set()).add(key)
     return keys_by_shard, len(seen_keys)
 

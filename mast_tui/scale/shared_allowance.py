@@ -105,8 +105,8 @@ class SharedAllowance:
         """Answer the requests of one process until it disconnects."""
         with connection, suppress(EOFError, OSError):
             while True:
-                surplus, held, request = connection.recv()
-                connection.send(self._check_out(connection, surplus, held, request))
+                surplus, unanswered_share, request = connection.recv()
+                connection.send(self._check_out(connection, surplus, unanswered_share, request))
         with self._lock:
             self._held.pop(connection, None)
 
@@ -211,10 +211,12 @@ class SharedBudget(Budget):
         with self._connection, suppress(RunStops):
             self._exchange_with_account(self._checked_out - self._share_of_allowance([]), 0.0, 0.0)
 
-    def _exchange_with_account(self, surplus: float, held: float, request: float) -> float | None:
+    def _exchange_with_account(
+        self, surplus: float, unanswered_share: float, request: float
+    ) -> float | None:
         """Return a surplus to the account and request a share; return the granted share."""
         try:
-            self._connection.send((surplus, held, request))
+            self._connection.send((surplus, unanswered_share, request))
             granted: float | None = self._connection.recv()
         except (EOFError, OSError):
             raise RunStops("the command that has the allowance is gone") from None
@@ -222,10 +224,10 @@ class SharedBudget(Budget):
 
     def _share_of_allowance(self, planned: list[Reserved]) -> float:
         """Return the share of the allowance that used and planned tokens take together."""
-        used = self.used
+        total_usage = self.used
         for reserved in planned:
-            used += Usage(0, reserved.tokens_in, reserved.tokens_out)
-        return self._whole.share(used, self._prices)
+            total_usage += Usage(0, reserved.tokens_in, reserved.tokens_out)
+        return self._whole.share(total_usage, self._prices)
 
 
 @contextmanager
@@ -250,9 +252,9 @@ def shared(setup: Setup, folder: ShardFolder, host: str) -> Iterator[SharedAllow
         folder.write(SPENT, json.dumps(spent).encode())
 
     recorded = json.loads(folder.read(SPENT) or b"{}")
-    used = max(
+    used_share = max(
         recorded.get("tokens", 0) / (allowance.tokens or inf),
         recorded.get("cost", 0) / (allowance.cost or inf),
     )
-    with SharedAllowance(host, used, record) as account:
+    with SharedAllowance(host, used_share, record) as account:
         yield account

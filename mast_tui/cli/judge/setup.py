@@ -144,7 +144,7 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
     interrupted = _interrupted_setup(setup, workspace, cases, find_trace)
     if interrupted is not None:
         return interrupted
-    chosen = choose_examples(
+    chosen_examples = choose_examples(
         cases,
         setup.taxonomy,
         find_trace,
@@ -152,7 +152,7 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
         count=count,
         may_use=lambda trace_id: not held_out(workspace, trace_id),
     )
-    return with_chosen(setup, chosen)
+    return with_chosen(setup, chosen_examples)
 
 
 def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) -> Setup:
@@ -235,10 +235,10 @@ def _interrupted_setup(
         if (settings.model, settings.host, run.taxonomy) != identity:
             continue
         choices = recorded_choices(settings.parameters)
-        chosen = repeat_examples(choices, cases, setup.taxonomy, find_trace, setup.redaction)
-        if chosen is None:
+        examples = repeat_examples(choices, cases, setup.taxonomy, find_trace, setup.redaction)
+        if examples is None:
             continue
-        resumed = with_chosen(setup, chosen)
+        resumed = with_chosen(setup, examples)
         if resumed.prompt.hash == settings.prompt:
             return resumed
     return None

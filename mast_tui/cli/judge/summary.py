@@ -207,10 +207,10 @@ def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: 
 def _print_counts(document: Document) -> None:
     """Print the number of judged traces and of suggestions."""
     counts = document["traces"]
-    left = f", {counts['left']} left" if counts.get("left") else ""
+    left_text = f", {counts['left']} left" if counts.get("left") else ""
     print_line(
         f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
-        f"{counts['known']} known, {counts['failed']} failed{left}; "
+        f"{counts['known']} known, {counts['failed']} failed{left_text}; "
         f"{suggestions_text(document)}"
     )
 
@@ -285,9 +285,9 @@ def _print_batch(batch: Document) -> None:
         files = ", ".join(batch["files"])
         print_line(f"{counted(batch['written'], 'request')} written to {files}")
     if batch["answers"]:
-        used = counted(batch["read"], "answer")
+        answers_text = counted(batch["read"], "answer")
         source = "files" if batch["batches"] is None else "batch"
-        print_line(f"{used} used of the {batch['answers']} in the {source}")
+        print_line(f"{answers_text} used of the {batch['answers']} in the {source}")
     for problem, count in batch["troubles"].items():
         print_line(f"{counted(count, 'request')} without an answer: {problem}")
     if batch["strangers"]:

@@ -129,11 +129,11 @@ def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
         for mode_name in (mode.code, mode.slug, mode.name)
     }
     matches = get_close_matches(name.casefold(), modes_by_name, n=1, cutoff=0.5)
-    existing = f"{taxonomy.ref} has {', '.join(mode.code for mode in taxonomy.modes)}"
+    codes_text = f"{taxonomy.ref} has {', '.join(mode.code for mode in taxonomy.modes)}"
     if not matches:
-        return f"no such mode; {existing}"
+        return f"no such mode; {codes_text}"
     match = modes_by_name[matches[0]]
-    return f"no such mode; did you mean {match.code} ({match.name})? {existing}"
+    return f"no such mode; did you mean {match.code} ({match.name})? {codes_text}"
 
 
 def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:

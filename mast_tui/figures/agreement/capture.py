@@ -129,9 +129,9 @@ def capture(
         intervals: Whether to compute intervals.
         taxonomy: The taxonomy of the modes.
     """
-    rated = verdicts >= 0
+    has_verdict = verdicts >= 0
     present = verdicts == PRESENT
-    looked = rated & ~suggested[:, :, None]
+    looked = has_verdict & ~suggested[:, :, None]
     caught = present & looked & ~settled_absent
     groups = {
         code: tuple(_catches_of_mode(looked[:, :, column], caught[:, :, column]))
@@ -162,7 +162,7 @@ def capture(
             yield scope.number("p_adjusted", p_adjusted, n=test.n)
         yield FigureScope("missed_together", taxonomy).number("p_value", p_value)
         left_out = FigureScope("missed_left_out", taxonomy)
-        for name, finder_rated, with_judge in zip(names, rated, suggested, strict=True):
+        for name, finder_rated, with_judge in zip(names, has_verdict, suggested, strict=True):
             units = int((finder_rated & with_judge[:, None]).sum())
             yield left_out.number("with_suggestions", units, annotator=name)
         absent = int((present.any(axis=0) & settled_absent).sum())
@@ -340,16 +340,16 @@ def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
         if n < 2:
             continue
         first_found, second_found = group.caught[found_by_third][:, columns_of_pair].T
-        both = int((first_found & second_found).sum())
+        found_by_both = int((first_found & second_found).sum())
         neither = int((~first_found & ~second_found).sum())
         first_count = int(first_found.sum())
         second_count = int(second_found.sum())
-        deviation += both - first_count * second_count / n
+        deviation += found_by_both - first_count * second_count / n
         variance += (
             first_count * (n - first_count) * second_count * (n - second_count) / (n * n * (n - 1))
         )
-        same_weight += both * neither / n
-        different_weight += (first_count - both) * (second_count - both) / n
+        same_weight += found_by_both * neither / n
+        different_weight += (first_count - found_by_both) * (second_count - found_by_both) / n
     return Dependence(
         third_count,
         same_weight / different_weight if different_weight else None,

@@ -266,9 +266,9 @@ class TableSums:
     def pair(self, pair_number: int) -> TableSums:
         """Return the table of one pair of annotators, by its number among the combinations."""
         cells = self.pairs[:, pair_number]
-        both, first, second, neither = np.moveaxis(cells, -1, 0)
+        both_present, first, second, neither = np.moveaxis(cells, -1, 0)
         members = list(combinations(range(len(self.rated)), 2))[pair_number]
-        patterns = np.stack((neither, first + second, both), axis=-1)
+        patterns = np.stack((neither, first + second, both_present), axis=-1)
         traces = self.pair_traces[pair_number]
         return TableSums(
             cells[:, None],
@@ -302,40 +302,40 @@ def rating_patterns(annotators: int) -> NDArray[np.int_]:
 
 def sums_of(
     verdicts: VerdictArray,
-    shared: Sequence[int],
+    shared_traces: Sequence[int],
     rounds: int,
     seed: int,
     *,
     blocks: NDArray[np.int_] | None = None,
-    many: int = MANY,
+    resampled_from: int = MANY,
 ) -> Sums:
     """Sum the counts over the shared traces, and over resamples of them.
 
     Args:
         verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on traces
             that are not shared only serve to explain an undefined figure.
-        shared: The indices of the traces that count.
+        shared_traces: The indices of the traces that count.
         rounds: The number of resamples; with 0 there is only the sum over the traces themselves.
         seed: The seed of the resamples.
         blocks: A number for each trace; traces with the same number are copies of one block and
             are left out or drawn together. None if there are no copies.
-        many: With fewer traces than this, each is left out in turn instead of resampling.
+        resampled_from: With fewer traces than this, each is left out in turn instead of resampling.
     """
-    rated = np.asarray((verdicts >= 0).any(axis=1))
-    verdicts = verdicts[:, list(shared)]
+    has_rating = np.asarray((verdicts >= 0).any(axis=1))
+    verdicts = verdicts[:, list(shared_traces)]
     annotator_count, trace_count, mode_count = verdicts.shape
     counts: list[NDArray[np.integer[Any]]] = [
         _counts_of_mode(verdicts[:, :, mode]) for mode in range(mode_count)
     ]
-    both = [
+    rated_by_both = [
         (verdicts[a] >= 0) & (verdicts[b] >= 0) for a, b in combinations(range(annotator_count), 2)
     ]
-    shared_by = np.array(both, dtype=np.bool_).reshape(
+    shared_by = np.array(rated_by_both, dtype=np.bool_).reshape(
         _pair_count(annotator_count), trace_count, mode_count
     )
     unit_count = trace_count
     if blocks is not None:
-        block_ids, block_of_trace = np.unique(blocks[list(shared)], return_inverse=True)
+        block_ids, block_of_trace = np.unique(blocks[list(shared_traces)], return_inverse=True)
         unit_count = len(block_ids)
         if unit_count < trace_count:
             counts = [_counts_of_blocks(count, block_of_trace, unit_count) for count in counts]
@@ -346,7 +346,7 @@ def sums_of(
                 shared_by_block[:, block_number] |= shared_by[:, trace]
             shared_by = shared_by_block
     column_count = 4 * _pair_count(annotator_count) + len(rating_patterns(annotator_count))
-    left_out = rounds > 0 and unit_count < many
+    left_out = rounds > 0 and unit_count < resampled_from
     row_count = 1 + (unit_count if left_out else rounds)
     summed = np.empty((row_count, mode_count, column_count))
     summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts] or 0
@@ -370,7 +370,7 @@ def sums_of(
     return Sums(
         pairs,
         summed[:, :, pair_column_count:],
-        rated,
+        has_rating,
         shared_by,
         left_out,
         unit_count < trace_count,
@@ -500,12 +500,12 @@ def _fleiss_kappa(complete: Floats, annotator_count: int) -> Floats:
 
 
 def _krippendorff_alpha(
-    present: Floats, absent: Floats, matching: Floats, both_answers_occur: NDArray[np.bool_]
+    present: Floats, absent: Floats, matching_sum: Floats, both_answers_occur: NDArray[np.bool_]
 ) -> Floats:
     """Return Krippendorff's α from the numbers of both answers and of matching answers."""
     rating_count = present + absent
     expected = ratio(2 * present * absent, rating_count - 1)
-    return np.where(both_answers_occur, 1 - ratio(rating_count - matching, expected), np.nan)
+    return np.where(both_answers_occur, 1 - ratio(rating_count - matching_sum, expected), np.nan)
 
 
 def _agreement_over_chance(

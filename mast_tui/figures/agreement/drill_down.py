@@ -58,8 +58,10 @@ def source_traces(
         present_count = int(present_counts[column])
         disagreement = _share_of_differing_pairs(int(rated_counts[column]), present_count)
         traces.append((present_count, SourceTrace(trace_id, verdicts, disagreement)))
-    traces.sort(key=lambda item: (-item[1].disagreement, -item[0], item[1].trace_id))
-    return tuple(trace for _, trace in traces)
+    by_rank = sorted(
+        (-trace.disagreement, -present, trace.trace_id, trace) for present, trace in traces
+    )
+    return tuple(trace for *_, trace in by_rank)
 
 
 def _share_of_differing_pairs(rated: int, present: int) -> float:

@@ -341,13 +341,13 @@ class Tables:
         them. Other pairs have no entry.
         """
         traces = np.asarray(shared, dtype=np.intp)
-        rated = self._verdicts[:, traces] >= 0
+        has_verdict = self._verdicts[:, traces] >= 0
         pairs = list(combinations(range(len(self._names)), 2))
         if len(pairs) < 2 or not rounds:
             return {}
         sums: dict[int, Sums] = {}
         for pair_number, (first, second) in enumerate(pairs):
-            both_rated = rated[first] & rated[second]
+            both_rated = has_verdict[first] & has_verdict[second]
             pair_traces = traces[both_rated.any(axis=1)]
             if len(pair_traces) < min(MANY, len(traces)):
                 sums[pair_number] = sums_of(
@@ -459,10 +459,10 @@ def _prevalence_figures(
     names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
 ) -> Iterator[Figure]:
     """Yield each annotator's share of 'present' in the units that two or more have rated."""
-    rated = verdicts >= 0
-    rated_by_two = rated.sum(axis=0) > 1
+    has_verdict = verdicts >= 0
+    rated_by_two = has_verdict.sum(axis=0) > 1
     unit_counts: dict[str, int] = {}
-    for name, counted_units, rows in zip(names, rated & rated_by_two, verdicts, strict=True):
+    for name, counted_units, rows in zip(names, has_verdict & rated_by_two, verdicts, strict=True):
         n = int(counted_units.sum())
         share = int(((rows == PRESENT) & counted_units).sum()) / n if n else None
         unit_counts[name] = n
@@ -702,9 +702,13 @@ def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
     The category is present if any mode is present, else open if any mode is open, else unsure if
     any mode is unsure, else absent.
     """
-    present, unsure, open_ = ((verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING))
-    joined = np.select([present, open_, unsure], [PRESENT, MISSING, UNSURE], ABSENT)
-    return joined.astype(np.int8)
+    is_present, is_unsure, is_open = (
+        (verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING)
+    )
+    category_verdicts = np.select(
+        [is_present, is_open, is_unsure], [PRESENT, MISSING, UNSURE], ABSENT
+    )
+    return category_verdicts.astype(np.int8)
 
 
 def _round_figures(
@@ -713,16 +717,18 @@ def _round_figures(
     """Yield the figures over the traces of a round; only these traces are resampled."""
     table = resampled.study.verdicts
     in_round = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
-    shared = np.flatnonzero(resampled.finished[:, in_round].sum(axis=0) > 1)
+    shared_traces = np.flatnonzero(resampled.finished[:, in_round].sum(axis=0) > 1)
     tables = Tables(
         table.annotators,
         table.verdicts[:, in_round],
-        shared.tolist(),
+        shared_traces.tolist(),
         resampled.rounds,
         resampled.seed,
         resampled.block_numbers[in_round],
     )
-    yield resampled.scope("round", table.slugs, group=round_name).number("traces", len(shared))
+    yield resampled.scope("round", table.slugs, group=round_name).number(
+        "traces", len(shared_traces)
+    )
     yield from tables.macro(resampled.scope("round_macro", table.slugs, group=round_name))
     yield from tables.pooled(resampled.scope("round_pooled", table.slugs, group=round_name))
 

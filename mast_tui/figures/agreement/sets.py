@@ -238,8 +238,8 @@ def _distances_by_sizes(distance: Distance, modes: int) -> Floats:
     """Return the distance of two sets for each combination of their sizes and the shared size."""
     sizes = np.arange(modes + 1, dtype=np.float64)
     # Impossible combinations of sizes are never looked up.
-    other, size, shared = np.meshgrid(sizes, sizes, sizes, indexing="ij")
-    return distance(np.minimum(shared, np.minimum(size, other)), size, other).ravel()
+    other, size, shared_size = np.meshgrid(sizes, sizes, sizes, indexing="ij")
+    return distance(np.minimum(shared_size, np.minimum(size, other)), size, other).ravel()
 
 
 def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]:
@@ -249,10 +249,12 @@ def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]
     float_type = "f4" if base**3 < 2**24 else "f8"
     row_sizes = row_sets.sum(axis=1, keepdims=True)
     column_sizes = column_sets.sum(axis=1, keepdims=True)
-    left = np.hstack((row_sets, base * row_sizes, np.ones_like(row_sizes))).astype(float_type)
-    right = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
-    right = right.astype(float_type)
-    codes: NDArray[np.intp] = (left @ right.T).astype(np.intp)
+    row_factors = np.hstack((row_sets, base * row_sizes, np.ones_like(row_sizes))).astype(
+        float_type
+    )
+    column_factors = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
+    column_factors = column_factors.astype(float_type)
+    codes: NDArray[np.intp] = (row_factors @ column_factors.T).astype(np.intp)
     return codes
 
 
@@ -265,9 +267,9 @@ def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> 
         rated_by_both = np.flatnonzero((sets[first] != MISSING) & (sets[second] != MISSING))
         first_sets = sets[first, rated_by_both]
         second_sets = sets[second, rated_by_both]
-        shared = (members[first_sets] & members[second_sets]).sum(axis=1)
+        shared_sizes = (members[first_sets] & members[second_sets]).sum(axis=1)
         total[rated_by_both] += (
-            2 * lookup[shared + base * sizes[first_sets] + base**2 * sizes[second_sets]]
+            2 * lookup[shared_sizes + base * sizes[first_sets] + base**2 * sizes[second_sets]]
         )
     return total
 

@@ -70,9 +70,9 @@ def compared(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
     reference = judge_input.reference
     left_out: dict[str, Counter[str]] = {reason: Counter() for reason in REASONS}
     unresolved = {
-        unit
-        for unit in reference.unresolved & judge_input.verdicts.keys()
-        if unit[0] not in judge_input.examples
+        (trace_id, mode)
+        for trace_id, mode in reference.unresolved & judge_input.verdicts.keys()
+        if trace_id not in judge_input.examples
     }
     left_out["unresolved"].update(mode for _, mode in unresolved)
     doubtful_verdicts = {

@@ -266,7 +266,7 @@ def _reference_of_gold(
     """Collect the verdicts, places and sources of the gold; disagreements are unresolved."""
     verdicts: dict[Unit, VerdictValue] = {}
     places: dict[Unit, tuple[Target, ...]] = {}
-    merged: dict[Unit, frozenset[Target]] = {}
+    merged_places: dict[Unit, frozenset[Target]] = {}
     seen_units: set[Unit] = set()
     unresolved_units: set[Unit] = set()
     sources: dict[Unit, Resolution] = {}
@@ -292,7 +292,7 @@ def _reference_of_gold(
                 unit = (trace_id, label.mode)
                 places[unit] = (*places.get(unit, ()), label.target)
                 if label.merged:
-                    merged[unit] = merged.get(unit, frozenset()) | {label.target}
+                    merged_places[unit] = merged_places.get(unit, frozenset()) | {label.target}
     return Reference(
         GOLD,
         verdicts,
@@ -303,7 +303,7 @@ def _reference_of_gold(
         sides,
         settled_only,
         not_in_study,
-        merged,
+        merged_places,
     )
 
 

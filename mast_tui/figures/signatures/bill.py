@@ -63,9 +63,9 @@ def costs(
     """
     rows = np.flatnonzero(is_counted).tolist()
     spent_by_row = {row: spent_of(inputs.traces[row]) for row in rows}
-    used = {row: spent for row, spent in spent_by_row.items() if spent is not None}
+    known_by_row = {row: spent for row, spent in spent_by_row.items() if spent is not None}
     for definition, flags in fatal_by_definition.items():
-        yield from _cost_figures(inputs, flags, rows, used, group, definition)
+        yield from _cost_figures(inputs, flags, rows, known_by_row, group, definition)
 
 
 def _cost_figures(

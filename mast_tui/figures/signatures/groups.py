@@ -221,20 +221,20 @@ def together(
     """
     present = (verdicts == PRESENT).astype(np.float64)
     absent = (verdicts == ABSENT).astype(np.float64)
-    both = _integer_rows(present.T @ present)
+    both_present = _integer_rows(present.T @ present)
     only_row = _integer_rows(present.T @ absent)
     neither = _integer_rows(absent.T @ absent)
     for first in range(len(codes)):
         for second in range(first + 1, len(codes)):
             if (
-                both[first][second] + only_row[first][second]
-                and both[first][second] + only_row[second][first]
+                both_present[first][second] + only_row[first][second]
+                and both_present[first][second] + only_row[second][first]
             ):
                 pair = (codes[first], codes[second])
                 scope = group.scope(f"together_{side}", PAIR.join(pair), *pair)
                 yield from _pair_figures(
                     scope,
-                    both[first][second],
+                    both_present[first][second],
                     only_row[first][second],
                     only_row[second][first],
                     neither[first][second],
@@ -432,12 +432,12 @@ def _modes_per_trace(
     value_interval = interval(verdicts, values, weights) if rounds else None
     is_unresolved = verdicts == UNRESOLVED
     unresolved = int(is_unresolved.sum())
-    needed = to_resolve(unresolved, int(_judged_mask(verdicts).sum())) if unresolved else 0
+    needed_verdicts = to_resolve(unresolved, int(_judged_mask(verdicts).sum())) if unresolved else 0
     reason = ""
     bounds = None
     if value is None:
         reason = "not_judged" if len(verdicts) else "no_failed"
-    elif needed:
+    elif needed_verdicts:
         reason = "unresolved"
         value_interval = None
         bounds = [
@@ -451,7 +451,7 @@ def _modes_per_trace(
         bounds=bounds,
         n=len(verdicts),
         reason=reason,
-        needs=needed if bounds else None,
+        needs=needed_verdicts if bounds else None,
     )
     yield replace(figure, unresolved=None if value is None else unresolved or None)
     complete_verdicts = verdicts[complete(verdicts)]

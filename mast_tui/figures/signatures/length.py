@@ -34,7 +34,7 @@ _BINS: Final = 4
 
 
 def lengths(
-    inputs: SignatureInput, all_onsets: Onsets, chosen: Flags, group: GroupScope
+    inputs: SignatureInput, all_onsets: Onsets, in_group: Flags, group: GroupScope
 ) -> Iterator[Figure]:
     """Yield the share and the hazard of each mode by the length of the runs of a group.
 
@@ -45,10 +45,10 @@ def lengths(
     Args:
         inputs: The input of the report.
         all_onsets: The first span of each mode, for all traces.
-        chosen: The mask of the traces of the group.
+        in_group: The mask of the traces of the group.
         group: The group.
     """
-    is_counted = chosen & (inputs.spans > 0)
+    is_counted = in_group & (inputs.spans > 0)
     spans = inputs.spans[is_counted]
     if len(spans) < LEAST_RUNS:
         return

@@ -249,8 +249,8 @@ def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
     """
     failed, succeeded = (mode.find("rate", side) for side in OUTCOMES)
     difference = mode["difference"]
-    few = min(failed.n or 0, succeeded.n or 0) < rules.least
-    if few or difference.value is None:
+    has_few_traces = min(failed.n or 0, succeeded.n or 0) < rules.least
+    if has_few_traces or difference.value is None:
         return "unclear", "too_few_traces"
     if difference.reason == "unresolved":
         return "unclear", "unresolved"

@@ -313,13 +313,13 @@ def chains(in_traces: Onsets, codes: list[str]) -> dict[int, Chain]:
 
 
 def _spans_after_fatal(
-    scope: FigureScope, cause: str, failures: FirstFatal, spans: Whole, chosen: Flags
+    scope: FigureScope, cause: str, failures: FirstFatal, spans: Whole, is_counted: Flags
 ) -> Iterator[Figure]:
     """Yield the number of spans after the first fatal failure, and their share of the run.
 
     ``spans_after`` counts from its last span, ``spans_after_onset`` from its first span.
     """
-    has_failure = chosen & (failures.first >= 0) & (spans > 0)
+    has_failure = is_counted & (failures.first >= 0) & (spans > 0)
     after_last = np.maximum(spans[has_failure] - 1 - failures.last[has_failure], 0)
     after_first = np.maximum(spans[has_failure] - 1 - failures.first[has_failure], 0)
     yield from spread(scope, "spans_after", after_last, cause)

@@ -36,7 +36,7 @@ Stratum = tuple[int, int, int, int]
 
 
 def stratified(
-    inputs: SignatureInput, chosen: Flags, scopes: Sequence[FigureScope]
+    inputs: SignatureInput, is_counted: Flags, scopes: Sequence[FigureScope]
 ) -> list[Figure]:
     """Return the figures within models of some traces.
 
@@ -44,14 +44,14 @@ def stratified(
 
     Args:
         inputs: The input of the report.
-        chosen: A mask of the traces that count.
+        is_counted: A mask of the traces that count.
         scopes: The scope of the figures of each mode.
     """
     if inputs.by != ALL or inputs.stratum is None or len(inputs.stratum_names) < 2:
         return []
     counts_by_stratum: list[tuple[Counts, Counts]] = []
     for stratum in range(len(inputs.stratum_names)):
-        in_stratum = chosen & (inputs.stratum == stratum)
+        in_stratum = is_counted & (inputs.stratum == stratum)
         failed, succeeded = (
             in_stratum & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED)
         )
@@ -84,7 +84,7 @@ def stratified(
             ),
         )
         figures += mantel_haenszel(strata, scope, needs=needs)
-    left_out = int(np.count_nonzero(chosen & (inputs.stratum < 0)))
+    left_out = int(np.count_nonzero(is_counted & (inputs.stratum < 0)))
     figures.append(replace(scopes[0], mode="").number("unknown_model", left_out))
     return figures
 
@@ -102,7 +102,9 @@ def mantel_haenszel(
         scope: The scope of the figures.
         needs: The number of disagreements to resolve before the figures have intervals.
     """
-    compared_strata = [stratum for stratum in strata if stratum[1] and stratum[3]]
+    compared_strata = [
+        (a, cases, b, cases_b) for a, cases, b, cases_b in strata if cases and cases_b
+    ]
     n = sum(cases + cases_b for _, cases, _, cases_b in compared_strata)
     strata_figure = scope.number("strata", len(compared_strata), n=n)
     if not compared_strata:
@@ -174,18 +176,18 @@ def _common_difference(strata: Sequence[Stratum]) -> tuple[float, Interval]:
     return value, (_interval_end(value, -1.0, is_rejected), _interval_end(value, 1.0, is_rejected))
 
 
-def _interval_end(inside: float, limit: float, is_rejected: Callable[[float], bool]) -> float:
+def _interval_end(accepted: float, limit: float, is_rejected: Callable[[float], bool]) -> float:
     """Return the value nearest to the limit that the test does not reject, by bisection."""
     if not is_rejected(limit):
         return limit
-    outside = limit
+    rejected = limit
     for _ in range(_HALVINGS):
-        candidate = (inside + outside) / 2
+        candidate = (accepted + rejected) / 2
         if is_rejected(candidate):
-            outside = candidate
+            rejected = candidate
         else:
-            inside = candidate
-    return inside
+            accepted = candidate
+    return accepted
 
 
 def _restricted_shares(

@@ -103,10 +103,10 @@ def study_from_workspace(
 
 
 def _open_code_counts(
-    workspace: Workspace, taxonomy: Taxonomy, counted: Mapping[tuple[str, str], Pass]
+    workspace: Workspace, taxonomy: Taxonomy, pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> dict[str, int]:
     """Return the number of each annotator's open codes (labels without a mode) that count."""
-    numbers = {key: labelling.number for key, labelling in counted.items()}
+    numbers = {key: labelling.number for key, labelling in pass_by_key.items()}
 
     def collect(rows: Iterator[tuple[Any, ...]]) -> Counter[str]:
         return Counter(name for name, trace, number in rows if numbers.get((name, trace)) == number)
@@ -119,7 +119,7 @@ def _open_code_counts(
 
 
 def _finished_traces(
-    workspace: Workspace, names: Iterable[str], counted: Mapping[tuple[str, str], Pass]
+    workspace: Workspace, names: Iterable[str], pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
     """Return the finished traces of each annotator, without a judge's examples, and their number.
 
@@ -127,7 +127,7 @@ def _finished_traces(
         The finished traces by annotator, and the number of left out examples by judge.
     """
     by_name: dict[str, set[str]] = {name: set() for name in names}
-    for name, trace_id in counted:
+    for name, trace_id in pass_by_key:
         if name in by_name:
             by_name[name].add(trace_id)
     finished = {name: frozenset(traces) for name, traces in by_name.items()}
@@ -140,11 +140,11 @@ def _finished_traces(
 
 
 def _traces_with_suggestions(
-    names: Container[str], counted: Mapping[tuple[str, str], Pass]
+    names: Container[str], pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> dict[str, frozenset[str]]:
     """Return the traces that each annotator labelled with a judge's suggestions on screen."""
     traces_by_name: dict[str, set[str]] = {}
-    for (name, trace_id), labelling in counted.items():
+    for (name, trace_id), labelling in pass_by_key.items():
         if name in names and labelling.judge_seen:
             traces_by_name.setdefault(name, set()).add(trace_id)
     return {name: frozenset(traces) for name, traces in traces_by_name.items()}
@@ -162,7 +162,7 @@ def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]
 
 
 def _unfinished_counts(
-    passes: Iterable[Pass], counted: Mapping[tuple[str, str], Pass], which: Which
+    passes: Iterable[Pass], pass_by_key: Mapping[tuple[str, str], Pass], which: Which
 ) -> dict[str, int]:
     """Return the number of traces that each annotator has begun without a pass that counts."""
     if which == "first":
@@ -170,7 +170,7 @@ def _unfinished_counts(
     else:
         readings = [labelling for labelling in passes if labelling.kind.is_reading]
     started = {(labelling.annotator, labelling.trace_id) for labelling in readings}
-    return dict(Counter(name for name, _ in started - counted.keys()))
+    return dict(Counter(name for name, _ in started - pass_by_key.keys()))
 
 
 def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
@@ -205,13 +205,13 @@ def _retest_verdicts(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, V
 
 
 def _agent_verdicts(
-    counted: Mapping[tuple[str, str], Pass],
+    pass_by_key: Mapping[tuple[str, str], Pass],
     finished: Mapping[str, frozenset[str]],
     verdicts: _Verdicts,
 ) -> tuple[VerdictTable, ...]:
     """Return the verdicts of each agent and person on the traces that both have finished."""
     traces_by_agent: dict[str, set[str]] = {}
-    for name, trace in counted:
+    for name, trace in pass_by_key:
         if annotator_kind(name) is AnnotatorKind.AGENT:
             traces_by_agent.setdefault(name, set()).add(trace)
     tables = []
@@ -219,7 +219,8 @@ def _agent_verdicts(
         for person, person_traces in finished.items():
             shared_traces = tuple(sorted(agent_traces & person_traces))
             passes_by_name = {
-                name: [counted[name, trace] for trace in shared_traces] for name in (agent, person)
+                name: [pass_by_key[name, trace] for trace in shared_traces]
+                for name in (agent, person)
             }
             if shared_traces:
                 tables.append(verdicts.table(passes_by_name, shared_traces))
@@ -280,10 +281,10 @@ def _checked_names(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
     Raises:
         WorkspaceError: A name is not an annotator.
     """
-    existing = [info.name for info in workspace.annotators()]
+    existing_names = [info.name for info in workspace.annotators()]
     for name in names:
-        if name not in existing:
-            existing_text = ", ".join(existing) or "nobody yet"
+        if name not in existing_names:
+            existing_text = ", ".join(existing_names) or "nobody yet"
             raise WorkspaceError(
                 f"no annotator {name!r} in this workspace; there are: {existing_text}"
             )

@@ -403,11 +403,13 @@ def _replace_by_gold(
             )
             source_row[column_by_slug[verdict.mode]] = SOURCES.index(source)
     for label in gold_trace.labels:
-        first = label.target.first
-        last = label.target.last
-        if label.mode in column_by_slug and (first is None or last is None):
+        first_key = label.target.first
+        last_key = label.target.last
+        if label.mode in column_by_slug and (first_key is None or last_key is None):
             marks.whole += 1
-        elif label.mode in column_by_slug and first is not None and last is not None:
+        elif label.mode in column_by_slug and first_key is not None and last_key is not None:
             fatal = label.severity is Severity.FATAL
-            marks.placed.append(VerdictMark(trace, column_by_slug[label.mode], first, last, fatal))
+            marks.placed.append(
+                VerdictMark(trace, column_by_slug[label.mode], first_key, last_key, fatal)
+            )
             marks.merged += label.merged

@@ -80,21 +80,21 @@ def level(a: LabelRange, b: LabelRange) -> int:
         a: One place.
         b: The other place.
     """
-    shared = min(a.last, b.last) - max(a.first, b.first) + 1
-    if shared <= 0:
+    shared_count = min(a.last, b.last) - max(a.first, b.first) + 1
+    if shared_count <= 0:
         return 0
     if a.chars and b.chars:
         start_a, end_a = a.chars
         start_b, end_b = b.chars
-        shared = max(0, min(end_a, end_b) - max(start_a, start_b))
-        return LEVELS * shared // (max(end_a, end_b) - min(start_a, start_b))
-    quote, whole = (a, b) if a.chars else (b, a)
+        shared_count = max(0, min(end_a, end_b) - max(start_a, start_b))
+        return LEVELS * shared_count // (max(end_a, end_b) - min(start_a, start_b))
+    quote, whole_spans = (a, b) if a.chars else (b, a)
     if quote.chars is None:
-        return LEVELS * shared // (a.spans + b.spans - shared)
+        return LEVELS * shared_count // (a.spans + b.spans - shared_count)
     if quote.text_length is None:
-        return min(LEVELS - 1, LEVELS // whole.spans)
+        return min(LEVELS - 1, LEVELS // whole_spans.spans)
     start, end = quote.chars
-    return LEVELS * (end - start) // (quote.text_length * whole.spans)
+    return LEVELS * (end - start) // (quote.text_length * whole_spans.spans)
 
 
 def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ...]:
@@ -104,16 +104,16 @@ def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ..
         stretches: Stretches as (first, after).
         touching: Whether stretches that only touch are joined too.
     """
-    joined: list[Stretch] = []
+    joined_stretches: list[Stretch] = []
     for first, after in sorted(stretches):
         if first >= after:
             continue
-        last_first, last_after = joined[-1] if joined else (first, -1)
+        last_first, last_after = joined_stretches[-1] if joined_stretches else (first, -1)
         if first < last_after or (touching and first == last_after):
-            joined[-1] = (last_first, max(last_after, after))
+            joined_stretches[-1] = (last_first, max(last_after, after))
         else:
-            joined.append((first, after))
-    return tuple(joined)
+            joined_stretches.append((first, after))
+    return tuple(joined_stretches)
 
 
 def matched(ours: Sequence[LabelRange], theirs: Sequence[LabelRange]) -> tuple[int, ...]:
@@ -173,9 +173,9 @@ class _Matching:
         For this, other left places may change their partners.
         """
         came_from: dict[int, int] = {}
-        waiting = [start]
-        while waiting:
-            left = waiting.pop()
+        open_lefts = [start]
+        while open_lefts:
+            left = open_lefts.pop()
             for right in self.reach[left]:
                 if right in came_from:
                     continue
@@ -183,7 +183,7 @@ class _Matching:
                 if right not in self.of_right:
                     self._pair_along_path(right, came_from)
                     return
-                waiting.append(self.of_right[right])
+                open_lefts.append(self.of_right[right])
 
     def _pair_along_path(self, end: int, came_from: Mapping[int, int]) -> None:
         """Pair the places along a path, which ends at a right place without a partner."""
@@ -236,8 +236,8 @@ class TraceReading:
         """
         if self.read is None:
             return merged([(0, spans)], touching=True)
-        marked = covered(place for places in self.places.values() for place in places)
-        return merged([*self.read, *marked], touching=True)
+        marked_stretches = covered(place for places in self.places.values() for place in places)
+        return merged([*self.read, *marked_stretches], touching=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Figures:
     meets: Sequence[int | None]
 
 
-def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[Coefficient]]:
+def estimated(figure_groups: Sequence[Figures], rounds: int, seed: int) -> list[list[Coefficient]]:
     """Return figures with 95 % intervals: by the jackknife of few traces, by BCa of many traces.
 
     All figures have the same traces and the same resamples. There is no interval without rounds,
@@ -93,19 +93,21 @@ def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[C
     possible traces. Traces with zeros in all columns are left out of the computation.
 
     Args:
-        several: The figures of several sums.
+        figure_groups: The figures of several sums.
         rounds: The number of resamples of the traces.
         seed: The seed of the resamples.
     """
-    resampled_values: list[list[Floats]] = [[] for _ in several]
-    rows_with_values = [np.flatnonzero(figures.features.any(axis=1)) for figures in several]
-    for block in resamples(len(several[0].features), rounds, seed):
+    resampled_values: list[list[Floats]] = [[] for _ in figure_groups]
+    rows_with_values = [np.flatnonzero(figures.features.any(axis=1)) for figures in figure_groups]
+    for block in resamples(len(figure_groups[0].features), rounds, seed):
         weights = block.astype(np.float64)
-        for figures, rows, values in zip(several, rows_with_values, resampled_values, strict=True):
+        for figures, rows, values in zip(
+            figure_groups, rows_with_values, resampled_values, strict=True
+        ):
             values.append(figures.compute(weights[:, rows] @ figures.features[rows]))
     return [
         _coefficients_of(figures, np.concatenate(values) if values else None)
-        for figures, values in zip(several, resampled_values, strict=True)
+        for figures, values in zip(figure_groups, resampled_values, strict=True)
     ]
 
 

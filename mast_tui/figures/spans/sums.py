@@ -51,23 +51,27 @@ class ReadBy:
         self._rated: list[int] = []
         self._counts: list[tuple[int, ...]] = []
         counts = [0] * (self.raters + 1)
-        rated = 0
+        reader_count = 0
         previous = 0
         for index, change in sorted({0: 0, **changes}.items()):
-            counts[rated] += index - previous
-            rated += change
+            counts[reader_count] += index - previous
+            reader_count += change
             previous = index
             self._changes.append(index)
-            self._rated.append(rated)
+            self._rated.append(reader_count)
             self._counts.append(tuple(counts))
 
     def up_to(self, index: int) -> tuple[int, ...]:
         """Return the numbers of spans before an index that were read by 0, 1, 2 … raters."""
         change_number = bisect_right(self._changes, index) - 1
-        rated = self._rated[change_number]
+        reader_count = self._rated[change_number]
         counts = self._counts[change_number]
         further_spans = index - self._changes[change_number]
-        return (*counts[:rated], counts[rated] + further_spans, *counts[rated + 1 :])
+        return (
+            *counts[:reader_count],
+            counts[reader_count] + further_spans,
+            *counts[reader_count + 1 :],
+        )
 
     @property
     def in_all(self) -> tuple[int, ...]:
@@ -108,8 +112,10 @@ def coverage_alpha(sums: Floats) -> Floats:
     1 - D_o / D_e of binary values (Krippendorff 2011): with n values, p of them 'marked', D_e is
     2 p (n - p) / (n - 1).
     """
-    _, values, marked, disagreement = np.moveaxis(sums, -1, 0)
-    figures: Floats = 1 - ratio(disagreement * (values - 1), 2 * marked * (values - marked))
+    _, ratings, marked_ratings, disagreement = np.moveaxis(sums, -1, 0)
+    figures: Floats = 1 - ratio(
+        disagreement * (ratings - 1), 2 * marked_ratings * (ratings - marked_ratings)
+    )
     return figures
 
 
@@ -216,16 +222,16 @@ def never_placed(
         traces: The readings of traces.
         modes: The slugs of all modes.
     """
-    placed: dict[str, set[str]] = {}
-    unplaced: dict[str, set[str]] = {}
+    placed_modes: dict[str, set[str]] = {}
+    unplaced_modes: dict[str, set[str]] = {}
     for trace in traces:
         for name, reading in trace.readings.items():
             with_places = (mode for mode, places in reading.places.items() if places)
-            placed.setdefault(name, set()).update(with_places)
-            unplaced.setdefault(name, set()).update(reading.unplaced)
+            placed_modes.setdefault(name, set()).update(with_places)
+            unplaced_modes.setdefault(name, set()).update(reading.unplaced)
     return {
-        name: frozenset(never - placed[name] if placed[name] else modes)
-        for name, never in unplaced.items()
+        name: frozenset(never - placed_modes[name] if placed_modes[name] else modes)
+        for name, never in unplaced_modes.items()
         if never
     }
 

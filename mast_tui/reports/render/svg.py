@@ -290,13 +290,13 @@ class Drawing:
 
 def inline_svg(chart: Chart) -> str:
     """Write a drawing as an element of an HTML page, which styles it."""
-    wide = ' class="wide"' if chart.width > WIDTH else ""
-    ids = escaped(chart.id)
+    class_attribute = ' class="wide"' if chart.width > WIDTH else ""
+    escaped_id = escaped(chart.id)
     return (
-        f'<svg{wide} viewBox="0 0 {number(chart.width)} {number(chart.height)}" role="img" '
-        f'aria-labelledby="{ids}-t {ids}-d">'
-        f'<title id="{ids}-t">{escaped(chart.title)}</title>'
-        f'<desc id="{ids}-d">{escaped(chart.note)}</desc>'
+        f'<svg{class_attribute} viewBox="0 0 {number(chart.width)} {number(chart.height)}" '
+        f'role="img" aria-labelledby="{escaped_id}-t {escaped_id}-d">'
+        f'<title id="{escaped_id}-t">{escaped(chart.title)}</title>'
+        f'<desc id="{escaped_id}-d">{escaped(chart.note)}</desc>'
         f"{''.join(chart.parts)}</svg>"
     )
 

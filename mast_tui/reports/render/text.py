@@ -130,11 +130,11 @@ def _wrapped_lines(text: str, width: int | None) -> list[str]:
         return [text]
     lines = [""]
     for word in text.split(" "):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if lines[-1] and cell_len(joined) > width:
+        extended = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and cell_len(extended) > width:
             lines.append(word)
         else:
-            lines[-1] = joined
+            lines[-1] = extended
     return lines
 
 
