@@ -131,6 +131,7 @@ def convert_command(request: ConvertRequest) -> int:
     traces = 0
 
     def lines() -> Iterator[bytes]:
+        """Yield the traces as written; report what cannot be converted on stderr."""
         nonlocal failed, traces
         write = partial(_converted_line, request.text_format, hide_outcomes, masks)
         reports = each_trace(
@@ -200,6 +201,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
     """
 
     def reason(target: Path) -> str | None:
+        """Return why the target must not be replaced; None if it may."""
         workspace = find_workspace(None)
         if target in database_files(workspace):
             return "this file holds the labels"

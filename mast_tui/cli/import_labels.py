@@ -332,7 +332,7 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         else [
             problem
             for file, content in contents.items()
-            for problem in ([] if request.allow_new else unknown_people(file, content, workspace))
+            for problem in unknown_people(file, content, workspace)
         ]
     )
     annotator = login_person(workspace) or request.common.annotator

@@ -91,6 +91,7 @@ def search_command(request: SearchRequest) -> int:
     left_out = 0
 
     def matching_spans() -> Iterator[Hit]:
+        """Yield the hits up to the limit; report files that were not searched on stderr."""
         nonlocal hits, left_out
         for result in search.results():
             if isinstance(result, NotSearched):

@@ -154,8 +154,8 @@ def _is_party_of(conflict: ConflictGroup, name: str) -> bool:
 def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     """Print the counts, the table of annotators, the revisions, and the progress of the study."""
     print_line(f"{document['workspace']} · {document['taxonomy']}")
-    conflicts = counted(document["conflicts"]["left"], "conflict")
-    click.echo(f"{counted(document['traces'], 'trace')} · {conflicts} left")
+    conflicts_text = counted(document["conflicts"]["left"], "conflict")
+    click.echo(f"{counted(document['traces'], 'trace')} · {conflicts_text} left")
     unordered = document["conflicts"]["unordered"]
     if unordered:
         click.echo(
@@ -163,17 +163,17 @@ def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
             "not be real. Open the traces once"
         )
     if rows:
-        counts = (key_column(key, right=True) for key in ("finished", "open", "conflicts"))
-        print_table((key_column("name", "annotator"), key_column("kind"), *counts), rows)
+        count_columns = (key_column(key, right=True) for key in ("finished", "open", "conflicts"))
+        print_table((key_column("name", "annotator"), key_column("kind"), *count_columns), rows)
     revision_text = revision_words(document["revisions"])
     if revision_text:
         click.echo(revision_text)
     study = document.get("study")
     if study is None:
         return
-    conflicts = counted(study["conflicts"], "conflict")
-    click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts} left")
+    conflicts_text = counted(study["conflicts"], "conflict")
+    click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts_text} left")
     if study["annotators"]:
         keys = ("assigned", "finished", "open", "left")
-        counts = (key_column(key, right=True) for key in keys)
-        print_table((key_column("name", "annotator"), *counts), study["annotators"])
+        count_columns = (key_column(key, right=True) for key in keys)
+        print_table((key_column("name", "annotator"), *count_columns), study["annotators"])

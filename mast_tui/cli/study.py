@@ -124,6 +124,7 @@ _STRATIFY_RULE: Final = OptionRule[Any](
 
 
 def _sample_option() -> Any:
+    """Declare the option of the size of a sample."""
     return options.option(
         "--sample",
         type=click.IntRange(1),
@@ -133,6 +134,7 @@ def _sample_option() -> Any:
 
 
 def _stratify_option() -> Any:
+    """Declare the option that spreads a sample over strata."""
     return options.option(
         "--stratify",
         metavar="A,B,…",

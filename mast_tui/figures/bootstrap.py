@@ -177,6 +177,7 @@ def _corrected_tails(
     acceleration = float((influences**3).sum()) / (6 * square_sum**1.5) if square_sum > 0 else 0.0
 
     def corrected_tail(tail: float) -> float:
+        """Return a tail, moved by the bias and the acceleration."""
         step = bias + normal.inv_cdf(tail)
         # The correction has a pole, and holds only before it.
         return (

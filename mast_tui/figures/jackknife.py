@@ -267,12 +267,19 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
 
 
 def student_mass(t: float, degrees: int) -> float:
-    """Return the mass between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+    """Return the mass of Student's distribution between -t and t.
+
+    By the series of Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
+
+    Args:
+        t: The end of the range, which is symmetric about 0.
+        degrees: The degrees of freedom, 1 or more.
+    """
     angle = atan(t / sqrt(degrees))
-    odd = degrees % 2
-    term = cos(angle) if odd else 1.0
-    total = term if degrees > 1 else 0.0
-    for k in range(2 + odd, degrees - 1, 2):
-        term *= cos(angle) ** 2 * (k - 1) / k
-        total += term
-    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
+    is_odd = degrees % 2 == 1
+    term = cos(angle) if is_odd else 1.0
+    series_sum = term if degrees > 1 else 0.0
+    for factor in range(3 if is_odd else 2, degrees - 1, 2):
+        term *= cos(angle) ** 2 * (factor - 1) / factor
+        series_sum += term
+    return 2 / pi * (angle + sin(angle) * series_sum) if is_odd else sin(angle) * series_sum

@@ -477,6 +477,7 @@ def _powered_from_chances(
     unseen = np.array([0.0, false_positive, false_negative, 0.0]) * _UNSEEN_ERRORS
 
     def variance_of(weight: float, mean: float, unseen: Tables) -> float:
+        """Return the variance of a corrected share with a weight for the judge's verdicts."""
         residual = _PEOPLE - people_share - weight * (_JUDGE - judge_share)
         sampling_variance = float(((spreads + unseen) * residual**2).sum()) / weight_sum**2
         return (

@@ -138,6 +138,8 @@ def _anchoring_json(passes: Sequence[TimedPass], modes: Sequence[str]) -> Anchor
     """Return the difference in how often annotators say present on some modes."""
 
     def amount_of(*, suggested: bool) -> Callable[[TimedPass], Amount]:
+        """Return a function that counts the verdicts of a pass, and those that say present."""
+
         def amount(timed_pass: TimedPass) -> Amount:
             if timed_pass.suggested is None:
                 return 0, 0
@@ -187,6 +189,7 @@ def difference(
         cell += amount(timed_pass)
 
     def weighted_difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted mean of the annotators' differences from their sums."""
         shown_units, shown_sums = np.moveaxis(totals[..., 0, :], -1, 0)
         hidden_units, hidden_sums = np.moveaxis(totals[..., 1, :], -1, 0)
         has_both = (shown_units > 0) & (hidden_units > 0)

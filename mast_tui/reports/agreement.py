@@ -687,7 +687,7 @@ class _People:
     def retests(self) -> Table | None:
         """Make a row per annotator who labelled traces again."""
         names = [(name,) for name in self.agreement.retested]
-        return self._table_of_two(
+        return self._table_of_pairs(
             "retests",
             "Agreement with oneself, all modes pooled",
             self._tables_of_two("retest", names),
@@ -697,7 +697,7 @@ class _People:
 
     def agents(self) -> Table | None:
         """Make a row per agent and person who have finished the same traces."""
-        return self._table_of_two(
+        return self._table_of_pairs(
             "agents",
             "Agents, each beside a person, all modes pooled",
             self._tables_of_two("agent", self.agreement.agents),
@@ -711,10 +711,18 @@ class _People:
         index = self.agreement.index
         return {joined(subject): index.table(scope, subject=subject) for subject in subjects}
 
-    def _table_of_two(
+    def _table_of_pairs(
         self, name: str, title: str, tables: Mapping[str, FigureTable], caption: str, note: str
     ) -> Table | None:
-        """Make a table of pairs of readings of the same traces; None for no pair."""
+        """Make a table with a row for each pair of readings of the same traces; None for no pair.
+
+        Args:
+            name: The name of the table.
+            title: Its title.
+            tables: The figures of each pair by the name of the pair.
+            caption: Its caption.
+            note: Its note.
+        """
         if not tables:
             return None
         relation = "with themselves: " if name == "retests" else ""

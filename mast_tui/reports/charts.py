@@ -727,21 +727,23 @@ def _tenth_counts(table: FigureTable) -> list[int]:
     return [table.count("position_tenth", str(tenth)) for tenth in range(BINS)]
 
 
-def _draw_first_failures(drawing: Drawing, places: FigureTable, top: float, plot: float) -> None:
+def _draw_first_failures(
+    drawing: Drawing, places: FigureTable, top: float, plot_height: float
+) -> None:
     """Draw the number of traces by the tenth of the run in which they first fail."""
-    bottom = top + plot
+    bottom = top + plot_height
     counts = _tenth_counts(places)
     position = places["position"]
     ticks = _tick_values(max(counts, default=0))
     tenth_width = (_RUN_ENDS - _LEFT) / BINS
-    drawing.lines(0, top + plot / 2 - 2, ["first failure", f"of {position.n} traces"], "v-b")
+    drawing.lines(0, top + plot_height / 2 - 2, ["first failure", f"of {position.n} traces"], "v-b")
     for tick in ticks:
-        y = bottom - plot * tick / ticks[-1]
+        y = bottom - plot_height * tick / ticks[-1]
         drawing.line(_LEFT, y, _RUN_ENDS, y, "v-grid" if tick else "v-axis")
         drawing.text(_RUN_ENDS + 8, y + 4, str(tick), "v-s v-m")
     for tenth, count in enumerate(counts):
         if count:
-            bar_height = plot * count / ticks[-1]
+            bar_height = plot_height * count / ticks[-1]
             tooltip = f"{count} traces first fail between {10 * tenth} and {10 * tenth + 10} %"
             x = _LEFT + tenth_width * tenth + 2
             drawing.rect(

@@ -229,6 +229,7 @@ def _fatal_units(
     fatal_by_annotator: dict[tuple[int, int], dict[str, bool]] = {}
 
     def collect(records: Iterable[tuple[Any, ...]]) -> None:
+        """Note for each trace and mode which annotators call a label fatal."""
         for name, trace, number, mode, severity, decisive in records:
             row = row_by_trace.get(trace)
             column = column_by_mode.get(mode)

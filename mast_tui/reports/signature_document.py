@@ -539,9 +539,9 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
             "of the traces that were labelled."
         )
     if inputs.unplaced:
-        name = "label names" if inputs.unplaced == 1 else "labels name"
+        subject = "label names" if inputs.unplaced == 1 else "labels name"
         yield (
-            f"{inputs.unplaced} {name} spans whose place is not known here: the trace is not at "
+            f"{inputs.unplaced} {subject} spans whose place is not known here: the trace is not at "
             "hand or holds something else now; nothing about places rests on that."
         )
     if inputs.whole:

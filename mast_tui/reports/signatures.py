@@ -912,22 +912,26 @@ class _Group:
         )
         return self.table("counts", rows, note, folded=True)
 
-    def _mode_row(self, code: str, mode: FigureTable) -> Row:
+    def _mode_row(self, code: str, table: FigureTable) -> Row:
         """Make the row of a mode: its shares by outcome, its class and its published class."""
-        severity_class, _ = severity(mode, self.figures.rules)
-        info = next(mode for mode in self.figures.inputs.modes if mode.code == code)
+        severity_class, _ = severity(table, self.figures.rules)
+        taxonomy_mode = next(
+            taxonomy_mode
+            for taxonomy_mode in self.figures.inputs.modes
+            if taxonomy_mode.code == code
+        )
         cells: dict[str, Cell] = {
             **self.mode_cells(code),
-            **_without_missing_ratio(_figure_cells(mode, self.columns("modes"), self.sizes)),
+            **_without_missing_ratio(_figure_cells(table, self.columns("modes"), self.sizes)),
             "severity": severity_class,
-            "stated": self.figures.stated_of(info),
+            "stated": self.figures.stated_of(taxonomy_mode),
         }
         cell_sources = {}
         for side in OUTCOMES:
-            figure = mode.find("rate", side)
+            figure = table.find("rate", side)
             if figure.count:
                 cell_sources[f"rate:{side}"] = figure.sources
-        detail = tuple(self._mode_sentences(mode))
+        detail = tuple(self._mode_sentences(table))
         return Row(code, cells, "", detail, self.sources_of(code), cell_sources)
 
     def _mode_sentences(self, mode: FigureTable) -> Iterator[str]:
@@ -1404,7 +1408,7 @@ class _Group:
                 counts.append((code, decided_count, showing_count))
         return [*sorted(counts, key=lambda item: (-item[1], -item[2]))]
 
-    def _strategies(self, code: str) -> tuple[str, ...]:
+    def _strategies_for(self, code: str) -> tuple[str, ...]:
         """Return the taxonomy's strategies against a mode, or a sentence that it has none."""
         assert self.extras is not None
         assert self.extras.taxonomy is not None
@@ -1489,7 +1493,7 @@ class _Group:
                     "decided": decided_count,
                     "showing": showing_count,
                 },
-                detail=self._strategies(code),
+                detail=self._strategies_for(code),
                 sources=self.of_modes[code].find("rate", side).sources,
             )
             for code, decided_count, showing_count in self._decisive_modes()
@@ -1509,7 +1513,7 @@ class _Group:
         paragraphs = [
             f"{code} {self.mode_names[code]} "
             + ("" if decided_count is None else f"decided {decided_count or 'none'} and ")
-            + f"shows in {showing_count} of {traces_text}. {' '.join(self._strategies(code))}"
+            + f"shows in {showing_count} of {traces_text}. {' '.join(self._strategies_for(code))}"
             for code, decided_count, showing_count in self._decisive_modes()
         ]
         if not paragraphs:
@@ -1682,6 +1686,7 @@ def _reading_rules(figures: SignatureReport) -> Iterator[str]:
 
 
 def _method_text(figures: SignatureReport) -> model.Text:
+    """Return the text on the rules, the intervals, and what a difference does not prove."""
     caution = (
         "A difference between failed and successful runs is no proof that the mode caused the "
         "failure: hard tasks may bring about both."

@@ -206,6 +206,7 @@ def _draw_sample(
     seen_keys: set[int] = set()
 
     def different_keys() -> Iterator[tuple[int, str]]:
+        """Yield each key once, with the first shard that has it."""
         for shard, keys in keys_of_shards:
             for key in keys:
                 if key not in seen_keys:

@@ -393,11 +393,11 @@ def _divide_into_shards(
             and crc32(str(unit.path).encode()) % files_per_shard == 0
         )
         if is_last or len(units) >= _LONGEST * files_per_shard or size_in_bytes >= _MOST_BYTES:
-            yield _shard(units, judge, states)
+            yield _named_shard(units, judge, states)
             units = []
             size_in_bytes = 0
     if units:
-        yield _shard(units, judge, states)
+        yield _named_shard(units, judge, states)
 
 
 def _files_per_shard(files: int) -> int:
@@ -408,7 +408,7 @@ def _files_per_shard(files: int) -> int:
     return size
 
 
-def _shard(units: Sequence[Unit], judge: str, folder_states: dict[Path, object]) -> Shard:
+def _named_shard(units: Sequence[Unit], judge: str, folder_states: dict[Path, object]) -> Shard:
     """Return a shard whose name is a hash of its files' states, the judge and the version."""
     states_of_units: list[Any] = [judge, __version__]
     for unit in units:
@@ -433,6 +433,7 @@ def _file_states(unit: Unit) -> list[_FileState]:
 
 
 def _state_of_file(path: Path) -> _FileState:
+    """Return the state of a file; size and time are 0 if it cannot be read."""
     try:
         stat = path.stat()
     except OSError:  # the error is reported when the file is read

@@ -166,7 +166,7 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     Args:
         names: The value of ``--rules``.
         gate: The findings that fail; only rules for modes of its taxonomy run.
-        running: The runs are not at their end, so that no rule that needs the end is chosen.
+        running: Whether the agents still run. Then no rule that needs the end of a run is chosen.
 
     Returns:
         The rules, in their order.

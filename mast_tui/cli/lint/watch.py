@@ -404,6 +404,7 @@ class RunningTraces:
         if reason is None:
             self._unreadable.pop(report.path, None)
         elif self._unreadable.get(report.path, "") is not None:
+            # None stands for a reason that was already reported.
             self._unreadable[report.path] = reason
 
     def _new_findings_in_trace(self, trace: Trace) -> Iterator[PlacedFinding]:

@@ -383,6 +383,7 @@ def paths(*, required: bool = False, exist: bool = False) -> Any:
     def expand(
         _context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     ) -> tuple[Path, ...]:
+        """Return the paths, with the files of arguments that list some; refuse missing paths."""
         expanded = tuple(paths_of(*values))
         for path in expanded if exist else ():
             if not path.exists():

@@ -144,6 +144,7 @@ def capture(
     dependent = None if p_value is None else p_value < ALPHA
 
     def figures() -> Iterator[Figure]:
+        """Yield the figures of each mode, of all modes, of each pair, and what is left out."""
         for code, catches_of_mode in groups.items():
             scope = FigureScope("missed", taxonomy, mode=code)
             yield from missed(

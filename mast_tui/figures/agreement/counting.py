@@ -324,11 +324,12 @@ def sums_of(
     has_rating = np.asarray((verdicts >= 0).any(axis=1))
     verdicts = verdicts[:, list(shared_traces)]
     annotator_count, trace_count, mode_count = verdicts.shape
-    counts: list[NDArray[np.integer[Any]]] = [
+    counts_by_mode: list[NDArray[np.integer[Any]]] = [
         _counts_of_mode(verdicts[:, :, mode]) for mode in range(mode_count)
     ]
     rated_by_both = [
-        (verdicts[a] >= 0) & (verdicts[b] >= 0) for a, b in combinations(range(annotator_count), 2)
+        (verdicts[annotator] >= 0) & (verdicts[other_annotator] >= 0)
+        for annotator, other_annotator in combinations(range(annotator_count), 2)
     ]
     shared_by = np.array(rated_by_both, dtype=np.bool_).reshape(
         _pair_count(annotator_count), trace_count, mode_count
@@ -338,7 +339,9 @@ def sums_of(
         block_ids, block_of_trace = np.unique(blocks[list(shared_traces)], return_inverse=True)
         unit_count = len(block_ids)
         if unit_count < trace_count:
-            counts = [_counts_of_blocks(count, block_of_trace, unit_count) for count in counts]
+            counts_by_mode = [
+                _counts_of_blocks(count, block_of_trace, unit_count) for count in counts_by_mode
+            ]
             shared_by_block = np.zeros(
                 (_pair_count(annotator_count), unit_count, mode_count), dtype=np.bool_
             )
@@ -346,13 +349,13 @@ def sums_of(
                 shared_by_block[:, block_number] |= shared_by[:, trace]
             shared_by = shared_by_block
     column_count = 4 * _pair_count(annotator_count) + len(rating_patterns(annotator_count))
-    left_out = rounds > 0 and unit_count < resampled_from
-    row_count = 1 + (unit_count if left_out else rounds)
+    leaves_each_out = rounds > 0 and unit_count < resampled_from
+    row_count = 1 + (unit_count if leaves_each_out else rounds)
     summed = np.empty((row_count, mode_count, column_count))
-    summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts] or 0
+    summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts_by_mode] or 0
     summed[1:] = 0
-    if left_out:
-        for mode, count in enumerate(counts):
+    if leaves_each_out:
+        for mode, count in enumerate(counts_by_mode):
             summed[1:, mode] = summed[0, mode] - count
     else:
         row = 1
@@ -360,7 +363,7 @@ def sums_of(
         float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
         for weights in resamples(unit_count, rounds, seed):
             float_weights = weights.astype(float_type, copy=False)
-            for mode, count in enumerate(counts):
+            for mode, count in enumerate(counts_by_mode):
                 summed[row : row + len(weights), mode] = float_weights @ count.astype(float_type)
             row += len(weights)
     pair_column_count = 4 * _pair_count(annotator_count)
@@ -372,7 +375,7 @@ def sums_of(
         summed[:, :, pair_column_count:],
         has_rating,
         shared_by,
-        left_out,
+        leaves_each_out,
         unit_count < trace_count,
     )
 
@@ -438,8 +441,11 @@ def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
     """Return the mean of the defined values in each row, and their number.
 
     Args:
-        values: The values of several statistics.
+        values: A value per row for each of several statistics, NaN where it is undefined.
         rows: The number of rows.
+
+    Returns:
+        Both for each row; the mean is NaN where no value is defined.
     """
     stacked = np.array(values).reshape(len(values), rows)
     defined = ~np.isnan(stacked)

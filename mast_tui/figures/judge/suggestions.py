@@ -126,9 +126,10 @@ def _mean_confidence(cases: Sequence[tuple[float, bool]]) -> float | None:
 def _calibration_figures(
     scope: FigureScope, cases: Sequence[tuple[float, bool]]
 ) -> Iterator[Figure]:
+    """Yield the number of cases, the mean confidence and the share that is right."""
     yield scope.number("n", len(cases))
     yield scope.number("mean_confidence", _mean_confidence(cases))
-    yield share_figure(scope, "right", sum(right for _, right in cases), len(cases))
+    yield share_figure(scope, "right", sum(is_right for _, is_right in cases), len(cases))
 
 
 def _calibration_error(cases: Sequence[tuple[float, bool]]) -> Coefficient:

@@ -40,11 +40,12 @@ def worth(
         present_counts[key] += is_present
 
     def spread_of(trace: str) -> float:
+        """Return how unsure it is what people say on a trace after the judge's verdicts."""
         variance = 0.0
         for mode in modes:
             key = (mode, judge_input.verdicts.get((trace, mode)))
-            p = (present_counts[key] + 0.5) / (unit_counts[key] + 1)
-            variance += p * (1 - p)
+            present_share = (present_counts[key] + 0.5) / (unit_counts[key] + 1)
+            variance += present_share * (1 - present_share)
         return sqrt(variance)
 
     spread_by_trace = {trace: spread_of(trace) for trace in traces}

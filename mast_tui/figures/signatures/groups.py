@@ -389,7 +389,11 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
 
 
 def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: str = "") -> Figure:
-    """Return the mean of a score; if each trace names a task, its interval rests on the tasks."""
+    """Return the mean of a score; if each trace names a task, its interval rests on the tasks.
+
+    The mean is undefined without scores. It has no interval if there are few tasks, or if all
+    scores are 0 or all are 1.
+    """
     has_score = ~np.isnan(scores)
     values = scores[has_score]
     if not len(values):

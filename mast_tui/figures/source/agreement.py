@@ -121,7 +121,7 @@ def _open_code_counts(
 def _finished_traces(
     workspace: Workspace, names: Iterable[str], pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
-    """Return the finished traces of each annotator, without a judge's examples, and their number.
+    """Return the finished traces of each annotator; leave out and count the examples of judges.
 
     Returns:
         The finished traces by annotator, and the number of left out examples by judge.

@@ -40,6 +40,7 @@ def runs_under(
     folders = [[path.absolute() for path in arm_paths] for arm_paths in paths.values()]
 
     def arms_of_traces(rows: Iterator[tuple[Any, ...]]) -> dict[str, int]:
+        """Return the number of the first arm whose folder holds the trace, by trace."""
         arms = {}
         for trace_id, stored in rows:
             path = workspace.resolve_trace_path(stored).absolute()

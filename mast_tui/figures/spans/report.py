@@ -266,6 +266,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
     }
 
     def all_figures() -> Iterator[Figure]:
+        """Yield the counts of traces, then the figures of all annotators and of each pair."""
         scope = FigureScope("spans_traces", span_input.taxonomy_ref)
         yield scope.number("compared", len(looked_traces))
         yield scope.number("not_at_hand", span_input.not_at_hand)
@@ -390,7 +391,11 @@ class _Group:
         """
         slugs = [slug for slug, _, _ in self.span_input.modes]
         sums = span_sums(self.traces, self.names, slugs)
-        definitions = (self._f1(sums), self._alpha_definition(sums), self._alpha_u_definition(sums))
+        definitions = (
+            self._f1_definition(sums),
+            self._alpha_definition(sums),
+            self._alpha_u_definition(sums),
+        )
         f1, alphas, alphas_u = estimated(definitions, rounds, seed)
         span_count_of_traces = sum(trace.spans for trace in self.traces)
         total_scope = self.scope("spans", slugs)
@@ -424,15 +429,17 @@ class _Group:
             yield scope.number("positions", units.positions)
             yield scope.estimate("krippendorff_alpha_u", alphas_u[mode_number], n=units.positions)
 
-    def _f1(self, sums: SpanSums) -> Figures:
+    def _f1_definition(self, sums: SpanSums) -> Figures:
         """Define F1 of finding, of finding and naming, and of each mode, by degree of overlap."""
         # Finding rests on the traces of the mode that has the most of them.
         most_answered = max(sums.answered, default=0)
         compared = [most_answered, most_answered, *sums.answered]
         columns = self.findings.shape[1:]
         return Figures(
-            _flattened(self.findings),
-            lambda summed: _flattened(_f1(_with_naming(summed.reshape(-1, *columns)))),
+            _rows_of_sums(self.findings),
+            lambda summed: _rows_of_sums(
+                _f1_by_overlap(_with_naming(summed.reshape(-1, *columns)))
+            ),
             [self._undefined_reason(self._rater_count(), n) for n in compared for _ in THRESHOLDS],
             lowest=0.0,
             needs=[FEWEST] * (len(compared) * LEVELS),
@@ -444,7 +451,7 @@ class _Group:
         columns = sums.coverage.shape[1:]
         compared = sums.coverage[:, :, 0].sum(axis=0)
         return Figures(
-            _flattened(sums.coverage),
+            _rows_of_sums(sums.coverage),
             lambda summed: coverage_alpha(summed.reshape(-1, *columns)),
             [
                 self._undefined_reason(raters, n)
@@ -496,7 +503,7 @@ class _Group:
         return "no_variance" if compared else "no_overlap"
 
 
-def _flattened(sums: Floats) -> Floats:
+def _rows_of_sums(sums: Floats) -> Floats:
     """Return the sums as a table, with one row for each trace or resample."""
     return sums.reshape(len(sums), int(np.prod(sums.shape[1:])))
 
@@ -506,7 +513,7 @@ def _with_naming(blocks: Floats) -> Floats:
     return np.insert(blocks, 1, blocks[:, 1:].sum(axis=1), axis=1)
 
 
-def _f1(blocks: Floats) -> Floats:
+def _f1_by_overlap(blocks: Floats) -> Floats:
     """Return F1 at each level of overlap from sums of findings, NaN where nothing was marked."""
     return ratio(2 * blocks[..., PAIRS:], blocks[..., MARKS, None])
 

@@ -145,7 +145,11 @@ PAIRS: Final = 2
 class Look:
     """The reading of a trace by one annotator, prepared for several figures.
 
-    ``silent`` are the modes that the annotator calls present but never places.
+    Modes that the annotator never places in any trace count as unanswered.
+
+    Attributes:
+        reading: The reading.
+        seen: The stretches of spans that the annotator has read.
     """
 
     def __init__(

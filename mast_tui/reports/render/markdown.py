@@ -48,7 +48,7 @@ def render_markdown(report: Report, *, level: int = 1) -> str:
     marks = "#" * level
     blocks = [
         f"{marks} {plain(report.title)}",
-        _paragraph(report.about),
+        _escaped_paragraph(report.about),
         _facts_list(report.facts),
         *_note_blocks(note for note in report.notes if note.warning),
     ]
@@ -59,7 +59,7 @@ def render_markdown(report: Report, *, level: int = 1) -> str:
         blocks += section_blocks
     blocks += _note_blocks(note for note in report.notes if not note.warning)
     if report.methods:
-        blocks += [f"{marks}# Methods", _paragraph(report.methods)]
+        blocks += [f"{marks}# Methods", _escaped_paragraph(report.methods)]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
@@ -94,7 +94,7 @@ def _table_blocks(part: Table) -> Iterator[str]:
 
 def _text_blocks(part: Text, marks: str) -> Iterator[str]:
     yield f"{marks} {plain(part.title)}"
-    yield from map(_paragraph, part.paragraphs)
+    yield from map(_escaped_paragraph, part.paragraphs)
     for text, address in part.links:
         yield f"- {plain(text)}: {plain(address)}"
 
@@ -108,9 +108,9 @@ def _facts_list(facts: Sequence[tuple[str, str, str]]) -> str:
 
 def _note_blocks(notes: Iterable[Note]) -> Iterator[str]:
     for note in notes:
-        yield f"**Note:** {plain(note.text)}" if note.warning else _paragraph(note.text)
+        yield f"**Note:** {plain(note.text)}" if note.warning else _escaped_paragraph(note.text)
 
 
-def _paragraph(text: str) -> str:
+def _escaped_paragraph(text: str) -> str:
     """Return a paragraph, escaped so that its first letters begin no list."""
     return _STARTS.sub(r"\1\\\2", plain(text), count=1) if _STARTS.match(text) else plain(text)

@@ -97,6 +97,7 @@ def _section_lines(section: ReportSection, width: int | None) -> list[str]:
 
 
 def _heading_rule(title: str, width: int | None) -> str:
+    """Return a rule of the width that begins with the title; a longer title is cut."""
     heading = f"── {one_line(title)} "
     width = cell_len(heading) + 8 if width is None else width
     return (
