@@ -232,13 +232,15 @@ def migrate_command(request: TaxonomyMigrateRequest) -> int:
     annotator = login_person(workspace) or request.common.annotator
     if request.undo:
         return _undo_last_migration(workspace, annotator, request.as_json)
-    old = _find_taxonomy(str(request.old), workspace)
-    new = _find_taxonomy(str(request.new), workspace)
+    old_taxonomy = _find_taxonomy(str(request.old), workspace)
+    new_taxonomy = _find_taxonomy(str(request.new), workspace)
     mapping = codebook_map(
-        old, new, None if request.map_file is None else find_crosswalk(request.map_file)
+        old_taxonomy,
+        new_taxonomy,
+        None if request.map_file is None else find_crosswalk(request.map_file),
     )
-    check_lead(workspace, old, annotator)
-    viewer = command_viewer(workspace, old.ref, request.common)
+    check_lead(workspace, old_taxonomy, annotator)
+    viewer = command_viewer(workspace, old_taxonomy.ref, request.common)
     document = _carry_over(mapping, annotator, viewer, dry_run=request.dry_run)
     return _print_migration(document, mapping, viewer, (), as_json=request.as_json)
 

@@ -647,7 +647,7 @@ def shares(
     x = left_edge
     y += 14
     for number, part in sorted(parts_by_number.items()):
-        label = wrapped(part, WIDTH - 150, most=1)[0]
+        label = wrapped(part, WIDTH - 150, max_lines=1)[0]
         if x > left_edge and x + 20 + text_width(label) > WIDTH:
             x = left_edge
             y += 20
@@ -672,7 +672,7 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
         drawing.rect(32, y + 5, 84 * count / largest_count, 16, "v-failed", tip=f"{count} traces")
         x = left_edge
         for number, step in enumerate(chain):
-            label = wrapped(" + ".join(step), WIDTH - left_edge - 24, most=1)[0]
+            label = wrapped(" + ".join(step), WIDTH - left_edge - 24, max_lines=1)[0]
             box_width = text_width(label) + 16
             if number and x + gap + box_width > WIDTH:
                 x = left_edge + gap
@@ -864,7 +864,7 @@ def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: 
         drawing.text(_LEFT + cell_width * (column + 0.5), top - 8, head, "v-s v-m", "middle")
     for row, (code, name) in enumerate(rows):
         y = top + cell_height * row
-        lines = wrapped(f"{code} {name}", _LABELS, 11, most=2)
+        lines = wrapped(f"{code} {name}", _LABELS, 11, max_lines=2)
         drawing.lines(0, y + cell_height / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
         for column, (column_code, _) in enumerate(columns[: row + 1] if half else columns):
             x = _LEFT + cell_width * column

@@ -520,19 +520,19 @@ def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
         yield "outcome unknown", f"{unknown_count:,}", ""
     score = group["mean_score"]
     if score.value is not None:
-        ends = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
-        yield "mean score", f"{score.value:.3f}", f"{ends}n {score.n:,}"
+        comment = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
+        yield "mean score", f"{score.value:.3f}", f"{comment}n {score.n:,}"
     if not compares_outcomes(group):
         return
     mean = group["modes_per_failed_trace"]
     if mean.value is not None:
-        ends = ""
+        comment = ""
         if mean.interval is not None:
-            ends = f"{mean.low:.1f} to {mean.high:.1f}"
+            comment = f"{mean.low:.1f} to {mean.high:.1f}"
         if mean.bounds is not None:
             low, high = mean.bounds
-            ends = f"bounds {low:.1f} to {high:.1f}, {mean.unresolved:,} unresolved"
-        yield "modes per failed trace", f"{mean.value:.1f}", ends
+            comment = f"bounds {low:.1f} to {high:.1f}, {mean.unresolved:,} unresolved"
+        yield "modes per failed trace", f"{mean.value:.1f}", comment
     for shape in ("isolated", "cascading"):
         count = group.count("shape", shape)
         if count:
@@ -1135,15 +1135,14 @@ class _Group:
         side = "failed" if self.compares else "all"
         for _, scope, names in self.levels:
             tables = self.figures.rows(scope, self.name)
-            shares = [
-                f"{name} {_percent(share)}"
-                for id, name in names.items()
-                for share in (tables[id].value("share", side),)
-                if share is not None
+            shares = {name: tables[id].value("share", side) for id, name in names.items()}
+            share_texts = [
+                f"{name} {_percent(share)}" for name, share in shares.items() if share is not None
             ]
-            if shares:
+            if share_texts:
                 traces_text = "failed traces" if self.compares else "all traces"
-                yield Note(f"Of what shows in {traces_text}: {', '.join(shares)}.", "categories")
+                sentence = f"Of what shows in {traces_text}: {', '.join(share_texts)}."
+                yield Note(sentence, "categories")
         yield from self.first_failure()
         yield from _limit_notes(group_cannot_say(self.figures, self.name))
 

@@ -64,6 +64,8 @@ def label(
 
 
 def quoted(index: int, start: int, end: int) -> Callable[[Trace], Target]:
+    """Return a function that makes a quote of a span of its trace."""
+
     def target(trace: Trace) -> Target:
         key = trace.span(index).key
         return Target(key, key, trace.text(index)[start:end], start, end)

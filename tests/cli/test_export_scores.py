@@ -24,6 +24,7 @@ def label(cli: Cli, tmp_path: Path) -> Label:
     """Label the one trace of a file at every span, and as a whole; its id."""
 
     def made(name: str, *, more: str = "") -> str:
+        """Judge a trace by rules, import labels on it, and return its id."""
         (trace,) = cli("inspect", name, "--spans", "--json").json["files"][0]["traces"]
         assert cli("judge", name, "--judge", "rules").code == 0
         start = f"{trace['id']},alice,"

@@ -89,6 +89,7 @@ class ScriptedAgent:
         )
 
     def _write(self, kind: str, message: dict[str, Any]) -> None:
+        """Append a record to the file of the session."""
         number = next(self._numbers)
         record = {
             "type": kind, "message": message, "uuid": f"u{number}", "sessionId": "s1",

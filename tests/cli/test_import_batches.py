@@ -63,6 +63,8 @@ def between(monkeypatch: pytest.MonkeyPatch, do: Callable[[int], object]) -> Non
 
 
 def break_off(monkeypatch: pytest.MonkeyPatch, *, at: int) -> None:
+    """Interrupt the import at one of its calls."""
+
     def do(call: int) -> None:
         if call == at:
             raise KeyboardInterrupt
@@ -282,6 +284,7 @@ def second_pass(workspace: Workspace) -> None:
 
 
 def reviewed(workspace: Workspace) -> None:
+    """Append a review that rejects the first label of alice."""
     label = workspace.labels(annotator="alice", trace_id="t1")[0]
     facts: list[Fact] = [
         PassStarted(PassKind.ASSISTED),
@@ -356,11 +359,12 @@ def test_a_judges_run_is_taken_back(cli: Cli, tmp_path: Path) -> None:
     assert cli("import", "judge.csv", "--format", "csv-long").code == 0
 
     def stands() -> tuple[int, ...]:
+        """Return the numbers of judgements, labels and verdicts; a rebuild keeps them."""
         with closing(Workspace.open(DATABASE)) as workspace:
-            found = workspace.judgements(), workspace.labels(), workspace.verdicts()
+            state = workspace.judgements(), workspace.labels(), workspace.verdicts()
             workspace.rebuild()
-            assert found == (workspace.judgements(), workspace.labels(), workspace.verdicts())
-            return tuple(map(len, found))
+            assert state == (workspace.judgements(), workspace.labels(), workspace.verdicts())
+            return tuple(map(len, state))
 
     assert stands() == (1, 1, 2)
     assert cli("import", "--undo").code == 0

@@ -11,6 +11,7 @@ WRONG = "kubectl delete namespace shop"
 
 
 def write_run(folder: Path, name: str, commands: tuple[str, ...]) -> None:
+    """Write a run that calls the shell with each command."""
     messages: list[dict[str, object]] = [{"role": "user", "content": "Mend the shop."}]
     for number, command in enumerate(commands):
         call = {"name": "shell", "arguments": json.dumps({"command": command})}

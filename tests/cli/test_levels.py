@@ -16,6 +16,7 @@ SAID = {"ann": ("1100", "0010", "0001"), "bob": ("0100", "0010", "0001")}
 
 @pytest.fixture
 def labelled(cli: Cli, tmp_path: Path) -> None:
+    """Import the verdicts of all annotators under a taxonomy with levels."""
     modes = [mode.slug for mode in desk().modes]
     rows = ["trace_id,annotator,mode,value,taxonomy"]
     for who, traces in SAID.items():

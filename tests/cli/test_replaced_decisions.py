@@ -275,6 +275,7 @@ def finding(mode: str, key: str = "k1", confidence: float = 0.7) -> Finding:
 
 
 def judged(workspace: Workspace, trace: str, *findings: Finding, **options: Any) -> None:
+    """Register a trace, and store a judgement of the judge on it."""
     workspace.register_trace(TraceRecord(trace))
     store_judgement(
         workspace,

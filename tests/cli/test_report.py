@@ -33,6 +33,7 @@ def write(path: Path, *rows: str, columns: str = "1.1,3.3") -> None:
 
 
 def report_on(cli: Cli, tmp_path: Path, *rows: str, args: tuple[str, ...] = ()) -> Any:
+    """Import rows of labels, and return the JSON document of the report."""
     write(tmp_path / "labels.csv", *rows)
     assert cli("import", "labels.csv", "--format", "csv-wide").code == 0
     done = cli("report", "--json", *args)

@@ -56,6 +56,7 @@ def test_convert_writes_the_same(cli: Cli, samples: Path, tmp_path: Path, to: st
 
 
 def labels_in(cli: Cli, workspace: str) -> list[dict[str, str]]:
+    """Return the exported labels of a workspace in order, without times."""
     cli(
         "export", "--workspace", workspace, "--format", "csv-long", "--labels", "all", "-o", "l.csv"
     )

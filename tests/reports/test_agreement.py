@@ -243,19 +243,20 @@ def test_more_traces_that_would_halve_an_interval_are_named_by_mode() -> None:
 
 
 def copied() -> Report:
-    modes = tuple((f"m{i}", f"1.{i}", f"Mode {i}") for i in range(8))
-    odd = "10110100"
+    """Return a report in which six traces have the same block of verdicts."""
+    modes = tuple((f"m{number}", f"1.{number}", f"Mode {number}") for number in range(8))
+    copied_block = "10110100"
     verdicts = {}
     for trace in range(12):
-        block = odd if trace < 6 else f"{trace * 37 % 256:08b}"
+        block = copied_block if trace < 6 else f"{trace * 37 % 256:08b}"
         for name in ("ann", "bob"):
             for (slug, _, _), letter in zip(modes, block, strict=True):
                 verdicts[name, f"t{trace:02}", slug] = VALUES[int(letter)]
-    traces = frozenset(f"t{i:02}" for i in range(12))
+    traces = frozenset(f"t{number:02}" for number in range(12))
     finished = {"ann": traces, "bob": traces}
     table = verdict_table(modes, finished, verdicts)
-    given = StudyInput("m@1", modes, ("ann", "bob"), "1", table, finished)
-    return agreement_report(figures_of(given, rounds=0))
+    study = StudyInput("m@1", modes, ("ann", "bob"), "1", table, finished)
+    return agreement_report(figures_of(study, rounds=0))
 
 
 def test_copied_blocks_are_a_warning_before_any_figure() -> None:

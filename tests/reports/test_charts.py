@@ -148,7 +148,7 @@ def test_file_names_are_plain_and_unlike_even_where_case_does_not_count(names: s
 def test_wrapped_words_keep_to_the_width_and_the_number_of_lines(
     text: str, width: float, most: int
 ) -> None:
-    lines = wrapped(text, width, most=most)
+    lines = wrapped(text, width, max_lines=most)
     assert 1 <= len(lines) <= most
     assert all(text_width(line) <= width or len(line) == 1 for line in lines)
     assert text_width(clipped(text, width)) <= width

@@ -62,12 +62,15 @@ def no_text(_trace: str, _key: str) -> str:
 def extras(
     workspace: Workspace, labels: str, text_of: Callable[[str, str], str] = no_text
 ) -> Extras:
+    """Return the extras of a report on the labels of the workspace."""
     taxonomy = load_mast()
-    made = signature_input(workspace, taxonomy, ReportRequest(labels=labels, without_places=True))
+    signatures = signature_input(
+        workspace, taxonomy, ReportRequest(labels=labels, without_places=True)
+    )
     return extras_from_workspace(
         workspace,
         taxonomy,
-        made,
+        signatures,
         gold_of=gold_of(workspace, taxonomy, lambda _: no_order),
         order_of=lambda _: no_order,
         text_of=text_of,

@@ -99,18 +99,18 @@ def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
     if not names:
         raise click.UsageError("--fail-on is empty; give codes of modes, 'fatal' or 'any'")
     modes: list[str] = []
-    fatal: tuple[str, ...] | None = None
+    fatal_modes: tuple[str, ...] | None = None
     for name in names:
         if name.casefold() == ANY:
             continue
         if name.casefold() == FATAL:
-            fatal = _fatal_modes(taxonomy)
+            fatal_modes = _fatal_modes(taxonomy)
             continue
         mode = taxonomy.find(name)
         if mode is None:
             raise click.UsageError(f"--fail-on {name}: {_unknown_mode_text(name, taxonomy)}")
         modes.append(mode.slug)
-    return Gate(taxonomy, ANY in map(str.casefold, names), tuple(modes), fatal)
+    return Gate(taxonomy, ANY in map(str.casefold, names), tuple(modes), fatal_modes)
 
 
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:

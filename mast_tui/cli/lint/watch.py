@@ -266,11 +266,11 @@ def _ended_by_signals() -> Iterator[None]:
     def end(number: int, _frame: FrameType | None) -> None:
         raise _EndedBySignal(number)
 
-    previous = {number: signal.signal(number, end) for number in _END_SIGNALS}
+    previous_handlers = {number: signal.signal(number, end) for number in _END_SIGNALS}
     try:
         yield
     finally:
-        for number, handler in previous.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 

@@ -117,8 +117,11 @@ def _mode_trends(
 
 def _weighted_slope(hits: Sequence[int], cases: Sequence[int], scores: Sequence[int]) -> float:
     """Return the slope of the shares over the scores, by weighted least squares."""
-    x = np.array(hits)
-    n = np.array(cases)
-    score = np.array(scores)
-    mean_score = (n * score).sum() / n.sum()
-    return float((x * (score - mean_score)).sum() / (n * (score - mean_score) ** 2).sum())
+    hit_counts = np.array(hits)
+    case_counts = np.array(cases)
+    score_values = np.array(scores)
+    mean_score = (case_counts * score_values).sum() / case_counts.sum()
+    return float(
+        (hit_counts * (score_values - mean_score)).sum()
+        / (case_counts * (score_values - mean_score) ** 2).sum()
+    )

@@ -109,7 +109,7 @@ def coverage_sums(
 def coverage_alpha(sums: Floats) -> Floats:
     """Return α from sums of the columns (any shape, the columns last), NaN where undefined.
 
-    1 - D_o / D_e of binary values (Krippendorff 2011): with n values, p of them 'marked', D_e is
+    1 - D_o / D_e of binary values (Krippendorff 2011): with n ratings, p of them 'marked', D_e is
     2 p (n - p) / (n - 1).
     """
     _, ratings, marked_ratings, disagreement = np.moveaxis(sums, -1, 0)

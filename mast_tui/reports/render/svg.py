@@ -118,14 +118,14 @@ def _char_width(char: str) -> float:
     return 0.72 if char.isupper() else 0.62
 
 
-def wrapped(text: str, width: float, size: float = 12, most: int = 3) -> list[str]:
+def wrapped(text: str, width: float, size: float = 12, max_lines: int = 3) -> list[str]:
     """Break a text into lines at spaces, and inside words that are longer than a line.
 
     Args:
         text: The text.
         width: The width of a line.
         size: The size of the font.
-        most: The number of lines; a longer text is cut and ends in ``…``.
+        max_lines: The number of lines; a longer text is cut and ends in ``…``.
     """
     lines = [""]
     for word in one_line(text).split(" "):
@@ -139,8 +139,8 @@ def wrapped(text: str, width: float, size: float = 12, most: int = 3) -> list[st
             if lines[-1] and text_width(lines[-1] + char, size) > width:
                 lines.append("")
             lines[-1] += char
-    if len(lines) > most:
-        lines = [*lines[: most - 1], clipped(f"{lines[most - 1]}…", width, size)]
+    if len(lines) > max_lines:
+        lines = [*lines[: max_lines - 1], clipped(f"{lines[max_lines - 1]}…", width, size)]
     return lines
 
 
@@ -313,7 +313,7 @@ def standalone_svg(chart: Chart, bare: bool = False) -> str:
     width = chart.width + 2 * margin
     frame = Drawing(width)
     heading = [] if bare else wrapped(chart.title, chart.width, _BOLD)
-    note = [] if bare else wrapped(chart.note, chart.width, 10.5, most=8)
+    note = [] if bare else wrapped(chart.note, chart.width, 10.5, max_lines=8)
     top = 0.0 if bare else margin + 20 * len(heading) + 6
     height = chart.height if bare else top + chart.height + 12 + 14 * len(note) + margin
     frame.rect(0, 0, width, height, "v-paper")

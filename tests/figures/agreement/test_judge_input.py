@@ -20,6 +20,7 @@ from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at
 def judge(
     office: Office, trace: str, *findings: Finding, looks_at: Sequence[str] = (MODE,)
 ) -> None:
+    """Store a judgement of the judge on a trace."""
     office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     store_judgement(
         office.workspace, judge=JUDGE, taxonomy=TAXONOMY.ref, trace_id=trace,
@@ -28,6 +29,7 @@ def judge(
 
 
 def against_gold(office: Office, traces: frozenset[str] | None = None) -> JudgeInput:
+    """Return the input of the judge beside the gold of the workspace."""
     gold = {
         trace: words.gold(TAXONOMY)
         for trace, words in words_by_trace(office.workspace, TAXONOMY).items()

@@ -28,6 +28,7 @@ def judges(
     second: dict[Unit, VerdictValue],
     gold: dict[Unit, VerdictValue],
 ) -> tuple[JudgeInput, JudgeInput]:
+    """Return the inputs of two judges beside the same gold."""
     return given_words(first, gold), replace(given_words(second, gold), judge=OTHER_JUDGE)
 
 

@@ -107,12 +107,13 @@ def test_each_round_is_counted_by_itself() -> None:
     assert split["1"]["pooled"]["n"] == 3
 
 
-def retest(first: str, again: str) -> VerdictTable:
-    both = [
+def retest(first: str, second: str) -> VerdictTable:
+    """Return the table of two readings of one annotator; each letter is a verdict on a trace."""
+    readings = [
         {(f"t{n}", REPETITION): LETTERS[c] for n, c in enumerate(line) if c != "."}
-        for line in (first, again)
+        for line in (first, second)
     ]
-    return retest_table(MODES, (f"t{n}" for n in range(len(first))), *both)
+    return retest_table(MODES, (f"t{n}" for n in range(len(first))), *readings)
 
 
 def test_a_retest_is_held_against_the_first_pass_and_is_no_second_word() -> None:

@@ -61,12 +61,13 @@ class TestPlaceOfATarget:
 
 @st.composite
 def some_places(draw: st.DrawFn) -> LabelRange:
+    """Draw a range of spans, or a quote in one span, whose text has a length or none."""
     first = draw(st.integers(0, 6))
     if draw(st.booleans()):
         return LabelRange(first, first + draw(st.integers(0, 3)))
     start = draw(st.integers(0, 8))
-    text = {0: 12, 1: None}.get(first % 3, 15)
-    return LabelRange(first, first, (start, start + draw(st.integers(1, 3))), text)
+    text_length = {0: 12, 1: None}.get(first % 3, 15)
+    return LabelRange(first, first, (start, start + draw(st.integers(1, 3))), text_length)
 
 
 PLACES = st.lists(some_places(), max_size=4, unique=True)

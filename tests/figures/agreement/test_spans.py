@@ -30,9 +30,12 @@ def reading(
     unanswered: tuple[str, ...] = (),
     unplaced: tuple[str, ...] = (),
 ) -> TraceReading:
-    by_mode = {slug: tuple(place for m, place in marked if m == slug) for slug, _, _ in MODES}
+    """Return the reading of a trace with these marked places."""
+    places_by_mode = {
+        slug: tuple(place for mode, place in marked if mode == slug) for slug, _, _ in MODES
+    }
     return TraceReading(
-        {m: p for m, p in by_mode.items() if p},
+        {mode: places for mode, places in places_by_mode.items() if places},
         read,
         frozenset(unanswered),
         unplaced=frozenset(unplaced),
@@ -300,6 +303,8 @@ SPANS = 8
 
 @st.composite
 def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
+    """Draw a reading of a trace; if ``whole``, all spans are read and all modes answered."""
+
     def place() -> LabelRange:
         first = draw(st.integers(0, SPANS - 1))
         return LabelRange(first, min(SPANS - 1, first + draw(st.integers(0, 3))))
@@ -308,7 +313,7 @@ def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
     unanswered = tuple(
         slug
         for slug, _, _ in MODES
-        if not whole and draw(st.integers(0, 5)) == 0 and all(m != slug for m, _ in marked)
+        if not whole and draw(st.integers(0, 5)) == 0 and all(mode != slug for mode, _ in marked)
     )
     ends = sorted(draw(st.sets(st.integers(0, SPANS), min_size=2, max_size=2)))
     read = None if whole or draw(st.booleans()) else ((ends[0], ends[1]),)
@@ -317,6 +322,7 @@ def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
 
 @st.composite
 def studies(draw: st.DrawFn, whole: bool = False, names: str = "abc") -> SpanInput:
+    """Draw the readings of several traces by two or three annotators each."""
     traces = [
         {
             name: draw(readings(whole=whole))
@@ -324,18 +330,21 @@ def studies(draw: st.DrawFn, whole: bool = False, names: str = "abc") -> SpanInp
         }
         for _ in range(draw(st.integers(1, 4)))
     ]
-    made = study(*traces, spans=SPANS)
+    span_input = study(*traces, spans=SPANS)
     return replace(
-        made, annotators=tuple(names), finished={n: made.finished.get(n, 0) for n in names}
+        span_input,
+        annotators=tuple(names),
+        finished={name: span_input.finished.get(name, 0) for name in names},
     )
 
 
-def figures_in(found: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(found, dict):
-        if "value" in found:
-            yield found
-        for inner in found.values():
-            yield from figures_in(inner)
+def figures_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every figure that is nested in a document."""
+    if isinstance(value, dict):
+        if "value" in value:
+            yield value
+        for part in value.values():
+            yield from figures_in(part)
 
 
 def expanded(given: SpanInput, slug: str) -> Coefficient:

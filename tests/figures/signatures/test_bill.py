@@ -80,13 +80,14 @@ def test_a_mode_that_is_fatal_in_its_group_pays_where_nobody_has_said_so() -> No
 
 
 def _corpus() -> list[Trace]:
-    found: list[Trace] = []
+    """Read all traces of the corpus."""
+    traces: list[Trace] = []
     for path in sorted(CORPUS.rglob("*")):
         if path.is_file():
-            found += read_file(path, named=False).traces
-    for trace in found:
+            traces += read_file(path, named=False).traces
+    for trace in traces:
         read_fully(trace)
-    return found
+    return traces
 
 
 @pytest.mark.slow
@@ -125,11 +126,12 @@ def _one(given: SignatureInput, used: Spent) -> Any:
     return (report["groups"]["g"]["bill"] or [])[0]
 
 
-def _adds_up(found: Any, whole: float, after: float | None = None) -> None:
-    assert found is not None
-    assert found["total"] == pytest.approx(whole, abs=1e-6)
-    parts = found["without_fatal"] + found["before_first_fatal"] + sum(found["by_mode"].values())
+def _adds_up(bill: Any, whole: float, after: float | None = None) -> None:
+    """Assert that the parts of a bill add up to the whole."""
+    assert bill is not None
+    assert bill["total"] == pytest.approx(whole, abs=1e-6)
+    parts = bill["without_fatal"] + bill["before_first_fatal"] + sum(bill["by_mode"].values())
     assert parts == pytest.approx(whole, abs=1e-6)
-    assert found["after"] == pytest.approx(sum(found["by_mode"].values()), abs=1e-6)
+    assert bill["after"] == pytest.approx(sum(bill["by_mode"].values()), abs=1e-6)
     if after is not None:
-        assert found["after"] == after
+        assert bill["after"] == after

@@ -35,7 +35,9 @@ JUDGE = "judge:rules@1"
 TRACES = ("t1", "t2")
 
 
-def read(office: Office, labels: str = "gold", **more: object) -> SignatureInput:
+def read(office: Office, labels: str = "gold", **options: object) -> SignatureInput:
+    """Return the input of a report on the labels of the workspace."""
+
     def order_of(_trace: str) -> Order:
         return order
 
@@ -46,7 +48,7 @@ def read(office: Office, labels: str = "gold", **more: object) -> SignatureInput
         labels=labels,
         gold=gold,
         order_of=order_of,
-        **more,  # type: ignore[arg-type]
+        **options,  # type: ignore[arg-type]
     )
 
 

@@ -69,6 +69,7 @@ def chain(planted: list[Planted]) -> tuple[tuple[str, ...], ...]:
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
+    """Import the planted failures of all sample traces into a workspace."""
     folder: Path = tmp_path_factory.mktemp("samples")
     workspace = Workspace.open(folder / "workspace.db")
     by_name: dict[tuple[str, int | None], Trace] = {}
@@ -77,21 +78,23 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
             read_fully(trace)
             workspace.register_trace(TraceRecord.from_trace(trace))
             by_name[path.name, trace.record] = trace
-    planted: dict[str, list[Planted]] = {t.identity.trace_id: [] for t in by_name.values()}
+    planted: dict[str, list[Planted]] = {trace.identity.trace_id: [] for trace in by_name.values()}
     rows = ["trace_id,annotator,mode,value,span_first,span_last,severity"]
     for line in (samples_folder() / "planted.jsonl").read_text("utf-8").splitlines():
-        one: dict[str, Any] = json.loads(line)
-        trace = by_name[one["trace"], one["record"]]
-        first, last = trace.index_of(one["first"]), trace.index_of(one["last"])
+        failure: dict[str, Any] = json.loads(line)
+        trace = by_name[failure["trace"], failure["record"]]
+        first, last = trace.index_of(failure["first"]), trace.index_of(failure["last"])
         assert first is not None
         assert last is not None
-        trace_id, severity = trace.identity.trace_id, "fatal" if one["decisive"] else "benign"
-        planted[trace_id].append(Planted(one["mode"], first, last, one["decisive"]))
-        keys = f"{one['first']},{one['last']}"
-        rows.append(f"{trace_id},planter,{one['mode']},present,{keys},{severity}")
-    for trace_id, there in planted.items():
-        missing = {mode.code for mode in load_mast().modes} - {one.mode for one in there}
-        rows += [f"{trace_id},planter,{mode},absent,,," for mode in sorted(missing)]
+        trace_id, severity = trace.identity.trace_id, "fatal" if failure["decisive"] else "benign"
+        planted[trace_id].append(Planted(failure["mode"], first, last, failure["decisive"]))
+        keys = f"{failure['first']},{failure['last']}"
+        rows.append(f"{trace_id},planter,{failure['mode']},present,{keys},{severity}")
+    for trace_id, failures in planted.items():
+        absent_codes = {mode.code for mode in load_mast().modes} - {
+            failure.mode for failure in failures
+        }
+        rows += [f"{trace_id},planter,{mode},absent,,," for mode in sorted(absent_codes)]
         rows.append(f"{trace_id},planter,,finished,,,")
     (folder / "planted.csv").write_text("\n".join(rows) + "\n", "utf-8")
     incoming = read_csv_long(
@@ -99,7 +102,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
     )
     assert not incoming.problems
     apply_incoming(incoming, workspace, source="csv-long")
-    yield Sample(workspace, {t.identity.trace_id: t for t in by_name.values()}, planted)
+    yield Sample(workspace, {trace.identity.trace_id: trace for trace in by_name.values()}, planted)
     workspace.close()
 
 

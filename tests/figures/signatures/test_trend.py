@@ -38,11 +38,12 @@ def test_how_many_succeeded_with_a_mode_and_without_it() -> None:
 VERSIONS = ("1.2", "1.9", "1.10")
 
 
-def over_versions(*shows: int, of: int = 10) -> list[str]:
+def over_versions(*hit_counts: int, trace_count: int = 10) -> list[str]:
+    """Return the lines of the traces of each version, of which this many show the mode."""
     return [
-        f"{version} - {'FS'[i % 2]} {int(i < hits)}0"
-        for version, hits in zip(VERSIONS, shows, strict=True)
-        for i in range(of)
+        f"{version} - {'FS'[number % 2]} {int(number < hits)}0"
+        for version, hits in zip(VERSIONS, hit_counts, strict=True)
+        for number in range(trace_count)
     ]
 
 
