@@ -463,8 +463,8 @@ def test_what_joins_anothers_work_by_another_format_is_told(cli: Cli, tmp_path: 
         "bob: 2 labels added, 1 verdict added, 1 pass begun, 1 open pass added to, 1 pass finished"
         in done.out
     )
-    again = cli("import", "b.csv", "--format", "csv-long", "--json").json
-    assert (again["people"], again["events"]["new"]) == ([], 0)
+    second_document = cli("import", "b.csv", "--format", "csv-long", "--json").json
+    assert (second_document["people"], second_document["events"]["new"]) == ([], 0)
 
 
 # Anything at all
@@ -480,9 +480,13 @@ def frozen_state(
     The last are the decisions in force, whoever made them.
     """
     finished = {
-        (one.annotator, one.trace_id, one.number): (one.finished_at, one.kind, one.judge_seen)
-        for one in workspace.passes()
-        if one.finished and not one.annotator.startswith("judge:")
+        (labelling.annotator, labelling.trace_id, labelling.number): (
+            labelling.finished_at,
+            labelling.kind,
+            labelling.judge_seen,
+        )
+        for labelling in workspace.passes()
+        if labelling.finished and not labelling.annotator.startswith("judge:")
     }
     return (
         finished,
@@ -499,9 +503,9 @@ def frozen_state(
         },
         {info.name: bool(info.blind) for info in workspace.annotators()},
         {
-            (trace, repr(one))
+            (trace, repr(decision))
             for trace, decisions in workspace.all_decisions(MAST.ref).items()
-            for one in decisions
+            for decision in decisions
         },
     )
 

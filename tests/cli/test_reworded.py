@@ -51,7 +51,7 @@ def test_a_corrected_definition_keeps_labels_and_is_told_by_every_figure(
     cli: Cli, labelled: Path, corrected: Path
 ) -> None:
     before = cli("agree", "--json").json
-    assert [one["passes"] for one in before["revisions"]] == [2]
+    assert [revision["passes"] for revision in before["revisions"]] == [2]
     assert cli("status").out.count("texts of the modes") == 0
     done = cli("judge", "run.json", "--judge", "rules", "--taxonomy", corrected)
     assert done.code == 0, done.err

@@ -272,12 +272,12 @@ def test_copied_blocks_are_a_warning_before_any_figure() -> None:
 
 
 def test_rounds_and_retests_have_tables_of_their_own() -> None:
-    given = study((6, 2, 1, 6))
+    study_input = study((6, 2, 1, 6))
     halves = {"1": frozenset({"t0", "t1", "t2", "t13"}), "2": frozenset({"t3", "t14"})}
     again = {("t0", "m0"): VALUES[1], ("t9", "m0"): VALUES[0]}
-    both = retest_table(given.modes, ("t0", "t9"), again, again)
+    both = retest_table(study_input.modes, ("t0", "t9"), again, again)
     report = agreement_report(
-        figures_of(replace(given, rounds=halves, retests={"ann": both}), rounds=20)
+        figures_of(replace(study_input, rounds=halves, retests={"ann": both}), rounds=20)
     )
     rounds = table(report, "rounds")
     assert [(one.id, one.cells["traces"]) for one in rounds.rows] == [("1", 4), ("2", 2)]
@@ -346,8 +346,8 @@ def test_alpha_leads_where_pairs_share_few_traces(rotating: Agreement) -> None:
 def test_mean_kappa_leads_where_all_label_all() -> None:
     line = "10" * 40
     said = {"ann": line, "bob": "11" + line[2:], "cat": "00" + line[2:]}
-    given = study_of({(name, MODES[0][0]): words for name, words in said.items()})
-    shown = keys(table(agreement_report(figures_of(given, rounds=50)), "modes"))
+    study_input = study_of({(name, MODES[0][0]): words for name, words in said.items()})
+    shown = keys(table(agreement_report(figures_of(study_input, rounds=50)), "modes"))
     assert shown.index("cohen_kappa") < shown.index("krippendorff_alpha")
 
 

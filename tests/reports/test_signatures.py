@@ -77,7 +77,7 @@ def said(report: Report) -> str:
     for section in report.sections:
         notes += [note.text for note in section.notes]
         notes += [note.text for one in section.tables for note in one.notes]
-    paragraphs = [words for one in texts(report).values() for words in one.paragraphs]
+    paragraphs = [words for text in texts(report).values() for words in text.paragraphs]
     return " ".join([report.about, *notes, *paragraphs])
 
 

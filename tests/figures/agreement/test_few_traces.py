@@ -231,8 +231,8 @@ def test_a_corrected_prevalence_needs_thirty_labelled_traces() -> None:
 
 def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
     """By hand: TPR (8 + 1) / 12, TNR (36 + 1) / 42, and the judge calls 30 of 100 present."""
-    found = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
-    assert found.value == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
+    estimate = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
+    assert estimate.value == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
     z = stats.norm.ppf(0.975)
     says, tpr, tnr = (30 + z * z / 2) / (100 + z * z), 9 / 12, 37 / 42
     middle = (says + tnr - 1) / (tpr + tnr - 1)
@@ -241,7 +241,7 @@ def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None
     variance = says * (1 - says) / (100 + z * z)
     variance += middle**2 * errors[0] + (1 - middle) ** 2 * errors[1]
     half = z * np.sqrt(variance) / (tpr + tnr - 1)
-    assert found.ci == pytest.approx([max(0, moved - half), min(1, moved + half)])
+    assert estimate.ci == pytest.approx([max(0, moved - half), min(1, moved + half)])
 
 
 def test_sets_of_two_traces_have_no_interval() -> None:

@@ -203,10 +203,10 @@ def test_prevalence_over_the_traces_that_only_the_judge_saw() -> None:
 def test_why_a_prevalence_cannot_be_corrected(
     labelled: tuple[int, ...], unlabelled: tuple[int, ...], reason: str
 ) -> None:
-    found = corrected_prevalence(
+    estimate = corrected_prevalence(
         np.array(labelled, dtype=np.float64), np.array(unlabelled, dtype=np.float64)
     )
-    assert (found.value, found.undefined) == (None, reason)
+    assert (estimate.value, estimate.undefined) == (None, reason)
 
 
 def test_a_judge_near_chance_leaves_the_prevalence_open() -> None:

@@ -108,8 +108,11 @@ def by_definition(categories: list[list[Continuum]]) -> float | None:
     """α_U, None where nothing is expected to differ."""
     observed = expected = 0.0
     for continua in categories:
-        cut = [[parts(one.length, marked) for marked in one.units] for one in continua]
-        length = sum(one.length for one in continua)
+        cut = [
+            [parts(continuum.length, marked) for marked in continuum.units]
+            for continuum in continua
+        ]
+        length = sum(continuum.length for continuum in continua)
         differing = sum(
             difference(g, h)
             for raters in cut
@@ -119,12 +122,15 @@ def by_definition(categories: list[list[Continuum]]) -> float | None:
             for g in ours
             for h in theirs
         )
-        compared = sum(len(one.units) * (len(one.units) - 1) * one.length for one in continua)
+        compared = sum(
+            len(continuum.units) * (len(continuum.units) - 1) * continuum.length
+            for continuum in continua
+        )
         sections = [part for raters in cut for of_one in raters for part in of_one]
         fallen = sum(
             falling(g, h) for i, g in enumerate(sections) for j, h in enumerate(sections) if i != j
         )
-        rated = sum(len(one.units) * one.length for one in continua)
+        rated = sum(len(continuum.units) * continuum.length for continuum in continua)
         pairs = rated * (rated - 1) - sum(n * (n - 1) for _, n, unit in sections if unit)
         observed += differing / (length * compared)
         expected += fallen / (length * pairs)

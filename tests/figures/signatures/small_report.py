@@ -42,7 +42,7 @@ def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True)
     return SignatureInput(
         taxonomy_ref="mast@3",
         modes=tuple(modes),
-        categories=tuple((one.id, one.name) for one in load_mast().categories),
+        categories=tuple((category.id, category.name) for category in load_mast().categories),
         by="model",
         labels=HOSTILE,
         labels_kind="human",

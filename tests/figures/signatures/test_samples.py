@@ -53,8 +53,8 @@ class Sample(NamedTuple):
 def onsets(planted: list[Planted]) -> dict[str, int]:
     """Where each mode first stands."""
     found: dict[str, int] = {}
-    for one in planted:
-        found[one.mode] = min(one.first, found.get(one.mode, one.first))
+    for failure in planted:
+        found[failure.mode] = min(failure.first, found.get(failure.mode, failure.first))
     return found
 
 
@@ -185,7 +185,9 @@ def test_first_modes_transitions_and_chains_are_counted_over_the_failed_traces(
         steps.update((a, b) for one, after in pairwise(there) for a in one for b in after)
     places = group["places"]["failed"]
     assert {code: one["count"] for code, one in places["first_mode"].items()} == firsts
-    assert {tuple(one["modes"]): one["count"] for one in places["transitions"]} == steps
+    assert {
+        tuple(transition["modes"]): transition["count"] for transition in places["transitions"]
+    } == steps
     chains = {tuple(map(tuple, one["steps"])): one["count"] for one in places["chains"]}
     assert chains == whole
 
@@ -194,7 +196,9 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
     sample: Sample, group: Any
 ) -> None:
     places = group["places"]["failed"]
-    shares = [min(one.first for one in planted) / len(trace) for trace, planted in sample.failed()]
+    shares = [
+        min(failure.first for failure in planted) / len(trace) for trace, planted in sample.failed()
+    ]
     assert places["first_failure"]["n"] == len(shares)
     assert places["first_failure"]["median"] == pytest.approx(median(shares))
     assert places["first_failure"]["bins"] == [
@@ -202,7 +206,7 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
     ]
     after = []
     for trace, planted in sample.failed():
-        decisive = [one for one in planted if one.decisive]
+        decisive = [failure for failure in planted if failure.decisive]
         if decisive:
             fatal = min(decisive, key=lambda one: (one.first, one.last))
             after.append(len(trace) - 1 - fatal.last)

@@ -111,8 +111,8 @@ def test_what_the_posts_say_stands_beside_it(report: Any) -> None:
 
 
 def test_a_mode_that_nobody_saw_has_no_ratio(report: Any) -> None:
-    found = report["groups"]["GPT-OSS-120B"]["modes"]["3.2"]
-    assert found["risk_ratio"] is None
-    assert found["undefined"]["risk_ratio"] == "never_seen"
+    mode = report["groups"]["GPT-OSS-120B"]["modes"]["3.2"]
+    assert mode["risk_ratio"] is None
+    assert mode["undefined"]["risk_ratio"] == "never_seen"
     none_won = report["groups"]["Gemini-3-Flash"]["modes"]["1.5"]
     assert none_won["undefined"]["risk_ratio"] == "none_in_succeeded"
