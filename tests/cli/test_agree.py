@@ -145,7 +145,7 @@ def test_methods_are_a_paragraph_of_the_data_without_names(two: Cli, tmp_path: P
     page, tables = tmp_path / "a.html", tmp_path / "a.md"
     printed = two("agree", *FEW, "--methods", "--html", page, "--markdown", tables)
     low, high = pooled["raw_agreement"]["ci"]
-    for words in (
+    for sentence in (
         "2 annotators labelled traces with 14 failure modes of the taxonomy mast@3",
         "8 traces were finished by both",
         f"{pooled['n']} units with two verdicts",
@@ -155,7 +155,7 @@ def test_methods_are_a_paragraph_of_the_data_without_names(two: Cli, tmp_path: P
         "jackknife (Tukey 1958)",
         "κ is undefined for 13 of 14 modes (no variance: 13).",
     ):
-        assert words in printed.out
+        assert sentence in printed.out
     assert printed.out.count("\n") == 1
     assert "ann" not in printed.out.replace("annotator", "")
     assert "<h2>Methods</h2>\n<p>2 annotators" in page.read_text()

@@ -154,9 +154,9 @@ def test_two_copies_of_one_person_are_told_apart_in_words(cli: Cli, tmp_path: Pa
     head = "trace_id,annotator,mode,value\n"
     for name, mode in (("one", "1.3"), ("two", "2.1")):
         (tmp_path / f"{name}.csv").write_text(f"{head}t,alice,{mode},present\n")
-        place = ("--workspace", f"{name}.db")
-        cli(*place, "import", f"{name}.csv", "--format", "csv-long")
-        cli(*place, "export", "--format", "jsonl", "-o", f"{name}.jsonl")
+        workspace_options = ("--workspace", f"{name}.db")
+        cli(*workspace_options, "import", f"{name}.csv", "--format", "csv-long")
+        cli(*workspace_options, "export", "--format", "jsonl", "-o", f"{name}.jsonl")
     both = ("--workspace", "both.db", "import", "--format", "jsonl")
     done = cli(*both, "one.jsonl", "two.jsonl")
     assert done.code == 0

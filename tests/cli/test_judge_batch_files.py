@@ -43,11 +43,13 @@ def labels(cli: Cli, judge: str, *where: str) -> list[dict[str, str]]:
 
 def kept() -> tuple[Any, ...]:
     """All that a run leaves in the workspace."""
-    place = Workspace.open(Path(".mast-tui/workspace.db"))
-    runs = place.runs()
-    answers = [place.answers_about(run.id, trace.trace_id) for run in runs for trace in run.traces]
-    found = (runs, tuple(answers), place.unusable_answers())
-    place.close()
+    workspace = Workspace.open(Path(".mast-tui/workspace.db"))
+    runs = workspace.runs()
+    answers = [
+        workspace.answers_about(run.id, trace.trace_id) for run in runs for trace in run.traces
+    ]
+    found = (runs, tuple(answers), workspace.unusable_answers())
+    workspace.close()
     return found
 
 

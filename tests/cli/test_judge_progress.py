@@ -30,8 +30,14 @@ def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
     out, err = capsys.readouterr()
     assert out == ""
     last = err.splitlines()[-1]
-    for words in ("1 of 3 traces", "2 found", "21 k tokens", "cost 0.0220", "asked to wait 34 s"):
-        assert words in last
+    for sentence in (
+        "1 of 3 traces",
+        "2 found",
+        "21 k tokens",
+        "cost 0.0220",
+        "asked to wait 34 s",
+    ):
+        assert sentence in last
 
 
 def test_the_words_of_a_wait_stay_for_a_while_and_go_with_an_answer(

@@ -37,11 +37,11 @@ def test_what_was_planted_in_the_samples_is_found(cli: Cli) -> None:
         assert first is not None
         assert last is not None
         hit += any(
-            one["trace"] == trace.identity.trace_id
-            and one["mode"] == plant["mode"]
-            and one["spans"][0] <= last + 1
-            and first + 1 <= one["spans"][1]
-            for one in findings
+            finding["trace"] == trace.identity.trace_id
+            and finding["mode"] == plant["mode"]
+            and finding["spans"][0] <= last + 1
+            and first + 1 <= finding["spans"][1]
+            for finding in findings
         )
     assert hit >= 0.8 * len(plants)
 
@@ -49,14 +49,14 @@ def test_what_was_planted_in_the_samples_is_found(cli: Cli) -> None:
 def test_a_finding_names_file_and_line_where_the_source_has_lines(cli: Cli, tmp_path: Path) -> None:
     shutil.copytree(samples_folder(), tmp_path / "runs")
     findings = cli("lint", "runs", "--json").json["findings"]
-    assert {one["mode"] for one in findings} == {"1.3"}
-    by_line = [one for one in findings if one["line"] is not None]
+    assert {finding["mode"] for finding in findings} == {"1.3"}
+    by_line = [finding for finding in findings if finding["line"] is not None]
     assert len(by_line) >= 5
     for one in by_line:
         assert one["place"] == f"{one['file']}:{one['line']}"
         line = (tmp_path / one["file"]).read_text("utf-8").splitlines()[one["line"] - 1]
         assert json.dumps(one["quote"].split()[0], ensure_ascii=False)[1:-1] in line
-    inside = [one for one in findings if one["line"] is None]
+    inside = [finding for finding in findings if finding["line"] is None]
     assert {one["place"].partition("#")[0] for one in inside} >= {
         "runs/appworld_rota_and_shelf.json",
         "runs/support_desk_exchange.json",

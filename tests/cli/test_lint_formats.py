@@ -145,8 +145,8 @@ def test_github_is_told_of_each_finding_in_its_place(cli: Cli, tmp_path: Path) -
     findings = cli("lint", "runs", "--json").json["findings"]
     told = commands(cli("lint", "runs", "--format", "github").out)
     assert [(name, settings["file"], settings.get("line")) for name, settings, _ in told] == [
-        ("error", one["file"], None if one["line"] is None else str(one["line"]))
-        for one in findings
+        ("error", finding["file"], None if finding["line"] is None else str(finding["line"]))
+        for finding in findings
     ]
     allowed = commands(cli("lint", "runs", "--format", "github", "--fail-on", "3.1").out)
     assert "warning" in {name for name, _settings, _ in allowed}

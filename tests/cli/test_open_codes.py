@@ -49,8 +49,8 @@ def open_label(who: str, trace_id: str, note: str) -> LabelAdded:
 @pytest.fixture
 def notes(cli: Cli) -> Path:
     """What alice and bob wrote down on three traces; bob has not finished the last."""
-    place = find_workspace(None)
-    with closing(Workspace.open(place)) as workspace:
+    database_path = find_workspace(None)
+    with closing(Workspace.open(database_path)) as workspace:
         workspace.add_taxonomy(MAST)
         for trace_id in ("t1", "t2", "t3"):
             workspace.register_trace(TraceRecord(trace_id))
@@ -59,7 +59,7 @@ def notes(cli: Cli) -> Path:
         works(workspace, "bob", "t1", open_label("bob", "t1", ESCAPE))
         works(workspace, "bob", "t2")
         works(workspace, "bob", "t3", open_label("bob", "t3", "asks twice"), done=False)
-    return place
+    return database_path
 
 
 def test_what_was_written_down_is_listed_in_groups_with_saturation(cli: Cli, notes: Path) -> None:
@@ -156,14 +156,14 @@ def test_tags_are_given_afterwards_searched_and_written_out(cli: Cli, notes: Pat
 
 
 def test_nobody_sees_what_others_wrote_before_they_have_finished(cli: Cli, notes: Path) -> None:
-    told = cli("study", "notes", "--json", "--annotator", "bob").json
-    texts = {place["text"] for group in told["groups"] for place in group["places"]}
+    document = cli("study", "notes", "--json", "--annotator", "bob").json
+    texts = {place["text"] for group in document["groups"] for place in group["places"]}
     assert texts == {"asks twice", ESCAPE, "wrong customer #who"}
-    told = cli("study", "notes", "--json", "--annotator", "alice").json
-    places = {place["trace_id"] for group in told["groups"] for place in group["places"]}
+    document = cli("study", "notes", "--json", "--annotator", "alice").json
+    places = {place["trace_id"] for group in document["groups"] for place in group["places"]}
     assert places == {"t1", "t2"}
-    told = cli("study", "notes", "--json", "--annotator", "carol").json
-    assert (told["groups"], told["saturation"]["traces"]) == ([], 0)
+    document = cli("study", "notes", "--json", "--annotator", "carol").json
+    assert (document["groups"], document["saturation"]["traces"]) == ([], 0)
     with closing(Workspace.open(notes)) as workspace:
         revealed = [
             labelling.trace_id

@@ -176,13 +176,13 @@ def test_a_page_shows_the_run_with_everything_said_of_it(cli: Cli, trace: Path) 
     links = [attributes["href"] or "" for tag, attributes in page.elements if tag == "a"]
     assert {link[1:] for link in links} <= set(ids)
     assert "<mark" in content
-    for said in (
+    for sentence in (
         "says one thing",
         "two\nlines",
         "keep in mind",
         "adjudicated by carol: It does not",
     ):
-        assert said in page.text
+        assert sentence in page.text
     assert "line 59 of the log" in page.text
     assert "bash -lc \nkubectl rollout restart\nsleep 5" in page.text
 
@@ -272,8 +272,14 @@ def test_pseudonyms_stand_for_all_names(cli: Cli, trace: Path) -> None:
 def test_markdown_holds_the_same(cli: Cli, trace: Path) -> None:
     assert cli("page", trace, "-o", "run.md", "--markdown").code == 0
     content = Path("run.md").read_text("utf-8")
-    for said in ("says one thing", "two⏎lines", "keep in mind", "line 59 of the log", "### #4 "):
-        assert said in content
+    for sentence in (
+        "says one thing",
+        "two⏎lines",
+        "keep in mind",
+        "line 59 of the log",
+        "### #4 ",
+    ):
+        assert sentence in content
     assert "<script>" not in content.replace("```", "").split("## Run")[0]
 
 

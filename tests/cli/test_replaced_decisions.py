@@ -250,11 +250,13 @@ def test_a_guideline_and_a_study_of_somebody_else_stay(
     here: Workspace, tmp_path: Path, kind: str
 ) -> None:
     study = Study(MAST.ref, ("ada", "ben"), per_trace=1)
-    words = Guideline("g", MODE, "only with a reason", "mira", NOON)
+    guideline = Guideline("g", MODE, "only with a reason", "mira", NOON)
     said: dict[str, tuple[Fact, Fact]] = {
         "guidelines": (
-            GuidelineSet("g", None, words),
-            GuidelineSet("g", words, replace(words, text="", written_by="zoe", written_at=LATE)),
+            GuidelineSet("g", None, guideline),
+            GuidelineSet(
+                "g", guideline, replace(guideline, text="", written_by="zoe", written_at=LATE)
+            ),
         ),
         "studies": (StudySet(None, study), StudySet(None, replace(study, annotators=("zoe",)))),
     }
@@ -447,8 +449,10 @@ def test_three_machines_come_together_twice_without_a_word(tmp_path: Path) -> No
         for fact in (PassStarted(PassKind.BLIND), PassFinished()):
             ada.append([NewEvent("ada", trace, MAST.ref, 1, fact)])
         decide(mira, decided("mira", NOON), trace=trace)
-        words = Guideline(f"g{number}", MODE, "only with a reason", "mira", NOON)
-        mira.append([NewEvent("mira", None, MAST.ref, None, GuidelineSet(words.id, None, words))])
+        guideline = Guideline(f"g{number}", MODE, "only with a reason", "mira", NOON)
+        mira.append(
+            [NewEvent("mira", None, MAST.ref, None, GuidelineSet(guideline.id, None, guideline))]
+        )
         judged(mira, f"judged-{number}", finding(SLUGS[0]))
         for name, workspace in (("ada", ada), ("mira", mira)):
             people = take(lead, export(workspace, tmp_path / f"{name}.jsonl"))

@@ -379,19 +379,19 @@ def test_settled_gold_is_what_a_judge_is_measured_by_and_what_is_exported(
 ) -> None:
     both = [f"t{i},{name},m,failed,1,0" for i in range(2) for name in NAMES]
     report_on(cli, tmp_path, *both, "t7,ann,m,failed,1,1")
-    place = Workspace.open(tmp_path / ".mast-tui" / "workspace.db")
-    place.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    workspace = Workspace.open(tmp_path / ".mast-tui" / "workspace.db")
+    workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     slugs = [mode.slug for mode in load_mast().modes if mode.code in ("1.1", "3.3")]
     for trace in ("t0", "t1", "t7"):
         store_judgement(
-            place,
+            workspace,
             judge=JUDGE,
             taxonomy=load_mast().ref,
             trace_id=trace,
             looks_at=slugs,
             findings=[],
         )
-    place.close()
+    workspace.close()
     judged = cli("agree", "--judge", "rules", "--json", "--rounds", "0").json["judge"]
     assert judged["gold"]["sources"]["single"] == 2
     assert judged["gold"]["sources"]["unanimous"] == 4

@@ -279,8 +279,8 @@ def test_traces_lie_elsewhere_too(
     for path in runs.iterdir():
         fsspec.filesystem("memory").pipe_file(f"{place}/{path.name}", path.read_bytes())
     arguments = ("judge", place, "--judge", "rules", "--out", "far", "--json")
-    told = cli(*arguments, "--workers", "2").json
-    assert (told["traces"]["judged"], told["modes"]) == (RUNS, {"1.3": REPEATING})
+    document = cli(*arguments, "--workers", "2").json
+    assert (document["traces"]["judged"], document["modes"]) == (RUNS, {"1.3": REPEATING})
     assert cli(*arguments).json["shards"]["written"] == 0
     local = cli("report", "shards", "--json").json
     assert cli("report", "far", "--json").json | {"shards": 0} == local | {"shards": 0}
@@ -288,8 +288,8 @@ def test_traces_lie_elsewhere_too(
     assert cli(*arguments).json["shards"]["written"] == 1
     named = cli("inspect", f"{place}/run-00[12]*.json", "--json").json["files"]
     assert [file["path"] for file in named] == [f"{place}/run-001.json", f"{place}/run-002.json"]
-    told = cli("import", "far", "--where", "mode=1.3", "--json").json
-    assert told["traces"] == {"judged": REPEATING}
+    document = cli("import", "far", "--where", "mode=1.3", "--json").json
+    assert document["traces"] == {"judged": REPEATING}
     (hit,) = cli("search", "Task 5", place, "--json").out.splitlines()
     assert json.loads(hit)["path"] == f"{place}/run-005.json"
 

@@ -284,13 +284,13 @@ def test_ones_own_labels_are_ones_own_and_their_outcomes_stay_hidden(
 
 def test_nothing_is_shown_or_recorded_under_another_s_name(cli: Cli, place: Path) -> None:
     BLIND.sit(place)
-    for words in (
+    for arguments in (
         ("agree", "--rounds", "0", "--no-spans"),
         ("status",),
         ("report", "--rounds", "0"),
         ("export", "--format", "gold", "-o", "g.json"),
     ):
-        done = cli(*words, "--annotator", "tomas")
+        done = cli(*arguments, "--annotator", "tomas")
         assert done.code == 0
         assert "You are signed in as bob" in done.err
         assert "--annotator tomas does not change that" in done.err
@@ -507,7 +507,7 @@ def test_names_that_mean_something_else_are_refused_everywhere(
     (tmp_path / "wide.csv").write_text(f"trace_id,annotator,1.1\nt1,{name},1\n", "utf-8")
     mine = {"trace_id": "t1", "annotator": name, "mast_annotation": {"1.1": 1}}
     (tmp_path / "data.json").write_text(json.dumps([mine]), "utf-8")
-    for words in (
+    for arguments in (
         ("import", "long.csv", "--format", "csv-long"),
         ("import", "wide.csv", "--format", "csv-wide"),
         ("import", "data.json", "--format", "mast-data"),
@@ -516,8 +516,8 @@ def test_names_that_mean_something_else_are_refused_everywhere(
         ("judge", "wide.csv", "--judge", "rules", "--annotator", name),
         ("study", "set", "--annotators", "mira,tomas", "--annotator", name),
     ):
-        done = cli(*words)
-        assert done.code in (1, 2), words
+        done = cli(*arguments)
+        assert done.code in (1, 2), arguments
         assert "name" in done.err
     workspace = Workspace.open(place)
     known = {info.name for info in workspace.annotators()}

@@ -32,15 +32,15 @@ def runs(folder: Path, count: int, name: str = "run") -> Path:
 
 def finish(annotator: str, *trace_ids: str) -> None:
     """Somebody finishes traces in the workspace of this folder."""
-    place = Workspace.open(find_workspace(None))
+    workspace = Workspace.open(find_workspace(None))
     for trace_id in trace_ids:
-        path = place.trace(trace_id).path
+        path = workspace.trace(trace_id).path
         assert path is not None
         (trace,) = read_file(path, named=True).traces
         read_fully(trace)
-        session = Session.open(place, trace, MAST, annotator, blind=True)
+        session = Session.open(workspace, trace, MAST, annotator, blind=True)
         session.finish(open_modes="absent")
-    place.close()
+    workspace.close()
 
 
 def ids(cli: Cli, annotator: str, *options: str) -> list[str]:
@@ -210,19 +210,19 @@ def test_an_annotator_is_not_told_what_comes_back(cli: Cli, tmp_path: Path) -> N
     (own,) = cli("status", "--annotator", "alice", "--json").json["study"]["annotators"]
     assert own["left"] == len(due)
     finish("alice", *due)
-    place = Workspace.open(find_workspace(None))
-    study = place.study(MAST.ref)
+    workspace = Workspace.open(find_workspace(None))
+    study = workspace.study(MAST.ref)
     assert study is not None
-    assert set(due) <= progress(place, study)[0].retests.done
-    place.close()
+    assert set(due) <= progress(workspace, study)[0].retests.done
+    workspace.close()
 
 
 def test_a_sample_and_a_queue_without_a_study(cli: Cli, tmp_path: Path) -> None:
     cli("judge", runs(tmp_path, 5), "--judge", "rules", "--quiet")
     assert cli("study", "queue", "--annotator", "alice").code == 1
-    place = Workspace.open(find_workspace(None))
-    (first, *_) = place.traces()
-    place.close()
+    workspace = Workspace.open(find_workspace(None))
+    (first, *_) = workspace.traces()
+    workspace.close()
     finish("alice", first.trace_id)
     assert len(ids(cli, "alice")) == 4
     sample = ids(cli, "alice", "--kind", "sample", "-n", "2")
@@ -261,8 +261,8 @@ def test_common_options_may_stand_before_the_subcommand(cli: Cli, tmp_path: Path
 
 def test_a_study_that_is_not_there_is_said_so(cli: Cli, tmp_path: Path) -> None:
     cli("judge", runs(tmp_path, 1), "--judge", "rules", "--quiet")
-    for words in (("show",), ("add",)):
-        done = cli("study", *words)
+    for arguments in (("show",), ("add",)):
+        done = cli("study", *arguments)
         assert done.code == 1
         assert "mast-tui study set" in done.err
 

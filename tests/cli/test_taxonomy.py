@@ -71,8 +71,8 @@ def shop(cli: Cli, tmp_path: Path) -> Path:
     """Two versions and the map as files, and a workspace with what alice and bob said."""
     for name, text in (("old", OLD), ("same", SAME), ("new", NEW), ("map", MAP)):
         (tmp_path / f"{name}.toml").write_text(text)
-    place = find_workspace(None)
-    with closing(Workspace.open(place)) as workspace:
+    database_path = find_workspace(None)
+    with closing(Workspace.open(database_path)) as workspace:
         old = load_taxonomy(tmp_path / "old.toml")
         workspace.add_taxonomy(old)
         for trace_id in ("t1", "t2"):
@@ -87,7 +87,7 @@ def shop(cli: Cli, tmp_path: Path) -> Path:
                 PassFinished(),
             ]
             workspace.append([NewEvent(name, "t1", old.ref, 1, fact) for fact in facts])
-    return place
+    return database_path
 
 
 def test_the_same_modes_in_other_words_can_stay(cli: Cli, shop: Path) -> None:

@@ -98,9 +98,9 @@ def test_few_labels_on_failed_traces_stand_as_examples_fatal_ones_first(
     assert (found[0].text, found[0].note) == ("the words", "stopped early")
     assert extras(workspace, "bob").examples == ()
     spoken = [
-        one
-        for one in extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
-        if one.group == "m"
+        example
+        for example in extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
+        if example.group == "m"
     ]
     assert len(spoken) == MOST_EXAMPLES
     assert [one.text for one in spoken] == ["a of t1", "b of t3", "a of t2"]

@@ -74,7 +74,7 @@ def test_what_is_folded_is_closed(page: Read) -> None:
 
 def test_cells_have_their_numbers_in_full(page: Read) -> None:
     cells = [element for element in page.of("td") if element.get("data-v") == "0.6149"]
-    assert {(one["data-low"], one["data-high"]) for one in cells} == {("0.4815", "0.7249")}
+    assert {(cell["data-low"], cell["data-high"]) for cell in cells} == {("0.4815", "0.7249")}
     assert "[0.48, 0.72]" in page.words
     assert "— no variance" in page.words
     bars = [element["style"] for element in page.of("span") if element.get("class") == "bar"]

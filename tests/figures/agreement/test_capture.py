@@ -38,13 +38,13 @@ def captured(
 ) -> Capture:
     """One mode: a line for each finder, a character for each trace."""
     letters = {"1": PRESENT, "0": ABSENT, "?": UNSURE, ".": -1}
-    said = np.array([[[letters[one]] for one in line] for line in lines], dtype=np.int8)
+    verdicts = np.array([[[letters[one]] for one in line] for line in lines], dtype=np.int8)
     return capture(
         [f"f{number}" for number in range(len(lines))],
         {"1.3": 0},
-        said,
-        suggested=np.zeros(said.shape[:2], np.bool_) if suggested is None else suggested,
-        settled_absent=np.zeros(said.shape[1:], np.bool_)
+        verdicts,
+        suggested=np.zeros(verdicts.shape[:2], np.bool_) if suggested is None else suggested,
+        settled_absent=np.zeros(verdicts.shape[1:], np.bool_)
         if settled_absent is None
         else settled_absent,
     )

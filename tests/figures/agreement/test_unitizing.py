@@ -25,7 +25,7 @@ def krippendorff_alpha_u(categories: Sequence[Sequence[Continuum]]) -> Coefficie
     if not any(categories):
         return Coefficient(undefined="no_overlap")
     sums = [UnitSums.from_continua(continua) for continua in categories]
-    value = alpha_u([one.disagreement(one.features.sum(axis=0)[None, :]) for one in sums])[0]
+    value = alpha_u([sum.disagreement(sum.features.sum(axis=0)[None, :]) for sum in sums])[0]
     return Coefficient(undefined="no_variance") if np.isnan(value) else Coefficient(float(value))
 
 

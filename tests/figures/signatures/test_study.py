@@ -23,12 +23,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What ``report --json --by model`` says of the study's counts."""
     folder: Path = tmp_path_factory.mktemp("study")
     (folder / "study.csv").write_text(csv_wide(), "utf-8")
-    place = ["--workspace", str(folder / "workspace.db")]
+    workspace_options = ["--workspace", str(folder / "workspace.db")]
     study = ["import", str(folder / "study.csv"), "--format", "csv-wide"]
     with redirect_stdout(StringIO()):
-        assert run(split_command([*place, *study])) == 0
+        assert run(split_command([*workspace_options, *study])) == 0
     with redirect_stdout(StringIO()) as printed:
-        assert run(split_command([*place, "report", "--json", "--by", "model"])) == 0
+        assert run(split_command([*workspace_options, "report", "--json", "--by", "model"])) == 0
     return json.loads(printed.getvalue())
 
 
