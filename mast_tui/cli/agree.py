@@ -710,19 +710,18 @@ def print_time(document: Mapping[str, Any]) -> None:
     Args:
         document: The document of ``agree --time``.
     """
-    conditions = (("suggestions shown", "shown"), ("suggestions hidden", "withheld"))
-    columns: tuple[TableColumn[tuple[str, str]], ...] = (
-        TableColumn("", lambda row: row[0]),
-        TableColumn("passes", lambda row: str(document[row[1]]["passes"]), right=True),
+    conditions = (
+        {"name": "suggestions shown", **document["shown"]},
+        {"name": "suggestions hidden", **document["withheld"]},
+    )
+    columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        TableColumn("", lambda row: row["name"]),
+        TableColumn("passes", lambda row: str(row["passes"]), right=True),
         TableColumn(
-            "minutes per trace",
-            lambda row: _time_text(document[row[1]]["minutes_per_trace"]),
-            right=True,
+            "minutes per trace", lambda row: _time_text(row["minutes_per_trace"]), right=True
         ),
         TableColumn(
-            "minutes per label",
-            lambda row: _time_text(document[row[1]]["minutes_per_label"]),
-            right=True,
+            "minutes per label", lambda row: _time_text(row["minutes_per_label"]), right=True
         ),
     )
     print_table(columns, conditions)
@@ -735,17 +734,20 @@ def print_time(document: Mapping[str, Any]) -> None:
     minutes = _time_text(document["minutes_difference"])
     print_line(f"Minutes per trace, shown less hidden, within annotators: {minutes}")
     print_line("How much more often people say present with suggestions than without:")
-    rows = [("all modes", document["anchoring"]), *document["modes"].items()]
-    bias_columns: tuple[TableColumn[tuple[str, Mapping[str, Any]]], ...] = (
-        TableColumn("mode", lambda row: row[0]),
+    rows = [
+        document["anchoring"] | {"code": "all modes"},
+        *(mode | {"code": code} for code, mode in document["modes"].items()),
+    ]
+    bias_columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        TableColumn("mode", lambda row: row["code"]),
         TableColumn(
-            "where a judge suggests it", lambda row: _time_text(row[1]["suggested"]), right=True
+            "where a judge suggests it", lambda row: _time_text(row["suggested"]), right=True
         ),
-        TableColumn("verdicts", lambda row: str(row[1]["units"]), right=True),
-        TableColumn("elsewhere", lambda row: _time_text(row[1]["other"]), right=True),
-        TableColumn("verdicts", lambda row: str(row[1]["other_units"]), right=True),
+        TableColumn("verdicts", lambda row: str(row["units"]), right=True),
+        TableColumn("elsewhere", lambda row: _time_text(row["other"]), right=True),
+        TableColumn("verdicts", lambda row: str(row["other_units"]), right=True),
     )
-    print_table(bias_columns, [row for row in rows if row[1]["units"] or row[1]["other_units"]])
+    print_table(bias_columns, [row for row in rows if row["units"] or row["other_units"]])
 
 
 def _time_text(figure: Mapping[str, Any]) -> str:

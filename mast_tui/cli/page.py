@@ -71,15 +71,18 @@ def page_command(request: PageRequest) -> int:
         outputs = outputs_beside(workspace, force=request.force)
     traces, failed = _readable_traces(request.paths)
     if len(traces) == 1 and request.paths[0].is_file():
-        written = pages.page_of(traces[0])
-        outputs.add(request.output, _page_text(written, request.markdown))
-        labels = len(written.labels)
+        page = pages.page_of(traces[0])
+        outputs.add(request.output, _page_text(page, request.markdown))
+        label_count = len(page.labels)
     else:
-        labels = _add_folder(request, pages, traces, outputs)
+        label_count = _add_folder(request, pages, traces, outputs)
     outputs.commit()
     if workspace is not None:
         report_hidden_traces(viewer, pages.hidden)
-    say(f"{request.output}: {counted(len(traces), 'run')} with {counted(labels, 'label')} written")
+    say(
+        f"{request.output}: {counted(len(traces), 'run')} with {counted(label_count, 'label')} "
+        "written"
+    )
     return 1 if failed else 0
 
 

@@ -99,8 +99,10 @@ def read_command(request: ReadRequest) -> None:
     name = working_person(workspace, request.common.annotator, study=study)
     if name is None:
         name = _ask_name(workspace, study)
-    elif (outside := outside_study_text(name, study)) is not None and workspace.member is None:
-        say(outside)
+    elif workspace.member is None:
+        outside_text = outside_study_text(name, study)
+        if outside_text is not None:
+            say(outside_text)
     workspace.add_taxonomy(taxonomy)
     session_blind = resolve_blind(
         workspace,

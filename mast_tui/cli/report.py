@@ -395,9 +395,10 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
         click.UsageError: There are not two different names.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    if len(names) != 2 or names[0] == names[1]:
+    if len(names) != 2 or len(set(names)) != 2:
         raise click.UsageError(f"{option} needs two different names, as A,B")
-    return names[0], names[1]
+    first, second = names
+    return first, second
 
 
 def compute_report(

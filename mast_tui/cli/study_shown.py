@@ -177,7 +177,11 @@ def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
         studies = [
             (candidate, workspace.study(candidate.ref)) for candidate in workspace.taxonomies()
         ]
-        existing_studies = [(candidate, own) for candidate, own in studies if own is not None]
+        existing_studies = [
+            (candidate, candidate_study)
+            for candidate, candidate_study in studies
+            if candidate_study is not None
+        ]
         if len(existing_studies) == 1:
             only_taxonomy, only_study = existing_studies[0]
             return workspace, only_taxonomy, only_study

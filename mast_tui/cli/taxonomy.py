@@ -170,14 +170,14 @@ def diff_command(request: TaxonomyDiffRequest) -> None:
     The last line says whether labels can stay; if not, 'taxonomy migrate' carries them over.
     """
     workspace = existing_workspace(request.common)
-    old = _find_taxonomy(request.old, workspace)
-    new = _find_taxonomy(request.new, workspace)
-    differences = changes(old, new)
+    old_taxonomy = _find_taxonomy(request.old, workspace)
+    new_taxonomy = _find_taxonomy(request.new, workspace)
+    differences = changes(old_taxonomy, new_taxonomy)
     if request.as_json:
-        print_json({"from": old.ref, "to": new.ref, **_changes_json(differences)})
+        print_json({"from": old_taxonomy.ref, "to": new_taxonomy.ref, **_changes_json(differences)})
         return
-    print_line(f"{old.ref} → {new.ref}")
-    for line in _changes_lines(differences, new):
+    print_line(f"{old_taxonomy.ref} → {new_taxonomy.ref}")
+    for line in _changes_lines(differences, new_taxonomy):
         click.echo(line)
 
 
@@ -291,15 +291,15 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
     are carried over unchanged; elsewhere the new mode is open, as nobody has looked for it.
     'taxonomy migrate --undo' undoes it.
     """
-    workspace, old = open_with_taxonomy(request.common)
+    workspace, old_taxonomy = open_with_taxonomy(request.common)
     outputs = outputs_beside(workspace, force=request.force)
-    viewer = command_viewer(workspace, old.ref, request.common)
-    check_lead(workspace, old, viewer.name)
-    codes = select_codes(visible_coding(viewer, workspace, old), request.chosen).codes
+    viewer = command_viewer(workspace, old_taxonomy.ref, request.common)
+    check_lead(workspace, old_taxonomy, viewer.name)
+    codes = select_codes(visible_coding(viewer, workspace, old_taxonomy), request.chosen).codes
     if not codes:
         raise click.ClickException("no open code is chosen; 'mast-tui study notes' lists them")
-    new = with_mode(
-        old,
+    new_taxonomy = with_mode(
+        old_taxonomy,
         request.name,
         request.category,
         definition=request.definition,
@@ -308,14 +308,14 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
         version=request.version,
         used_versions=[taxonomy.ref for taxonomy in workspace.taxonomies()],
     )
-    (mode,) = set(new.modes) - set(old.modes)
-    mapping = candidate_map(old, new, mode.slug, codes)
-    file = request.output or Path(f"{new.id}-{new.version}.toml")
+    (mode,) = set(new_taxonomy.modes) - set(old_taxonomy.modes)
+    mapping = candidate_map(old_taxonomy, new_taxonomy, mode.slug, codes)
+    file = request.output or Path(f"{new_taxonomy.id}-{new_taxonomy.version}.toml")
     summary = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
     if request.dry_run:
         lines = [f"{summary}, once written"]
     else:
-        outputs.add(file, taxonomy_toml(new))
+        outputs.add(file, taxonomy_toml(new_taxonomy))
         outputs.commit()
         lines = [summary, f"{file}: written; continue with --taxonomy {file}"]
     document = _carry_over(mapping, viewer.name, viewer, dry_run=request.dry_run)

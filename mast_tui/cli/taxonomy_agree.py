@@ -104,9 +104,9 @@ def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list
     stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
     if not requested:
         migrated_refs = [migration.files for migration in standing_migrations(workspace)]
-        old_refs = list(dict.fromkeys(old for old, _ in migrated_refs))
-        new_refs = list(dict.fromkeys(new for _, new in migrated_refs))
-        requested = [*old_refs, *(new for new in new_refs if new not in old_refs)]
+        old_refs = list(dict.fromkeys(old_ref for old_ref, _ in migrated_refs))
+        new_refs = list(dict.fromkeys(new_ref for _, new_ref in migrated_refs))
+        requested = [*old_refs, *(ref for ref in new_refs if ref not in old_refs)]
         if not requested:
             raise click.ClickException(
                 "no labels were migrated in this workspace; name the taxonomies to compare"

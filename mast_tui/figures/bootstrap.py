@@ -50,19 +50,19 @@ def bootstrap_json(rounds: int, seed: int) -> BootstrapJson:
 
 
 def ratio(
-    above: NDArray[np.float64], below: NDArray[np.float64], otherwise: float = np.nan
+    numerators: NDArray[np.float64], denominators: NDArray[np.float64], default: float = np.nan
 ) -> NDArray[np.float64]:
     """Divide two arrays element by element.
 
     Args:
-        above: The numerators.
-        below: The denominators.
-        otherwise: The value of the elements whose denominator is not above 0.
+        numerators: The array that is divided.
+        denominators: The array that divides it.
+        default: The value of the elements whose denominator is not above 0.
     """
     quotients: NDArray[np.float64] = np.full(
-        np.broadcast_shapes(np.shape(above), np.shape(below)), otherwise
+        np.broadcast_shapes(np.shape(numerators), np.shape(denominators)), default
     )
-    np.divide(above, below, out=quotients, where=below > 0)
+    np.divide(numerators, denominators, out=quotients, where=denominators > 0)
     return quotients
 
 

@@ -391,8 +391,8 @@ def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list
     run_counts = {n for side in sides for n in side.runs.tolist() if n}
     parts_per_unit: float = lcm(*run_counts) if run_counts else 1
     largest = max(float(np.abs(side_values).max(initial=0.0)) for side_values in values)
-    corrected = any(side.labelled is not None for side in sides)
-    if parts_per_unit > _FINEST or largest > 1 or corrected:
+    is_corrected = any(side.labelled is not None for side in sides)
+    if parts_per_unit > _FINEST or largest > 1 or is_corrected:
         parts_per_unit = _FINEST / largest if largest else 1
     return [np.rint(side_values * parts_per_unit).astype(np.int64) for side_values in values]
 
@@ -573,8 +573,10 @@ def pass_values(successes: Whole, runs: Whole, k: int) -> Values:
         k: The number of runs that must all succeed.
     """
     values = np.where(runs >= k, 1.0, np.nan)
-    for i in range(k):
-        values = values * ratio(np.maximum(successes - i, 0.0), np.maximum(runs - i, 0.0))
+    for run_number in range(k):
+        values = values * ratio(
+            np.maximum(successes - run_number, 0.0), np.maximum(runs - run_number, 0.0)
+        )
     return values
 
 

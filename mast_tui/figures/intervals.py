@@ -85,24 +85,24 @@ def wilson_of(share: float, n: float) -> Interval:
     )
 
 
-def share_of_all(hits: int, n: int, whole: int) -> Interval:
+def share_of_all(hits: int, n: int, trace_count: int) -> Interval:
     """Return the interval of the share among a known number of traces, of which a part was drawn.
 
     It is Wilson's for n(N - 1)/(N - n) cases, which have the variance of a sample without
-    replacement (Cochran 1977, Sampling Techniques), limited to what the other traces can still
-    change.
+    replacement (Cochran 1977, Sampling Techniques). It is limited to the shares that are possible,
+    whatever the other traces show.
 
     Args:
         hits: The hits among the drawn traces.
         n: The number of traces drawn at random.
-        whole: The number N of all traces, greater than ``n``.
+        trace_count: The number N of all traces, greater than ``n``.
 
     Returns:
         Both ends, between 0 and 1.
     """
-    undrawn = whole - n
-    low, high = wilson_of(hits / n, n * (whole - 1) / undrawn)
-    return max(low, hits / whole), min(high, (hits + undrawn) / whole)
+    undrawn = trace_count - n
+    low, high = wilson_of(hits / n, n * (trace_count - 1) / undrawn)
+    return max(low, hits / trace_count), min(high, (hits + undrawn) / trace_count)
 
 
 def cases_for(share: float, margin: float) -> int:
@@ -176,15 +176,17 @@ def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interv
     return _interval_of_difference(hits / n, ends, other_hits / other_n, other_ends, 0.0)
 
 
-def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
+def newcombe_paired(
+    hits_of_both: int, only_first: int, only_second: int, neither: int
+) -> Interval | None:
     """Return the interval of a difference of two shares of the same cases.
 
-    Newcombe 1998, Statistics in Medicine 17:2635-2650, method 10: both Wilson intervals, joined
-    with the correlation φ of the two answers, which is corrected for continuity if it is above 0,
-    and is 0 if a margin is empty.
+    It is method 10 of Newcombe 1998, Statistics in Medicine 17:2635-2650. It joins both Wilson
+    intervals with the correlation φ of the two answers. A φ above 0 is corrected for continuity,
+    and φ is 0 if a margin is empty.
 
     Args:
-        both: The cases that are hits on both sides.
+        hits_of_both: The cases that are hits on both sides.
         only_first: The hits of the first side alone.
         only_second: The hits of the second side alone.
         neither: The cases that are hits on neither.
@@ -192,15 +194,15 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
     Returns:
         Both ends of the first share less the second, between -1 and 1; None without cases.
     """
-    n = both + only_first + only_second + neither
-    first = both + only_first
-    second = both + only_second
+    n = hits_of_both + only_first + only_second + neither
+    first = hits_of_both + only_first
+    second = hits_of_both + only_second
     ends = wilson(first, n)
     ends_of_second = wilson(second, n)
     if ends is None or ends_of_second is None:
         return None
     variance_product = first * (n - first) * second * (n - second)
-    covariance = float(both * neither - only_first * only_second)
+    covariance = float(hits_of_both * neither - only_first * only_second)
     if covariance > 0:
         covariance = max(covariance - n / 2, 0)
     phi = covariance / sqrt(variance_product) if variance_product else 0.0
@@ -208,19 +210,22 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
 
 
 def _interval_of_difference(
-    p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float
+    share: float, ends: Interval, other_share: float, other_ends: Interval, phi: float
 ) -> Interval:
-    """Return the interval of ``p - q`` from the intervals of both, whose correlation is ``phi``."""
+    """Return the interval of ``share - other_share`` from the intervals of both shares.
+
+    ``phi`` is the correlation of the shares.
+    """
 
     def distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.
         return sqrt(max(a * a - 2 * phi * a * b + b * b, 0.0))
 
-    low_p, high_p = ends
-    low_q, high_q = ends_of_q
-    down = distance(p - low_p, high_q - q)
-    up = distance(high_p - p, q - low_q)
-    return p - q - down, p - q + up
+    low, high = ends
+    other_low, other_high = other_ends
+    down = distance(share - low, other_high - other_share)
+    up = distance(high - share, other_share - other_low)
+    return share - other_share - down, share - other_share + up
 
 
 def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
@@ -275,14 +280,14 @@ def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
     weight_sum = hits.weight + misses.weight
     if (hits.weight, misses.weight) == (hits.n, misses.n):
         return hits.n, n
-    p = hits.weight / weight_sum
-    weighted_variance = hits.square * (1 - p) ** 2 + misses.square * p**2
+    share = hits.weight / weight_sum
+    weighted_variance = hits.square * (1 - share) ** 2 + misses.square * share**2
     if hits.n and misses.n:
-        cases = p * (1 - p) * weight_sum**2 / weighted_variance
+        cases = share * (1 - share) * weight_sum**2 / weighted_variance
     else:
         cases = weight_sum**2 / (hits.square + misses.square)
     cases = min(float(n), cases)
-    return p * cases, cases
+    return share * cases, cases
 
 
 MOST_UNRESOLVED: Final = 0.02

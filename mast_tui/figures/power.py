@@ -254,16 +254,23 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> RateCh
     if not baseline_means.defined.any():
         return None
     rate = float(np.nanmean(baseline_means.values))
-    within_arms = [between_runs(means) for means in arms.values()]
-    across = [across_arms(baseline_means, arms[arm]) for arm in experiment.compared]
-    defined_within = [value for value in within_arms if value is not None]
-    defined_across = [value for value in across if value is not None]
-    shared = max(0.0, float(np.mean(defined_across))) if defined_across else 0.0
-    between = max(0.0, float(np.mean(defined_within))) if defined_within else shared
-    changed = rate + change
-    if not 0 <= changed <= 1 or not 0 < rate < 1:
+    within_arms_values = [between_runs(means) for means in arms.values()]
+    across_arms_values = [across_arms(baseline_means, arms[arm]) for arm in experiment.compared]
+    defined_within = [value for value in within_arms_values if value is not None]
+    defined_across = [value for value in across_arms_values if value is not None]
+    across_correlation = max(0.0, float(np.mean(defined_across))) if defined_across else 0.0
+    within_correlation = (
+        max(0.0, float(np.mean(defined_within))) if defined_within else across_correlation
+    )
+    changed_rate = rate + change
+    if not 0 <= changed_rate <= 1 or not 0 < rate < 1:
         return None
-    return RateChange(rate, changed, min(between, 0.99), min(shared, between, 0.99))
+    return RateChange(
+        rate,
+        changed_rate,
+        min(within_correlation, 0.99),
+        min(across_correlation, within_correlation, 0.99),
+    )
 
 
 def between_runs(means: TaskMeans) -> float | None:

@@ -265,9 +265,8 @@ def cochran_armitage(
 
     Returns:
         z with its p-value; None for fewer than two groups with cases, or if all cases or none are
-        hits. With few hits or misses the p-value is exact: the chance, given X and the cases of
-        the groups, of all tables whose T is as far from 0 or farther. Else it is that of the normal
-        distribution.
+        hits. With few hits or misses the p-value is exact: the chance of all tables with these X
+        and cases whose T is as far from 0 or farther. Else it is that of the normal distribution.
     """
     x = np.asarray(hits, dtype=np.int64)
     n = np.asarray(cases, dtype=np.int64)

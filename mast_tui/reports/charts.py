@@ -462,22 +462,23 @@ def _draw_bar(
 ) -> None:
     """Draw one share as a bar with its interval, tooltip and counts; say if none was judged."""
     baseline = y + _BAR - 1.2
+    side_name, bar_class = side
     interval = rate.interval or rate.bounds
     if rate.value is None or interval is None:
         drawing.text(_LEFT + 6, baseline, "not judged", "v-s v-m")
         return
     shares = (interval[0], rate.value, interval[1])
     low, bar_end, high = (_LEFT + (right - _LEFT) * share for share in shares)
-    differ = f", {rate.unresolved} unresolved" if rate.interval is None else ""
+    unresolved_text = f", {rate.unresolved} unresolved" if rate.interval is None else ""
     if rate.count:
         tooltip = (
-            f"{name}, {side[0]}: {rate.count} of {rate.n}, {percent(rate.value)} "
+            f"{name}, {side_name}: {rate.count} of {rate.n}, {percent(rate.value)} "
             f"({percent(interval[0])} to {percent(interval[1])}"
-            f"{differ})"
+            f"{unresolved_text})"
         )
-        drawing.rect(_LEFT, y, bar_end - _LEFT, _BAR, side[1], tip=tooltip)
+        drawing.rect(_LEFT, y, bar_end - _LEFT, _BAR, bar_class, tip=tooltip)
     middle = y + _BAR / 2
-    if side[1] not in _DARK_BARS or bar_end - low < 1:
+    if bar_class not in _DARK_BARS or bar_end - low < 1:
         drawing.interval(low, high, middle, set_off=False)
     else:
         # The part of an interval inside a dark bar is light.

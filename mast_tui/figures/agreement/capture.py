@@ -238,22 +238,22 @@ def missed(
     yield scope.estimate("share_found", share, n=n)
 
 
-def unseen(alone: NDArray[np.float64], twice: float) -> float:
+def unseen(found_alone: NDArray[np.float64], found_twice: float) -> float:
     """Estimate the number of failures that no finder found.
 
-    (f₁² − Σ Z²) / (2 (f₂ + 1)), with f₁ found by one finder and f₂ by two, and Z of each finder
-    alone: Chao's estimator for finders of different skill (Chao 1989, Biometrics 45:427-438). With
-    two finders it is Chapman's (1951, University of California Publications in Statistics
-    1:131-160), (n₁ + 1)(n₂ + 1)/(m + 1) − 1, less the found failures.
+    The estimate is (f₁² − Σ Z²) / (2 (f₂ + 1)). f₁ failures were found by one finder, f₂ by two,
+    and Z by each finder alone. It is Chao's estimator for finders of different skill (Chao 1989,
+    Biometrics 45:427-438). With two finders it is Chapman's (1951, University of California
+    Publications in Statistics 1:131-160), (n₁ + 1)(n₂ + 1)/(m + 1) − 1, less the found failures.
 
     Args:
-        alone: For each finder, the number of failures that only this finder found.
-        twice: The number of failures that exactly two finders found.
+        found_alone: For each finder, the number of failures that only this finder found.
+        found_twice: The number of failures that exactly two finders found.
     """
-    return _sum_of_pair_products(alone) / (twice + 1)
+    return _sum_of_pair_products(found_alone) / (found_twice + 1)
 
 
-def sadinle_interval(alone: NDArray[np.float64], twice: float) -> Interval:
+def sadinle_interval(found_alone: NDArray[np.float64], found_twice: float) -> Interval:
     """Return the interval of the number of failures that no finder found, in one group.
 
     For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
@@ -261,15 +261,15 @@ def sadinle_interval(alone: NDArray[np.float64], twice: float) -> Interval:
     of 0 leaves an interval. For more finders it is the same by the delta method.
 
     Args:
-        alone: For each finder, the number of failures that only this finder found.
-        twice: The number of failures that exactly two finders found.
+        found_alone: For each finder, the number of failures that only this finder found.
+        found_twice: The number of failures that exactly two finders found.
     """
-    by_finder = alone + 0.5
-    twice_corrected = twice + 0.5
-    centre = _sum_of_pair_products(by_finder) / twice_corrected
-    derivatives = (by_finder.sum() - by_finder) / (centre * twice_corrected)
+    corrected_alone = found_alone + 0.5
+    corrected_twice = found_twice + 0.5
+    centre = _sum_of_pair_products(corrected_alone) / corrected_twice
+    derivatives = (corrected_alone.sum() - corrected_alone) / (centre * corrected_twice)
     factor = exp(
-        Z * sqrt(float((derivatives**2 * by_finder).sum()) + 1 / twice_corrected + 1 / centre)
+        Z * sqrt(float((derivatives**2 * corrected_alone).sum()) + 1 / corrected_twice + 1 / centre)
     )
     return centre / factor - 0.5, centre * factor - 0.5
 
@@ -287,23 +287,23 @@ def lognormal_interval(groups: Sequence[Catch]) -> Interval:
     centre = 0.5
     variance = 0.5
     for group in groups:
-        alone = group.alone
-        twice = group.twice + 1
-        derivatives = (alone.sum() - alone) / twice
-        missed_count = unseen(alone, group.twice)
+        found_alone = group.alone
+        corrected_twice = group.twice + 1
+        derivatives = (found_alone.sum() - found_alone) / corrected_twice
+        missed_count = unseen(found_alone, group.twice)
         centre += missed_count
         variance += (
-            float((derivatives**2 * alone).sum())
-            + missed_count**2 * group.twice / twice**2
+            float((derivatives**2 * found_alone).sum())
+            + missed_count**2 * group.twice / corrected_twice**2
             + missed_count
         )
     factor = exp(Z * sqrt(log(1 + variance / centre**2)))
     return centre / factor - 0.5, centre * factor
 
 
-def _sum_of_pair_products(alone: NDArray[np.float64]) -> float:
+def _sum_of_pair_products(found_alone: NDArray[np.float64]) -> float:
     """Return the sum, over pairs of finders, of the products of what each found alone."""
-    return float((alone.sum() ** 2 - (alone**2).sum()) / 2)
+    return float((found_alone.sum() ** 2 - (found_alone**2).sum()) / 2)
 
 
 def _withheld_reason(groups: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
@@ -381,13 +381,13 @@ def _combined_test(
     p_values = [
         erfc(abs(score) / sqrt(2 * variance)) for score, variance in tests if variance > _NO_SPREAD
     ]
-    p_values += [p for p in pair_p_values if p is not None]
+    p_values += [p_value for p_value in pair_p_values if p_value is not None]
     if not p_values:
         return None, None
     # At 0 and 1 the tangent has no end.
-    mean_tangent = sum(tan((0.5 - min(max(p, 1e-15), 1 - 1e-6)) * pi) for p in p_values) / len(
-        p_values
-    )
+    mean_tangent = sum(
+        tan((0.5 - min(max(p_value, 1e-15), 1 - 1e-6)) * pi) for p_value in p_values
+    ) / len(p_values)
     return 0.5 - atan(mean_tangent) / pi, bool(scores.sum() > 0)
 
 

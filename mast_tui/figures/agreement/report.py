@@ -321,7 +321,7 @@ class Tables:
         self,
         names: Sequence[str],
         verdicts: VerdictArray,
-        shared: Sequence[int],
+        shared_traces: Sequence[int],
         rounds: int,
         seed: int,
         blocks: NDArray[np.int_] | None = None,
@@ -329,18 +329,22 @@ class Tables:
         self._blocks = blocks
         self._names = tuple(names)
         self._verdicts = verdicts
-        self._sums: Sums = sums_of(verdicts, shared, rounds, seed, blocks=blocks)
-        self._sums_by_pair = self._sums_of_pairs(shared, rounds, seed)
+        self._sums: Sums = sums_of(verdicts, shared_traces, rounds, seed, blocks=blocks)
+        self._sums_by_pair = self._sums_of_pairs(shared_traces, rounds, seed)
         self._modes = verdicts.shape[2]
-        self._of_mode = [table_coefficients(self._sums.of_modes([m])) for m in range(self._modes)]
+        self._of_mode = [
+            table_coefficients(self._sums.of_modes([mode])) for mode in range(self._modes)
+        ]
 
-    def _sums_of_pairs(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
+    def _sums_of_pairs(
+        self, shared_traces: Sequence[int], rounds: int, seed: int
+    ) -> dict[int, Sums]:
         """Return the sums of pairs that share few traces, by the number of the pair.
 
         Such a pair is resampled over its own traces, as resamples of all traces have too few of
         them. Other pairs have no entry.
         """
-        traces = np.asarray(shared, dtype=np.intp)
+        traces = np.asarray(shared_traces, dtype=np.intp)
         has_verdict = self._verdicts[:, traces] >= 0
         pairs = list(combinations(range(len(self._names)), 2))
         if len(pairs) < 2 or not rounds:
@@ -767,22 +771,23 @@ def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool)
 def _left_out_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
     """Yield the numbers of traces, verdicts and labels that no figure includes, by annotator.
 
-    ``unfinished`` counts traces that were begun without a finished pass of the counted kind,
-    ``examples`` traces in a judge's prompt, ``alone`` finished traces that no other annotator has
-    finished. ``unsure`` and ``open`` count verdicts on modes in finished traces. ``not_in_study``
-    counts the finished traces of people outside the study, ``open_codes`` the labels in finished
-    traces that have no mode.
+    - ``unfinished``: traces that were begun without a finished pass of the counted kind.
+    - ``examples``: traces in a judge's prompt.
+    - ``alone``: finished traces that no other annotator has finished.
+    - ``unsure`` and ``open``: verdicts on modes in finished traces.
+    - ``not_in_study``: finished traces of people outside the study.
+    - ``open_codes``: labels in finished traces that have no mode.
     """
     study = resampled.study
     names = study.annotators
     verdicts = study.verdicts.verdicts
     finished = resampled.finished
-    alone = finished & (finished.sum(axis=0) == 1)
+    finished_alone = finished & (finished.sum(axis=0) == 1)
     left_open = (verdicts == MISSING) & finished[:, :, None]
     by_statistic: dict[str, Mapping[str, int]] = {
         "unfinished": {name: study.unfinished.get(name, 0) for name in names},
         "examples": {name: study.examples.get(name, 0) for name in names},
-        "alone": {name: int(row.sum()) for name, row in zip(names, alone, strict=True)},
+        "alone": {name: int(row.sum()) for name, row in zip(names, finished_alone, strict=True)},
         "unsure": counts_of(names, verdicts, UNSURE),
         "open": {name: int(row.sum()) for name, row in zip(names, left_open, strict=True)},
         "not_in_study": study.not_in_study,

@@ -39,31 +39,31 @@ _MOST_EXACT: Final = 512
 _ROWS_AT_ONCE: Final = 512
 
 
-def jaccard_distance(shared: Floats, size: Floats, other: Floats) -> Floats:
+def jaccard_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floats:
     """Return 1 - |A ∩ B| / |A ∪ B|, 0 for two empty sets.
 
     Args:
-        shared: The size of A ∩ B.
+        shared_size: The size of A ∩ B.
         size: The size of A.
-        other: The size of B.
+        other_size: The size of B.
     """
-    return 1 - _jaccard_index(shared, size + other - shared)
+    return 1 - _jaccard_index(shared_size, size + other_size - shared_size)
 
 
-def masi_distance(shared: Floats, size: Floats, other: Floats) -> Floats:
+def masi_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floats:
     """Return the MASI distance 1 - J · M (Passonneau 2006) with Jaccard's J.
 
-    M is 1 for equal sets, 2/3 if one contains the other, 1/3 if they overlap, 0 if they do not.
-    The distance of two empty sets is 0, of an empty set from any other 1.
+    M is 1 for equal sets, 2/3 if one set contains the other, 1/3 if the sets overlap, else 0. The
+    distance of two empty sets is 0, and that of an empty set from any other set is 1.
 
     Args:
-        shared: The size of A ∩ B.
+        shared_size: The size of A ∩ B.
         size: The size of A.
-        other: The size of B.
+        other_size: The size of B.
     """
-    union = size + other - shared
-    monotonicity = np.where(shared == np.minimum(size, other), 2 / 3, 1 / 3)
-    return 1 - _jaccard_index(shared, union) * np.where(shared == union, 1, monotonicity)
+    union = size + other_size - shared_size
+    monotonicity = np.where(shared_size == np.minimum(size, other_size), 2 / 3, 1 / 3)
+    return 1 - _jaccard_index(shared_size, union) * np.where(shared_size == union, 1, monotonicity)
 
 
 def _jaccard_index(shared: Floats, union: Floats) -> Floats:

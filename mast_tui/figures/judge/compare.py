@@ -244,27 +244,28 @@ def _figure_difference(
     withheld = _withheld_reason(figures_of_both)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
-    if pair[0].without is None or pair[1].without is None:
+    first_sums, second_sums = pair
+    if first_sums.without is None or second_sums.without is None:
         return Coefficient(value)
     figure = FIGURES[name]
     # The interval is made on a scale from -1 to 1, and coefficients may lie 2 apart.
     width = 1 - scale_of_mean(name).lowest
     scaled = spread_coefficient(
         value / width,
-        (figure(pair[0].resampled) - figure(pair[1].resampled)) / width,
-        (figure(pair[0].without) - figure(pair[1].without)) / width,
+        (figure(first_sums.resampled) - figure(second_sums.resampled)) / width,
+        (figure(first_sums.without) - figure(second_sums.without)) / width,
         Scale(-1.0),
     )
     interval = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
     return Coefficient(value, ci=interval, withheld=scaled.withheld)
 
 
-def _withheld_reason(both: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
+def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
     """Return why a difference has no interval: one of its figures has none; else None.
 
     Of two reasons, the one that needs the greater number is returned.
     """
-    reasons = [figure.withheld for figure in both if figure.withheld is not None]
+    reasons = [figure.withheld for figure in figures if figure.withheld is not None]
     return max(reasons, key=lambda reason: reason[1]) if reasons else None
 
 

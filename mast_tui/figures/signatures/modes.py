@@ -149,7 +149,7 @@ def differences(
         For each mode the first share less the second (``difference``), their ratio
         (``risk_ratio``), and the p-values of Fisher's test, the second one adjusted over the modes.
     """
-    largest_n = max((n + m for n, m in zip(first.judged, second.judged, strict=True)), default=0)
+    largest_n = max(map(sum, zip(first.judged, second.judged, strict=True)), default=0)
     logs = LogFactorials(largest_n) if largest_n <= MANY else None
     p_values = [
         fisher_exact(

@@ -103,9 +103,11 @@ def mantel_haenszel(
         needs: The number of disagreements to resolve before the figures have intervals.
     """
     compared_strata = [
-        (a, cases, b, cases_b) for a, cases, b, cases_b in strata if cases and cases_b
+        (hits, cases, other_hits, other_cases)
+        for hits, cases, other_hits, other_cases in strata
+        if cases and other_cases
     ]
-    n = sum(cases + cases_b for _, cases, _, cases_b in compared_strata)
+    n = sum(cases + other_cases for _, cases, _, other_cases in compared_strata)
     strata_figure = scope.number("strata", len(compared_strata), n=n)
     if not compared_strata:
         ratio_reason = "no_strata"
@@ -117,9 +119,11 @@ def mantel_haenszel(
     value, difference_interval = _common_difference(compared_strata)
     sizes = (
         sum(cases for _, cases, _, _ in compared_strata),
-        sum(cases_b for *_, cases_b in compared_strata),
+        sum(other_cases for *_, other_cases in compared_strata),
     )
-    interval_reason = why_no_difference(sum(a + b for a, _, b, _ in compared_strata), sizes)
+    interval_reason = why_no_difference(
+        sum(hits + other_hits for hits, _, other_hits, _ in compared_strata), sizes
+    )
     needed_count = LEAST_OF_DIFFERENCE if interval_reason else None
     if needs:
         interval_reason = "unresolved"
@@ -132,8 +136,14 @@ def mantel_haenszel(
         reason=interval_reason or "",
         needs=needed_count,
     )
-    first_weight = sum(a * cases_b / (cases + cases_b) for a, cases, _, cases_b in compared_strata)
-    second_weight = sum(b * cases / (cases + cases_b) for _, cases, b, cases_b in compared_strata)
+    first_weight = sum(
+        hits * other_cases / (cases + other_cases)
+        for hits, cases, _, other_cases in compared_strata
+    )
+    second_weight = sum(
+        other_hits * cases / (cases + other_cases)
+        for _, cases, other_hits, other_cases in compared_strata
+    )
     ratio_reason = ""
     if not first_weight and not second_weight:
         ratio_reason = "never_seen"
@@ -144,8 +154,9 @@ def mantel_haenszel(
     ratio_interval = None
     if first_weight and second_weight and not interval_reason:
         log_variance = sum(
-            (cases * cases_b * (a + b) - a * b * (cases + cases_b)) / (cases + cases_b) ** 2
-            for a, cases, b, cases_b in compared_strata
+            (cases * other_cases * (hits + other_hits) - hits * other_hits * (cases + other_cases))
+            / (cases + other_cases) ** 2
+            for hits, cases, other_hits, other_cases in compared_strata
         ) / (first_weight * second_weight)
         log_ratio = log(first_weight / second_weight)
         half_width = Z * sqrt(log_variance)
@@ -163,13 +174,17 @@ def mantel_haenszel(
 
 def _common_difference(strata: Sequence[Stratum]) -> tuple[float, Interval]:
     """Return the common difference with its score interval, between -1 and 1."""
-    a, n, b, cases_b = np.array(strata, dtype=np.float64).T
-    weights = n * cases_b / (n + cases_b)
-    value = float((weights * (a / n - b / cases_b)).sum() / weights.sum())
+    hits, cases, other_hits, other_cases = np.array(strata, dtype=np.float64).T
+    weights = cases * other_cases / (cases + other_cases)
+    value = float((weights * (hits / cases - other_hits / other_cases)).sum() / weights.sum())
 
     def is_rejected(difference: float) -> bool:
-        p, q = _restricted_shares(a, n, b, cases_b, difference)
-        variance = (p * (1 - p) / n + q * (1 - q) / cases_b) * (n + cases_b) / (n + cases_b - 1)
+        shares, other_shares = _restricted_shares(hits, cases, other_hits, other_cases, difference)
+        variance = (
+            (shares * (1 - shares) / cases + other_shares * (1 - other_shares) / other_cases)
+            * (cases + other_cases)
+            / (cases + other_cases - 1)
+        )
         standard_error = sqrt(float((weights**2 * variance).sum())) / float(weights.sum())
         return abs(value - difference) > Z * standard_error
 
@@ -191,28 +206,32 @@ def _interval_end(accepted: float, limit: float, is_rejected: Callable[[float], 
 
 
 def _restricted_shares(
-    a: Floats, n: Floats, b: Floats, cases_b: Floats, difference: float
+    hits: Floats, cases: Floats, other_hits: Floats, other_cases: Floats, difference: float
 ) -> tuple[Floats, Floats]:
     """Return the most likely shares of both sides with a given difference, for each stratum.
 
-    They are the root of a cubic polynomial (Farrington and Manning 1990, Statistics in Medicine
-    9:1447-1454).
+    The second share is the root of a cubic polynomial (Farrington and Manning 1990, Statistics in
+    Medicine 9:1447-1454).
 
     Args:
-        a: The hits of the first side.
-        n: The cases of the first side.
-        b: The hits of the second side.
-        cases_b: The cases of the second side.
+        hits: The hits of the first side.
+        cases: The cases of the first side.
+        other_hits: The hits of the second side.
+        other_cases: The cases of the second side.
         difference: The first share less the second.
     """
-    all_cases = n + cases_b
-    square = (n + 2 * cases_b) * difference - all_cases - a - b
-    linear = (cases_b * difference - all_cases - 2 * b) * difference + a + b
-    constant = b * difference * (1 - difference)
+    all_cases = cases + other_cases
+    square = (cases + 2 * other_cases) * difference - all_cases - hits - other_hits
+    linear = (
+        (other_cases * difference - all_cases - 2 * other_hits) * difference + hits + other_hits
+    )
+    constant = other_hits * difference * (1 - difference)
     shift = square / (3 * all_cases)
-    q = shift**3 - linear * square / (6 * all_cases**2) + constant / (2 * all_cases)
-    size = np.sqrt(np.maximum(shift**2 - linear / (3 * all_cases), 0)) * np.where(q >= 0, 1, -1)
-    cosine = np.divide(q, size**3, out=np.zeros_like(q), where=size != 0)
+    offset = shift**3 - linear * square / (6 * all_cases**2) + constant / (2 * all_cases)
+    radius = np.sqrt(np.maximum(shift**2 - linear / (3 * all_cases), 0)) * np.where(
+        offset >= 0, 1, -1
+    )
+    cosine = np.divide(offset, radius**3, out=np.zeros_like(offset), where=radius != 0)
     angle = (pi + np.arccos(np.clip(cosine, -1, 1))) / 3
-    second = np.clip(2 * size * np.cos(angle) - shift, 0, 1)
-    return np.clip(second + difference, 0, 1), second
+    other_shares = np.clip(2 * radius * np.cos(angle) - shift, 0, 1)
+    return np.clip(other_shares + difference, 0, 1), other_shares

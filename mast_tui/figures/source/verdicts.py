@@ -173,7 +173,9 @@ class _SideVerdicts:
     ) -> None:
         self.keys = sorted(passes, key=lambda key: (key[1], key[0]))
         rows = {(*key, passes[key]): row for row, key in enumerate(self.keys)}
-        cells, whole = verdict_cells(workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator)
+        cells, whole_trace_count = verdict_cells(
+            workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator
+        )
         self.cells: NDArray[np.uint8] = cells.astype(np.uint8)
         columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
 
@@ -186,7 +188,7 @@ class _SideVerdicts:
                     # Equal keys share one string, as there may be a million of them.
                     last = first if last == first else last
                     placed.append(VerdictMark(self.keys[row][1], columns[mode], first, last, fatal))
-            return Marks(placed, whole)
+            return Marks(placed, whole_trace_count)
 
         equal_to = {"taxonomy": taxonomy.ref}
         if annotator is not None:
@@ -259,15 +261,17 @@ def labelled_by(
     equal_to = {"taxonomy": taxonomy.ref, "annotator": name}
     left_out = workspace.run_examples(name) if is_judge else frozenset[str]()
     begun_passes = {
-        key: number
-        for key, number in last_readings(workspace, equal_to, unfinished=True).items()
-        if (traces is None or key[1] in traces) and key[1] not in left_out
+        (name, trace): number
+        for (_, trace), number in last_readings(workspace, equal_to, unfinished=True).items()
+        if (traces is None or trace in traces) and trace not in left_out
     }
     judgements = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if is_judge else ()
     looks_at = {judgement.trace_id: judgement.looks_at for judgement in judgements}
     if is_judge:
         counted_readings = {
-            key: number for key, number in begun_passes.items() if key[1] in looks_at
+            (name, trace): number
+            for (_, trace), number in begun_passes.items()
+            if trace in looks_at
         }
     else:
         finished = last_readings(workspace, equal_to, unfinished=False)
@@ -313,19 +317,25 @@ def labelled_by_gold(
     equal_to = {"taxonomy": taxonomy.ref}
     passes = last_readings(workspace, equal_to, unfinished=False)
     if traces is not None:
-        passes = {key: number for key, number in passes.items() if key[1] in traces}
-    outside = workspace.outside_study(taxonomy.ref)
-    not_in_study = finished_by(outside, passes)
+        passes = {
+            (name, trace): number for (name, trace), number in passes.items() if trace in traces
+        }
+    outside_names = workspace.outside_study(taxonomy.ref)
+    not_in_study = finished_by(outside_names, passes)
     kinds = {info.name: info.kind for info in workspace.annotators()}
     names = {name for name, _ in passes}
-    people = {name for name in names - outside if kinds.get(name, annotator_kind(name)).is_person}
+    people = {
+        name for name in names - outside_names if kinds.get(name, annotator_kind(name)).is_person
+    }
     if people < names:
-        passes = {key: number for key, number in passes.items() if key[0] in people}
+        passes = {
+            (name, trace): number for (name, trace), number in passes.items() if name in people
+        }
     sides = _SideVerdicts(workspace, taxonomy, passes)
     decided_traces = workspace.read_columns(
         "decisions",
         ("trace_id",),
-        lambda row_by_trace: {row[0] for row in row_by_trace},
+        lambda rows: {trace for (trace,) in rows},
         equal_to=equal_to,
     )
     if traces is not None:

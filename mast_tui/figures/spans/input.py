@@ -225,7 +225,9 @@ class TraceReading:
             raise ValueError("a mode with places says where it shows")
         # Two quotes of the same words are one place.
         object.__setattr__(
-            self, "places", {mode: tuple(dict.fromkeys(p)) for mode, p in self.places.items()}
+            self,
+            "places",
+            {mode: tuple(dict.fromkeys(places)) for mode, places in self.places.items()},
         )
 
     def seen(self, spans: int) -> tuple[Stretch, ...]:

@@ -403,13 +403,14 @@ class _Group:
         yield total_scope.number("spans", span_count_of_traces)
         unplaced_count = sum(len(trace.unplaced(self.names)) for trace in self.traces)
         yield total_scope.number("no_places", unplaced_count)
+        # The blocks of finding and of naming come before those of the modes.
         blocks = list(_with_naming(self.findings.sum(axis=0)[None])[0])
-        by_block = [
-            f1[mode_number * LEVELS : (mode_number + 1) * LEVELS]
-            for mode_number in range(len(blocks))
+        f1_by_block = [
+            f1[block_number * LEVELS : (block_number + 1) * LEVELS]
+            for block_number in range(len(blocks))
         ]
-        yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], by_block[0])
-        yield from _f1_figures(self.scope("spans_naming", slugs), blocks[1], by_block[1])
+        yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], f1_by_block[0])
+        yield from _f1_figures(self.scope("spans_naming", slugs), blocks[1], f1_by_block[1])
         positions = sum(units.positions for units in sums.units)
         yield total_scope.estimate("krippendorff_alpha_u", alphas_u[-1], n=positions)
         compared_counts = sums.coverage[:, :, 0].sum(axis=0)
@@ -419,7 +420,7 @@ class _Group:
             unplaced = sum(slug in trace.unplaced(self.names) for trace in self.traces)
             yield scope.number("no_places", unplaced)
             f1_scope = self.scope("spans_mode_f1", [slug], code)
-            yield from _f1_figures(f1_scope, blocks[mode_number + 2], by_block[mode_number + 2])
+            yield from _f1_figures(f1_scope, blocks[mode_number + 2], f1_by_block[mode_number + 2])
             span_count = int(compared_counts[mode_number])
             yield scope.number("spans", span_count)
             yield scope.number("spans_left_out", span_count_of_traces - span_count)

@@ -80,23 +80,24 @@ class ReadBy:
 
 
 def coverage_sums(
-    read_by: ReadBy, marked: Iterable[Sequence[Stretch]]
+    read_by: ReadBy, stretches_by_rater: Iterable[Sequence[Stretch]]
 ) -> tuple[float, float, float, float]:
     """Return the sums of one trace: units, ratings, marked ratings, and disagreement.
 
-    A span that r raters have read and k of them marked adds the disagreement 2 k (r - k) / (r - 1)
-    (Krippendorff 2011). Spans with a single reader add nothing.
+    If r raters have read a span and k of the r have marked it, it adds the disagreement
+    2 k (r - k) / (r - 1) (Krippendorff 2011). Spans with a single reader add nothing.
 
     Args:
         read_by: The number of readers of each span.
-        marked: The marked stretches of each rater among the read spans, in order and disjoint.
+        stretches_by_rater: The marked stretches of each rater among the read spans, in order and
+            disjoint.
     """
     in_all = read_by.in_all
     units = sum(in_all[2:])
     ratings = sum(rated * spans for rated, spans in enumerate(in_all) if rated > 1)
     marked_ratings = 0
     disagreement = 0.0
-    for first, after, present in _marked_stretches(marked):
+    for first, after, present in _marked_stretches(stretches_by_rater):
         counts = zip(read_by.up_to(first), read_by.up_to(after), strict=True)
         for rated, (up_to_first, up_to_after) in enumerate(counts):
             if rated > 1:
@@ -119,20 +120,22 @@ def coverage_alpha(sums: Floats) -> Floats:
     return figures
 
 
-def _marked_stretches(marked: Iterable[Sequence[Stretch]]) -> Iterator[tuple[int, int, int]]:
+def _marked_stretches(
+    stretches_by_rater: Iterable[Sequence[Stretch]],
+) -> Iterator[tuple[int, int, int]]:
     """Yield stretches (first, after) with the number of raters who marked them."""
     changes: Counter[int] = Counter()
-    for stretches in marked:
+    for stretches in stretches_by_rater:
         for first, after in stretches:
             changes[first] += 1
             changes[after] -= 1
-    present = 0
-    begin = 0
+    marking_count = 0
+    start = 0
     for index in sorted(changes):
-        if present:
-            yield begin, index, present
-        present += changes[index]
-        begin = index
+        if marking_count:
+            yield start, index, marking_count
+        marking_count += changes[index]
+        start = index
 
 
 # Columns of the findings: the places that are compared, those left out, and then the pairs at each
@@ -246,8 +249,8 @@ def finding_sums(
     """Return the findings of two annotators: traces × (any mode, then each mode) × columns.
 
     A place is compared if both annotators gave an answer on its mode, and the other annotator has
-    seen at least one of its spans; otherwise it is left out. A trace that only one of them has read
-    adds nothing.
+    seen at least one of its spans. Other places are left out. A trace that only one of the
+    annotators has read adds nothing.
 
     Args:
         traces: The traces.

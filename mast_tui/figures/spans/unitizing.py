@@ -203,30 +203,30 @@ def alpha_u(categories: Sequence[Disagreement]) -> Floats:
 def _observed_difference(continuum: Continuum) -> int:
     """Return the sum of the differences over ordered pairs of raters."""
     return 2 * sum(
-        _difference_of_units(ours, theirs, shared=True)
-        + _difference_of_units(theirs, ours, shared=False)
+        _difference_of_units(ours, theirs, adds_overlaps=True)
+        + _difference_of_units(theirs, ours, adds_overlaps=False)
         for ours, theirs in combinations(continuum.units, 2)
     )
 
 
 def _difference_of_units(
-    ours: Sequence[Section], theirs: Sequence[Section], *, shared: bool
+    units: Sequence[Section], other_sections: Sequence[Section], *, adds_overlaps: bool
 ) -> int:
     """Return the sum of the differences of one rater's units from another rater's marks.
 
     A unit that overlaps no unit of the other rater lies in a gap, and adds its squared length. With
-    ``shared``, each pair of overlapping units adds the squared differences of their ends.
+    ``adds_overlaps``, each pair of overlapping units adds the squared differences of their ends.
     """
     difference = 0
     begin = 0
-    for first, after in ours:
-        while begin < len(theirs) and theirs[begin][1] <= first:
+    for first, after in units:
+        while begin < len(other_sections) and other_sections[begin][1] <= first:
             begin += 1
         index = begin
-        while index < len(theirs) and theirs[index][0] < after:
-            if shared:
-                their_first, their_after = theirs[index]
-                difference += (first - their_first) ** 2 + (after - their_after) ** 2
+        while index < len(other_sections) and other_sections[index][0] < after:
+            if adds_overlaps:
+                other_first, other_after = other_sections[index]
+                difference += (first - other_first) ** 2 + (after - other_after) ** 2
             index += 1
         if index == begin:
             difference += (after - first) ** 2

@@ -188,7 +188,12 @@ def _label_text(name: str) -> str:
 
 
 def _table_lines(
-    table: Table, label: str, columns: Sequence[Column], about: str, number: int, parts: int
+    table: Table,
+    label: str,
+    columns: Sequence[Column],
+    caption_end: str,
+    part_number: int,
+    part_count: int,
 ) -> Iterator[str]:
     """Yield the lines of one part of a table.
 
@@ -196,22 +201,22 @@ def _table_lines(
         table: The table with the rows of the part.
         label: The label of the first part.
         columns: The columns of the part.
-        about: The part of the caption after the title.
-        number: The number of the part, from 0.
-        parts: The number of all parts.
+        caption_end: The part of the caption after the title.
+        part_number: The number of the part, from 0.
+        part_count: The number of all parts.
     """
-    is_first = number == 0
-    is_last = number == parts - 1
+    is_first = part_number == 0
+    is_last = part_number == part_count - 1
     with_interval = {
         column.key for column in columns if any(written(row, column).interval for row in table.rows)
     }
     letter_count = _letter_count(table, columns)
-    title = table.title if parts == 1 else f"{table.title} ({number + 1} of {parts})"
-    caption = f"{escaped(as_sentence(title))} {about}".rstrip()
+    title = table.title if part_count == 1 else f"{table.title} ({part_number + 1} of {part_count})"
+    caption = f"{escaped(as_sentence(title))} {caption_end}".rstrip()
     yield r"\begin{table}[tbp]"
     yield r"\centering"
     yield rf"\caption[{{{escaped(title)}}}]{{{caption}}}"
-    yield rf"\label{{{label if is_first else f'{label}-{number + 1}'}}}"
+    yield rf"\label{{{label if is_first else f'{label}-{part_number + 1}'}}}"
     for note in table.notes:
         if note.warning and is_first:
             yield rf"{{\footnotesize\textbf{{Note.}} {escaped(note.text)}\par\smallskip}}"
