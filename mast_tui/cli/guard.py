@@ -353,21 +353,26 @@ def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
         for phrase in _phrases_in(quote)
     }
     runs_by_phrase = {
-        phrase: frozenset(n for n, text in enumerate(failed_texts) if f" {phrase} " in text)
+        phrase: frozenset(
+            number for number, text in enumerate(failed_texts) if f" {phrase} " in text
+        )
         for phrase in candidates
         if not any(f" {phrase} " in text for text in clean_texts)
     }
     phrases: list[str] = []
     covered_runs: frozenset[int] = frozenset()
     while len(phrases) < MOST_PHRASES and runs_by_phrase:
-        best = max(
+        best_phrase = max(
             runs_by_phrase,
             key=lambda phrase: (len(runs_by_phrase[phrase] - covered_runs), len(phrase), phrase),
         )
-        if len(runs_by_phrase[best]) < _FEWEST_FAILURES or runs_by_phrase[best] <= covered_runs:
+        if (
+            len(runs_by_phrase[best_phrase]) < _FEWEST_FAILURES
+            or runs_by_phrase[best_phrase] <= covered_runs
+        ):
             break
-        phrases.append(best)
-        covered_runs |= runs_by_phrase.pop(best)
+        phrases.append(best_phrase)
+        covered_runs |= runs_by_phrase.pop(best_phrase)
     return tuple(phrases)
 
 

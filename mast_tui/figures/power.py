@@ -233,9 +233,9 @@ def detectable(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> f
 def design_of(experiment: Experiment, measure: Measure, change: float) -> RateChange | None:
     """Return the design of a planned change from the data so far.
 
-    The correlation of two runs in one arm is estimated from tasks with two runs or more, that of
-    two runs in two arms from tasks that both arms have run. If no task has two runs, the first
-    correlation is set to the second.
+    The correlation of two runs in one arm is estimated from tasks with two runs or more. The
+    correlation of two runs in two arms is estimated from tasks that both arms have run. If no task
+    has two runs in an arm, the first correlation is set to the second.
 
     Args:
         experiment: The data.

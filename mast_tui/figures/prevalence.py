@@ -71,12 +71,12 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     """Return the prevalence of one mode, corrected for the judge's errors, or why there is none.
 
     The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22),
-    with z and z² as in Agresti and Coull's: one trace of either kind is added to the rates of the
-    judge, z² / 2 to its findings, and the middle is moved for the rates' own errors.
+    with z and z² as in Agresti and Coull's. One trace of either kind is added to the rates of the
+    judge, and z² / 2 to its findings. The middle is moved for the errors of the rates.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
-        unlabelled: How many traces it calls present, and absent.
+        unlabelled: The numbers of traces that the judge calls present, and absent.
     """
     undefined = _undefined_reason(labelled, unlabelled)
     if undefined is not None:
@@ -353,25 +353,25 @@ def powered(
 ) -> PoweredPrevalence:
     """Return the prevalence over all traces by prediction-powered inference.
 
-    θ = λ f̄ + mean(y − λ f): the judge's share f̄ of the unlabelled traces, and how far the
-    reference y differs from the judge f on the labelled ones; the weight λ between 0 and 1 makes
-    the variance least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453). A judge at
-    chance gets the weight 0, which leaves the share of the labelled traces.
+    θ = λ f̄ + mean(y − λ f). f̄ is the judge's share of the unlabelled traces. On the labelled
+    traces, f are the verdicts of the judge and y those of the reference. The weight λ between 0 and
+    1 makes the variance least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453). A
+    judge at chance gets the weight 0, which leaves the share of the labelled traces.
 
     The interval is Wilson's for the effective number of traces, θ(1 − θ)/Var θ (Korn and Graubard
-    1998, Survey Methodology 24:193-201): that of the paper, which is symmetric, holds the truth too
-    seldom where a mode is rare. The effective number is never taken for less than that of the
-    labelled traces: with the best λ the judge only adds information, though a few traces may
-    suggest otherwise, which made intervals up to 6 % wider than those of the labels alone.
+    1998, Survey Methodology 24:193-201). The interval of the paper is symmetric, and holds the
+    truth too seldom for rare modes. The effective number is at least that of the labelled traces,
+    because with the best λ the judge only adds information. A few traces may suggest otherwise,
+    which made intervals up to 6 % wider than those of the labels alone.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
-        unlabelled: How many further traces it calls present, and absent.
+        unlabelled: The numbers of further traces that the judge calls present, and absent.
         weighted: The weighted counts; None if the labelled traces are a random sample.
 
     Returns:
-        The prevalence over all. It holds where the labelled traces are a random sample of them, or
-        were drawn with the chances that the weights come from.
+        The prevalence over all traces. It holds if the labelled traces are a random sample of them,
+        or were drawn with the chances that the weights come from.
     """
     labelled_count = int(labelled.sum())
     total = labelled_count + int(unlabelled.sum())
@@ -456,8 +456,9 @@ def _powered_from_chances(
     """Return the prevalence if the labelled traces were drawn with different chances.
 
     The means are weighted by one over the chances (active statistical inference: Zrnic and Candès
-    2024, arXiv 2403.03208), and f̄ is the judge's share of all traces. The variance is that of
-    independent draws, Σ w(w − 1) r² of the residuals r, and that of all traces about the truth.
+    2024, arXiv 2403.03208), and f̄ is the judge's share of all traces. The variance is a sum of two:
+    that of independent draws, Σ w(w − 1) r² of the residuals r, and that of all traces about the
+    truth.
     """
     labelled_count = float(labelled.sum())
     trace_count = labelled_count + float(unlabelled.sum())

@@ -95,13 +95,15 @@ def resampled_note(bootstrap: Values) -> str:
     )
 
 
-def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles of") -> str:
+def intervals_note(
+    bootstrap: Values, traces: int, resampling_words: str = "the percentiles of"
+) -> str:
     """Return a sentence on the method of the intervals.
 
     Args:
         bootstrap: The part ``bootstrap`` of a document.
         traces: The number of traces; fewer than ``MANY`` have the jackknife.
-        many: The words for the interval from resamples, for ``MANY`` traces or more.
+        resampling_words: The words for the interval from resamples, for ``MANY`` traces or more.
     """
     if not bootstrap["rounds"]:
         return "No intervals: there were no rounds of resampling."
@@ -112,7 +114,7 @@ def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles 
             "has several modes; none where no trace makes a difference."
         )
     return (
-        f"{opening}{many} {bootstrap['rounds']:,} resamples of the traces "
+        f"{opening}{resampling_words} {bootstrap['rounds']:,} resamples of the traces "
         f"(seed {bootstrap['seed']}); "
         "none where all resamples are alike, or half of them leave the figure undefined."
     )
@@ -259,7 +261,7 @@ def paradox_note(tables: Mapping[str, FigureTable], advice: str) -> Iterator[Not
 
 
 def macro_note(
-    defined: Mapping[str, float | None], total: int, columns: Iterable[Column], more: str = ""
+    defined: Mapping[str, float | None], total: int, columns: Iterable[Column], ending: str = ""
 ) -> Note:
     """Return a note on the number of modes of each mean, if a figure is undefined for some mode.
 
@@ -267,7 +269,7 @@ def macro_note(
         defined: The number of modes in which each figure is defined, by the key of its column.
         total: The number of all modes.
         columns: The columns of the figures.
-        more: A text that is added at the end.
+        ending: A text that is added at the end.
     """
     count_texts = [
         f"{column.title} {defined[column.key]}"
@@ -276,5 +278,5 @@ def macro_note(
     ]
     counts_text = f" (of {total} modes: {', '.join(count_texts)})" if count_texts else ""
     return Note(
-        f"macro mean: over the modes for which the figure is defined{counts_text}.{more}", "macro"
+        f"macro mean: over the modes for which the figure is defined{counts_text}.{ending}", "macro"
     )

@@ -1370,7 +1370,9 @@ class _Group:
 
     def pairs(self) -> Table | None:
         """Make the table of the pairs of modes that most often show in one trace."""
-        pairs = [item for item in self.rows("together").items() if item[1]["jaccard"].count]
+        pairs = [
+            (pair, table) for pair, table in self.rows("together").items() if table["jaccard"].count
+        ]
         pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
         rows = self.source_rows(
             "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.which)

@@ -187,13 +187,13 @@ def shard_report(
     return counts.report(Rules() if rules is None else rules, len(files))
 
 
-def judged_beyond(address: str, judge: str, stored: Iterable[TraceRecord]) -> JudgedBeyond:
+def judged_beyond(address: str, judge: str, stored_traces: Iterable[TraceRecord]) -> JudgedBeyond:
     """Count the verdicts of a judge on the traces of shards that are not in a workspace.
 
     Args:
         address: The path or URL of the shards.
         judge: The name of the judge.
-        stored: The traces of the workspace that have verdicts of the judge.
+        stored_traces: The traces of the workspace that have verdicts of the judge.
 
     Raises:
         ShardsError: The shards cannot be read, or another judge wrote them.
@@ -206,23 +206,26 @@ def judged_beyond(address: str, judge: str, stored: Iterable[TraceRecord]) -> Ju
     files = [traces_file(name) for name in manifest.shards if name in written_names]
     if not files:
         return JudgedBeyond()
-    seen_keys = set(map(trace_key, stored))
+    seen_keys = set(map(trace_key, stored_traces))
     repeated = _repeated_keys(
-        [t["key"].to_numpy().copy() for t in _read_tables(folder, files, ["key"])]
+        [key_table["key"].to_numpy().copy() for key_table in _read_tables(folder, files, ["key"])]
     )
-    not_new = np.union1d(repeated, np.array(sorted(seen_keys), dtype=np.uint64))
+    repeated_or_stored_keys = np.union1d(repeated, np.array(sorted(seen_keys), dtype=np.uint64))
     traces = 0
-    counts = dict.fromkeys(manifest.looks_at, (0, 0, 0))
-    columns = ["key", "problem", *map(verdict_column, counts)]
+    counts_by_slug = dict.fromkeys(manifest.looks_at, (0, 0, 0))
+    columns = ["key", "problem", *map(verdict_column, counts_by_slug)]
     for table in _read_tables(folder, files, columns):
-        rows = _first_rows(table, not_new, seen_keys) & table["problem"].is_null().to_numpy()
+        rows = (
+            _first_rows(table, repeated_or_stored_keys, seen_keys)
+            & table["problem"].is_null().to_numpy()
+        )
         traces += int(rows.sum())
-        for slug, sums in counts.items():
+        for slug, mode_counts in counts_by_slug.items():
             verdicts = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
             in_table = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
-            present, absent, unsure = map(add, sums, in_table)
-            counts[slug] = (present, absent, unsure)
-    return JudgedBeyond(traces, counts)
+            present, absent, unsure = map(add, mode_counts, in_table)
+            counts_by_slug[slug] = (present, absent, unsure)
+    return JudgedBeyond(traces, counts_by_slug)
 
 
 def _read_tables(
@@ -253,20 +256,20 @@ def _repeated_keys(key_arrays: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return np.unique(all_keys[1:][all_keys[1:] == all_keys[:-1]])
 
 
-def _first_rows(table: Any, repeated: NDArray[np.uint64], seen: set[int]) -> NDArray[np.bool_]:
+def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -> NDArray[np.bool_]:
     """Return a mask of the rows that are the first of their trace.
 
     Args:
         table: The rows.
         repeated: The keys of traces that occur more than once.
-        seen: The repeated keys of earlier rows, which this function extends.
+        seen_keys: The repeated keys of earlier rows, which this function extends.
     """
     keys = table["key"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
     for row in np.flatnonzero(np.isin(keys, repeated)) if len(repeated) else ():
         key = int(keys[row])
-        is_first[row] = key not in seen
-        seen.add(key)
+        is_first[row] = key not in seen_keys
+        seen_keys.add(key)
     return is_first
 
 

@@ -227,7 +227,7 @@ class WriteShards:
             shard: The shard.
             units: The result of each of its units.
         """
-        judged: dict[int, ShardTrace] = {}
+        trace_by_key: dict[int, ShardTrace] = {}
         totals = ShardTotals(written=1)
         requests: set[RequestSize] = set()
         for unit in units:
@@ -238,16 +238,16 @@ class WriteShards:
             totals.usage += unit.usage
             totals.failed += unit.unanswered
             for trace in unit.judged:
-                judged.setdefault(trace.key, trace)
+                trace_by_key.setdefault(trace.key, trace)
                 if trace.problem is not None:
                     totals.failed.append((str(trace.record.path), trace.problem))
             _count_unread_files(unit.reports, totals)
         if totals.written:
-            write_shard(self.folder, shard.name, [*judged.values()], self.manifest, requests)
-            totals.traces = len(judged)
+            write_shard(self.folder, shard.name, [*trace_by_key.values()], self.manifest, requests)
+            totals.traces = len(trace_by_key)
             totals.by_mode.update(
                 finding.mode
-                for trace in judged.values()
+                for trace in trace_by_key.values()
                 for finding in trace.findings
                 if finding.mode in self.manifest.looks_at
             )

@@ -150,23 +150,27 @@ def workspace_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy
     stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
     if requested is not None and str(requested) in stored_by_ref and not requested.exists():
         return stored_by_ref[str(requested)]
-    loaded = load_taxonomy_or_mast(requested)
+    loaded_taxonomy = load_taxonomy_or_mast(requested)
     if requested is None:
         refs_in_use = workspace.current_taxonomies()
-        if refs_in_use and loaded.ref not in refs_in_use:
+        if refs_in_use and loaded_taxonomy.ref not in refs_in_use:
             if len(refs_in_use) > 1:
                 raise click.ClickException(
                     f"labels are kept under {', '.join(refs_in_use)}; name one with --taxonomy"
                 )
             return workspace.taxonomy(refs_in_use[0])
-        return stored_by_ref.get(loaded.ref, loaded)
-    changes = differences(stored_by_ref[loaded.ref], loaded) if loaded.ref in stored_by_ref else ()
+        return stored_by_ref.get(loaded_taxonomy.ref, loaded_taxonomy)
+    changes = (
+        differences(stored_by_ref[loaded_taxonomy.ref], loaded_taxonomy)
+        if loaded_taxonomy.ref in stored_by_ref
+        else ()
+    )
     if changes:
         raise click.ClickException(
-            f"{requested}: {loaded.ref} is in this workspace with other modes ({changes[0]}); "
-            "raise the version"
+            f"{requested}: {loaded_taxonomy.ref} is in this workspace with other modes "
+            f"({changes[0]}); raise the version"
         )
-    return loaded
+    return loaded_taxonomy
 
 
 def working_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy:

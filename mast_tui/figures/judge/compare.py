@@ -219,8 +219,7 @@ def _table_figures(
     yield scope.number("neither_right", int((answers.judged & ~first_right & ~second_right).sum()))
     yield scope.number("p_value", p_value)
     compute = figures_of_mode if is_mode else figures_of
-    first_figures = compute(pair[0])
-    second_figures = compute(pair[1])
+    first_figures, second_figures = map(compute, pair)
     differences = {
         name: _figure_difference(name, pair, (first_figures[name], second_figures[name]))
         for name in FIGURES

@@ -136,21 +136,21 @@ def _amount_figures(
         if not run.modes:
             without_fatal += run_total
             continue
-        used_before = run.by_span[: run.first_fatal_span].sum().item()
-        before_fatal += used_before
+        run_before_fatal = run.by_span[: run.first_fatal_span].sum().item()
+        before_fatal += run_before_fatal
         for mode in run.modes:
-            after_by_mode[mode] += (run_total - used_before) / len(run.modes)
-    after = total - without_fatal - before_fatal
+            after_by_mode[mode] += (run_total - run_before_fatal) / len(run.modes)
+    used_after = total - without_fatal - before_fatal
     scope = group.scope("bill")
     sums = {
         "total": total,
         "without_fatal": without_fatal,
         "before_first_fatal": before_fatal,
-        "after": after,
+        "after": used_after,
     }
     for statistic, value in sums.items():
         yield scope.number(f"used_{statistic}", value, condition=condition, n=len(runs))
-    share = after / total if total else None
+    share = used_after / total if total else None
     yield scope.number("used_share_after", share, condition=condition, n=len(runs))
     for code, value in zip(codes, after_by_mode, strict=True):
         if value:

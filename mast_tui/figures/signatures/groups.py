@@ -247,19 +247,19 @@ def _integer_rows(sums: NDArray[np.float64]) -> list[list[int]]:
 
 
 def _pair_figures(
-    scope: FigureScope, both: int, only_first: int, only_second: int, neither: int
+    scope: FigureScope, with_both: int, only_first: int, only_second: int, with_neither: int
 ) -> Iterator[Figure]:
     """Yield the figures of two modes from the numbers of traces with both, one or neither."""
     product = (
-        (both + only_first)
-        * (both + only_second)
-        * (only_second + neither)
-        * (only_first + neither)
+        (with_both + only_first)
+        * (with_both + only_second)
+        * (only_second + with_neither)
+        * (only_first + with_neither)
     )
-    either = both + only_first + only_second
-    n = either + neither
-    phi = (both * neither - only_first * only_second) / sqrt(product) if product else None
-    yield scope.figure("jaccard", both / either, count=both, n=either)
+    with_either = with_both + only_first + only_second
+    n = with_either + with_neither
+    phi = (with_both * with_neither - only_first * only_second) / sqrt(product) if product else None
+    yield scope.figure("jaccard", with_both / with_either, count=with_both, n=with_either)
     yield scope.figure("phi", phi, n=n, reason="" if product else "no_variance")
     yield scope.figure("only_first", only_first, n=n)
     yield scope.figure("only_second", only_second, n=n)
@@ -484,7 +484,7 @@ def _category_figures(
         "succeeded": in_group & (inputs.outcome == SUCCEEDED),
     }
     for category, _, slugs in categories:
-        columns = [i for i, mode in enumerate(inputs.modes) if mode.slug in slugs]
+        columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in slugs]
         scope = group.scope(name, category)
         for side, in_side in sides.items():
             yield from _category_figures_of(inputs, in_side, columns, scope, side)

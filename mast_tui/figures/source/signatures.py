@@ -158,7 +158,7 @@ def _with_unlabelled(
     workspace: Workspace, labelled: LabelledTraces, visible: Container[str] | None
 ) -> LabelledTraces:
     """Add the visible traces without labels to the labelled ones, with every mode open."""
-    ids = workspace.read_columns("traces", ("id",), lambda rows: [row[0] for row in rows])
+    ids = workspace.read_columns("traces", ("id",), lambda rows: [id for (id,) in rows])
     labelled_ids = set(labelled.traces)
     unlabelled = [
         trace

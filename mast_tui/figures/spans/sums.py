@@ -39,10 +39,10 @@ COVERAGE_COLUMNS: Final = 4
 class ReadBy:
     """The number of raters who have read each span of a trace, from their read stretches."""
 
-    def __init__(self, read: Sequence[Sequence[Stretch]]) -> None:
-        self.raters = len(read)
+    def __init__(self, stretches_by_rater: Sequence[Sequence[Stretch]]) -> None:
+        self.raters = len(stretches_by_rater)
         changes: Counter[int] = Counter()
-        for stretches in read:
+        for stretches in stretches_by_rater:
             for first, after in stretches:
                 changes[first] += 1
                 changes[after] -= 1
@@ -156,20 +156,20 @@ class Look:
     """
 
     def __init__(
-        self, reading: TraceReading, spans: int, silent: frozenset[str] = frozenset()
+        self, reading: TraceReading, spans: int, silent_modes: frozenset[str] = frozenset()
     ) -> None:
         self.reading = reading
-        self._silent = reading.unanswered | reading.unplaced | silent
+        self._silent_modes = reading.unanswered | reading.unplaced | silent_modes
         self.seen = reading.seen(spans)
         self._covered = {mode: covered(places) for mode, places in reading.places.items()}
         self._units = {
-            mode: merged(((p.first, p.last + 1) for p in places), touching=False)
+            mode: merged(((place.first, place.last + 1) for place in places), touching=False)
             for mode, places in reading.places.items()
         }
 
     def answers(self, mode: str) -> bool:
         """Return whether a span without a mark of the mode counts as absent."""
-        return mode not in self._silent
+        return mode not in self._silent_modes
 
     def places(self, mode: str) -> tuple[LabelRange, ...]:
         """Return the different places marked with the mode."""
@@ -193,16 +193,16 @@ class LookedTrace:
 
     @classmethod
     def from_readings(
-        cls, trace: TraceReadings, silent: Mapping[str, frozenset[str]]
+        cls, trace: TraceReadings, silent_modes: Mapping[str, frozenset[str]]
     ) -> LookedTrace:
         """Prepare the readings of a trace.
 
         Args:
             trace: The trace.
-            silent: The modes that each annotator never places.
+            silent_modes: The modes that each annotator never places.
         """
         looks = {
-            name: Look(reading, trace.spans, silent.get(name, frozenset()))
+            name: Look(reading, trace.spans, silent_modes.get(name, frozenset()))
             for name, reading in trace.readings.items()
         }
         return cls(trace.spans, looks)
@@ -221,9 +221,9 @@ def never_placed(
 ) -> dict[str, frozenset[str]]:
     """Return the modes that each annotator calls present but never places.
 
-    An annotator without any place has all modes. Their 'absent' does not count for places either.
-    The traces that they call present are left out, so only traces without a place would remain, in
-    which their places cannot overlap those of others.
+    An annotator who never gives a place has all modes, so that absent verdicts do not count either.
+    The traces that such an annotator calls present are left out anyway. In the traces that remain,
+    no place of the annotator could overlap the places of others.
 
     Args:
         traces: The readings of traces.
