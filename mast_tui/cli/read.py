@@ -296,15 +296,15 @@ class LineReader:
 
     def _find_text(self, text: str) -> None:
         self._search_text = text
-        self._find_from(self._index)
+        self._find_text_from(self._index)
 
     def _find_next(self) -> None:
         if self._search_text:
-            self._find_from(self._index + 1)
+            self._find_text_from(self._index + 1)
         else:
             self._say("There is no search text; /words searches")
 
-    def _find_from(self, first_index: int) -> None:
+    def _find_text_from(self, first_index: int) -> None:
         """Go to the next span that contains the searched text, from an index on."""
         searched_text = self._search_text.casefold()
         for index in range(first_index, len(self._trace)):

@@ -77,7 +77,9 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
                 **_agreement_json(study, _shared_traces(study), request.rounds, request.seed),
                 "same_traces": None
                 if study is last_study
-                else _on_same_traces(study, last_study, rounds=request.rounds, seed=request.seed),
+                else _figures_on_same_traces(
+                    study, last_study, rounds=request.rounds, seed=request.seed
+                ),
                 "look_again": _count_look_again(workspace, taxonomy, viewer),
             }
             for taxonomy, study, viewer in zip(taxonomies, studies, viewers, strict=True)
@@ -140,7 +142,7 @@ def _agreement_json(
     return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 
 
-def _on_same_traces(
+def _figures_on_same_traces(
     study: StudyInput, last_study: StudyInput, *, rounds: int, seed: int
 ) -> dict[str, Any]:
     """Return the figures of a version and of the last one, on the traces that both have."""

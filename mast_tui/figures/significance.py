@@ -77,14 +77,14 @@ def fisher_exact(
     if len(possible_hits) == 1:
         return 1.0
     if logs is None:
-        return _fisher_near(hits, n, other_hits, other_n)
+        return _fisher_near_likeliest(hits, n, other_hits, other_n)
     chances = logs.choose(n, possible_hits) + logs.choose(other_n, all_hits - possible_hits)
     chances = np.exp(chances - chances.max())
     observed = chances[hits - int(possible_hits[0])]
     return min(1.0, float(chances[chances <= observed * (1 + _TIE)].sum() / chances.sum()))
 
 
-def _fisher_near(hits: int, n: int, other_hits: int, other_n: int) -> float:
+def _fisher_near_likeliest(hits: int, n: int, other_hits: int, other_n: int) -> float:
     """Return the p-value of ``fisher_exact`` from the tables near the likeliest table.
 
     The chances of all other tables are 0 as floats.

@@ -403,14 +403,18 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
 
 
 def group_report(
-    figures: SignatureReport, group: str, *, every: bool = False, extras: Extras | None = None
+    figures: SignatureReport,
+    group: str,
+    *,
+    over_all_traces: bool = False,
+    extras: Extras | None = None,
 ) -> model.Report:
     """Make the report on one group for a screen: modes, onset, modes that show together.
 
     Args:
         figures: The figures.
         group: The name of one of its groups, or ``OVERALL``.
-        every: Whether onset and pairs are counted over all traces, not over failed ones alone.
+        over_all_traces: Whether onset and pairs are counted over all traces, not only failed ones.
         extras: As in ``signatures_report``; with a taxonomy there is a section on what helps.
 
     Returns:
@@ -419,7 +423,7 @@ def group_report(
     Raises:
         KeyError: There is no such group.
     """
-    group_tables = _Group(figures, group, "", every=every, extras=extras)
+    group_tables = _Group(figures, group, "", over_all_traces=over_all_traces, extras=extras)
     reading = tuple(Note(text, "method") for text in _reading_rules(figures))
     no_places = () if group_tables.places is not None else (_no_places_note(figures),)
     sections = [
@@ -681,14 +685,15 @@ class _Group:
         figures: The figures of the report.
         name: The name of the group, or ``OVERALL``.
         suffix: The end of the tables' ids, by which they differ from those of other groups.
-        every: On a screen, whether onset and pairs are counted over all traces; None on a page.
+        over_all_traces: On a screen, whether onset and pairs are counted over all traces; None on
+            a page.
         extras: The taxonomy, the traces that modes decided, and examples.
     """
 
     figures: SignatureReport
     name: str
     suffix: str
-    every: bool | None = None
+    over_all_traces: bool | None = None
     extras: Extras | None = None
 
     @cached_property
@@ -732,15 +737,15 @@ class _Group:
 
         These are all traces
 
-        - with ``every``,
+        - with ``over_all_traces``,
         - if few outcomes are known,
         - on a page, if no failed trace has a place.
         """
-        if not self.compares or self.every:
+        if not self.compares or self.over_all_traces:
             return None
         places = self.figures.places(self.name, "failed")
         no_failed_trace_has_place = places is not None and not places.count("traces")
-        is_page = self.every is None
+        is_page = self.over_all_traces is None
         return None if is_page and no_failed_trace_has_place else "failed"
 
     @property
@@ -1102,7 +1107,7 @@ class _Group:
             for id, name in names.items()
             if tables[id].count("shown", "all")
         ]
-        folded = self.every is None
+        folded = self.over_all_traces is None
         return self.table(ident, rows, title=title, columns=table_columns, folded=folded)
 
     # Places.
@@ -1182,7 +1187,7 @@ class _Group:
                 )
             )
         # A page has a chart of it, and a sentence under the group.
-        folded = self.every is None
+        folded = self.over_all_traces is None
         return self.table("first_failure", rows, *notes, n=self._traces_with_place(), folded=folded)
 
     def _first_modes_table(self, places: FigureTable) -> Table | None:

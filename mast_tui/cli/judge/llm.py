@@ -81,7 +81,7 @@ def judge_with_model(request: JudgeRequest) -> int:
             run.connect = replaying(model.replay)
             return run.judge_traces()
         if model.by_files:
-            run.batch = _open_batch(model, setup, workspace, files, again=request.again)
+            run.batch = _open_batch(model, setup, workspace, files, judges_again=request.again)
             run.connect = run.batch.connect
         elif model.batch:
             tell = (lambda _: None) if request.quiet else say
@@ -192,7 +192,7 @@ class _ModelRun:
                     running = self.vendor.run(lambda batch: start_run(batch.connect, deferred=True))
                 else:
                     running = start_run(self.connect, deferred=self.batch is not None)
-                summary = asyncio.run(self._until_signal(running))
+                summary = asyncio.run(self._await_until_signal(running))
             keep_missing_indices(self._workspace)
             if self.batch is not None and self.batch.requests is not None:
                 self.batch.requests.done()
@@ -222,7 +222,9 @@ class _ModelRun:
         as_json = self._request.as_json
         return print_run(document, self._setup.taxonomy, hidden=self._hidden, as_json=as_json)
 
-    async def _until_signal(self, run: Coroutine[Any, Any, ModelRunSummary]) -> ModelRunSummary:
+    async def _await_until_signal(
+        self, run: Coroutine[Any, Any, ModelRunSummary]
+    ) -> ModelRunSummary:
         """Await a run; Ctrl-C and SIGTERM cancel it."""
         task = asyncio.current_task()
         loop = asyncio.get_running_loop()
@@ -263,7 +265,7 @@ class _ModelRun:
 
 
 def _open_batch(
-    model: ModelRequest, setup: Setup, workspace: Workspace, files: ExitStack, *, again: bool
+    model: ModelRequest, setup: Setup, workspace: Workspace, files: ExitStack, *, judges_again: bool
 ) -> Batch:
     """Open the batch files of the options; ``files`` closes them, and deletes unfinished files."""
     answers = AnswerFiles(model.read_batch, files) if model.read_batch else None
@@ -271,7 +273,7 @@ def _open_batch(
     if model.write_batch is not None:
         requests = RequestFiles(model.write_batch)
         files.callback(requests.give_up)
-    return Batch(setup, workspace, again=again, answers=answers, requests=requests)
+    return Batch(setup, workspace, again=judges_again, answers=answers, requests=requests)
 
 
 def _batch_document(

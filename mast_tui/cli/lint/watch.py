@@ -121,7 +121,7 @@ def watch_command(request: WatchRequest) -> int:
     try:
         with _ended_by_signals():
             code = _follow_sessions(
-                running, reporter, leave=request.leave, existing=request.existing
+                running, reporter, leaves_on_failure=request.leave, reports_earlier=request.existing
             )
     except _EndedBySignal as ended:
         code = _BY_SIGNAL + ended.number
@@ -133,12 +133,16 @@ def watch_command(request: WatchRequest) -> int:
 
 
 def _follow_sessions(
-    running: RunningTraces, reporter: _FindingReporter, *, leave: bool, existing: bool
+    running: RunningTraces,
+    reporter: _FindingReporter,
+    *,
+    leaves_on_failure: bool,
+    reports_earlier: bool,
 ) -> int:
     """Report new findings about once a second.
 
-    Return the exit code once a finding fails, if ``leave`` is set; else do not return. Findings of
-    the first check are only counted, unless ``existing`` is set.
+    Return the exit code once a finding fails, if ``leaves_on_failure`` is set; else do not return.
+    Findings of the first check are only counted, unless ``reports_earlier`` is set.
     """
     hidden_count = 0
     is_first = True
@@ -149,11 +153,11 @@ def _follow_sessions(
             report_start = time.monotonic()
             if isinstance(item, NotRead):
                 say(f"mast-tui watch: {item.path}: {item.reason}")
-            elif is_first and not existing:
+            elif is_first and not reports_earlier:
                 hidden_count += 1
             else:
                 reporter.report(item)
-                if leave and item.fails:
+                if leaves_on_failure and item.fails:
                     return FAILS
             # A command may take long, which says nothing about the time of a check.
             report_seconds += time.monotonic() - report_start

@@ -101,10 +101,10 @@ def _ascii_replacement(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     characters = error.object[error.start : error.end]
-    return "".join(map(_in_ascii, characters)), error.end
+    return "".join(map(_ascii_text_of, characters)), error.end
 
 
-def _in_ascii(character: str) -> str:
+def _ascii_text_of(character: str) -> str:
     """Return an ASCII text of the same width for a character."""
     if character in _ASCII:
         return _ASCII[character]

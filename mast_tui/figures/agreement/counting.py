@@ -481,7 +481,7 @@ def _shared_values(patterns: Floats, annotator_count: int) -> dict[str, Floats]:
 
 
 def _specific_agreement(patterns: Floats, answer_counts: Floats, rating_counts: Floats) -> Floats:
-    """Return the agreement on one answer, from its number in each pattern of ratings."""
+    """Return the agreement on one answer from how often each pattern of ratings has it."""
     return ratio(
         patterns @ (answer_counts * (answer_counts - 1)),
         patterns @ (answer_counts * (rating_counts - 1)),

@@ -206,7 +206,7 @@ def _matches_path(pattern: str, path: Keys) -> bool:
 
 def _rows_of_part(layout: _Layout, part: Values, context: _Context) -> Iterator[dict[str, str]]:
     """Yield the rows of all figures in a part of the document."""
-    context = _context_in(layout, part, context)
+    context = _context_of_part(layout, part, context)
     for key, value in part.items():
         if not layout.has_rows((*context.path, key), value):
             continue
@@ -223,7 +223,7 @@ def _rows_of_part(layout: _Layout, part: Values, context: _Context) -> Iterator[
             yield _figure_row(layout, part, key, key_context, "")
 
 
-def _context_in(layout: _Layout, part: Values, context: _Context) -> _Context:
+def _context_of_part(layout: _Layout, part: Values, context: _Context) -> _Context:
     """Return the context of a part's rows: the names, modes, annotators and n that it states."""
     rule = layout.rule(context.path)
     if isinstance(part.get("name"), str):
