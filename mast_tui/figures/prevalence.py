@@ -478,7 +478,13 @@ def _powered_from_chances(
     unseen = np.array([0.0, false_positive, false_negative, 0.0]) * _UNSEEN_ERRORS
 
     def variance_of(weight: float, mean: float, unseen: Tables) -> float:
-        """Return the variance of a corrected share with a weight for the judge's verdicts."""
+        """Return the variance of a share that is corrected by the judge's verdicts.
+
+        Args:
+            weight: The weight of the judge's verdicts.
+            mean: The corrected share.
+            unseen: The spreads of errors that the labelled traces may not show.
+        """
         residual = _PEOPLE - people_share - weight * (_JUDGE - judge_share)
         sampling_variance = float(((spreads + unseen) * residual**2).sum()) / weight_sum**2
         return (

@@ -201,13 +201,13 @@ def missed(
         intervals: Whether to compute intervals.
     """
     n = sum(group.n for group in groups)
-    found_count = sum(len(group.caught) for group in groups)
+    caught_count = sum(len(group.caught) for group in groups)
     # Each unit without a found failure holds at most one missed failure.
     value = sum(
         min(unseen(group.alone, group.twice), group.n - len(group.caught)) for group in groups
     )
     figure = share = Coefficient(undefined="no_variance" if n else "no_overlap")
-    if found_count:
+    if caught_count:
         missed_interval: Interval | None = None
         share_interval: Interval | None = None
         withheld = _withheld_reason(groups, dependent) if intervals else None
@@ -219,26 +219,26 @@ def missed(
             )
             # The ends are whole numbers of failures, and the figure lies between them.
             lowest = float(min(max(0, floor(low)), value))
-            highest = float(max(min(ceil(high), n - found_count), value))
+            highest = float(max(min(ceil(high), n - caught_count), value))
             missed_interval = (lowest, highest)
             share_interval = (
-                found_count / (found_count + highest),
-                found_count / (found_count + lowest),
+                caught_count / (caught_count + highest),
+                caught_count / (caught_count + lowest),
             )
         figure = Coefficient(value, ci=missed_interval, withheld=withheld)
         share = Coefficient(
-            found_count / (found_count + value), ci=share_interval, withheld=withheld
+            caught_count / (caught_count + value), ci=share_interval, withheld=withheld
         )
     yield scope.number("n", n)
-    yield scope.number("found", found_count, n=n)
-    found_once = sum(int((group.times == 1).sum()) for group in groups)
-    yield scope.number("found_once", found_once, n=n)
+    yield scope.number("found", caught_count, n=n)
+    once_count = sum(int((group.times == 1).sum()) for group in groups)
+    yield scope.number("found_once", once_count, n=n)
     yield scope.number("found_twice", sum(group.twice for group in groups), n=n)
     yield scope.estimate("missed", figure, n=n)
     yield scope.estimate("share_found", share, n=n)
 
 
-def unseen(found_alone: NDArray[np.float64], found_twice: float) -> float:
+def unseen(lone_counts: NDArray[np.float64], twice_count: float) -> float:
     """Estimate the number of failures that no finder found.
 
     The estimate is (f₁² − Σ Z²) / (2 (f₂ + 1)). f₁ failures were found by one finder, f₂ by two,
@@ -247,13 +247,13 @@ def unseen(found_alone: NDArray[np.float64], found_twice: float) -> float:
     Publications in Statistics 1:131-160), (n₁ + 1)(n₂ + 1)/(m + 1) − 1, less the found failures.
 
     Args:
-        found_alone: For each finder, the number of failures that only this finder found.
-        found_twice: The number of failures that exactly two finders found.
+        lone_counts: For each finder, the number of failures that only this finder found.
+        twice_count: The number of failures that exactly two finders found.
     """
-    return _sum_of_pair_products(found_alone) / (found_twice + 1)
+    return _sum_of_pair_products(lone_counts) / (twice_count + 1)
 
 
-def sadinle_interval(found_alone: NDArray[np.float64], found_twice: float) -> Interval:
+def sadinle_interval(lone_counts: NDArray[np.float64], twice_count: float) -> Interval:
     """Return the interval of the number of failures that no finder found, in one group.
 
     For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
@@ -261,11 +261,11 @@ def sadinle_interval(found_alone: NDArray[np.float64], found_twice: float) -> In
     of 0 leaves an interval. For more finders it is the same by the delta method.
 
     Args:
-        found_alone: For each finder, the number of failures that only this finder found.
-        found_twice: The number of failures that exactly two finders found.
+        lone_counts: For each finder, the number of failures that only this finder found.
+        twice_count: The number of failures that exactly two finders found.
     """
-    corrected_alone = found_alone + 0.5
-    corrected_twice = found_twice + 0.5
+    corrected_alone = lone_counts + 0.5
+    corrected_twice = twice_count + 0.5
     centre = _sum_of_pair_products(corrected_alone) / corrected_twice
     derivatives = (corrected_alone.sum() - corrected_alone) / (centre * corrected_twice)
     factor = exp(
@@ -287,13 +287,13 @@ def lognormal_interval(groups: Sequence[Catch]) -> Interval:
     centre = 0.5
     variance = 0.5
     for group in groups:
-        found_alone = group.alone
+        lone_counts = group.alone
         corrected_twice = group.twice + 1
-        derivatives = (found_alone.sum() - found_alone) / corrected_twice
-        missed_count = unseen(found_alone, group.twice)
+        derivatives = (lone_counts.sum() - lone_counts) / corrected_twice
+        missed_count = unseen(lone_counts, group.twice)
         centre += missed_count
         variance += (
-            float((derivatives**2 * found_alone).sum())
+            float((derivatives**2 * lone_counts).sum())
             + missed_count**2 * group.twice / corrected_twice**2
             + missed_count
         )
@@ -301,17 +301,17 @@ def lognormal_interval(groups: Sequence[Catch]) -> Interval:
     return centre / factor - 0.5, centre * factor
 
 
-def _sum_of_pair_products(found_alone: NDArray[np.float64]) -> float:
+def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
     """Return the sum, over pairs of finders, of the products of what each found alone."""
-    return float((found_alone.sum() ** 2 - (found_alone**2).sum()) / 2)
+    return float((lone_counts.sum() ** 2 - (lone_counts**2).sum()) / 2)
 
 
 def _withheld_reason(groups: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
     """Return why the interval is withheld, with the number that it needs; None if it is not."""
     if dependent:
         return "dependent_finders", 0
-    found_twice = sum(int((group.times > 1).sum()) for group in groups)
-    return ("few_found_twice", FEWEST_TWICE) if found_twice < FEWEST_TWICE else None
+    twice_count = sum(int((group.times > 1).sum()) for group in groups)
+    return ("few_found_twice", FEWEST_TWICE) if twice_count < FEWEST_TWICE else None
 
 
 def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
@@ -335,22 +335,22 @@ def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
         if not {first, second} < set(group.finders):
             continue
         columns_of_pair = [group.finders.index(first), group.finders.index(second)]
-        found_by_third = np.delete(group.caught, columns_of_pair, axis=1).any(axis=1)
-        n = int(found_by_third.sum())
+        caught_by_third = np.delete(group.caught, columns_of_pair, axis=1).any(axis=1)
+        n = int(caught_by_third.sum())
         third_count += n
         if n < 2:
             continue
-        first_found, second_found = group.caught[found_by_third][:, columns_of_pair].T
-        found_by_both = int((first_found & second_found).sum())
-        neither = int((~first_found & ~second_found).sum())
-        first_count = int(first_found.sum())
-        second_count = int(second_found.sum())
-        deviation += found_by_both - first_count * second_count / n
+        first_caught, second_caught = group.caught[caught_by_third][:, columns_of_pair].T
+        caught_by_both = int((first_caught & second_caught).sum())
+        neither = int((~first_caught & ~second_caught).sum())
+        first_count = int(first_caught.sum())
+        second_count = int(second_caught.sum())
+        deviation += caught_by_both - first_count * second_count / n
         variance += (
             first_count * (n - first_count) * second_count * (n - second_count) / (n * n * (n - 1))
         )
-        same_weight += found_by_both * neither / n
-        different_weight += (first_count - found_by_both) * (second_count - found_by_both) / n
+        same_weight += caught_by_both * neither / n
+        different_weight += (first_count - caught_by_both) * (second_count - caught_by_both) / n
     return Dependence(
         third_count,
         same_weight / different_weight if different_weight else None,
@@ -416,11 +416,11 @@ def interaction_scores(
             continue
         cells = np.array(list(product((0, 1), repeat=len(skills)))[1:])
         column_pairs = np.array(list(combinations(range(len(skills)), 2)))
-        found_by_both = cells[:, column_pairs[:, 0]] * cells[:, column_pairs[:, 1]]
+        caught_by_both = cells[:, column_pairs[:, 0]] * cells[:, column_pairs[:, 1]]
         probabilities = np.where(cells, skills, 1 - skills).prod(axis=1)
         probabilities /= probabilities.sum()
         cell_deviations = cells - probabilities @ cells
-        both_deviations = found_by_both - probabilities @ found_by_both
+        both_deviations = caught_by_both - probabilities @ caught_by_both
         cross_covariance = both_deviations.T @ (probabilities[:, None] * cell_deviations)
         cell_covariance = cell_deviations.T @ (probabilities[:, None] * cell_deviations)
         both_covariance = both_deviations.T @ (probabilities[:, None] * both_deviations)
@@ -429,7 +429,7 @@ def interaction_scores(
         observed = (group.caught[:, column_pairs[:, 0]] & group.caught[:, column_pairs[:, 1]]).sum(
             axis=0
         )
-        scores[pair_numbers] += observed - n * (probabilities @ found_by_both)
+        scores[pair_numbers] += observed - n * (probabilities @ caught_by_both)
         residual_covariance = (
             both_covariance
             - cross_covariance
@@ -446,17 +446,17 @@ def _finder_skills(group: Catch) -> NDArray[np.float64] | None:
     Return None with two finders, with too many finders, or if no failure was found by two.
     """
     n = len(group.caught)
-    found_counts = group.caught.sum(axis=0).astype(np.float64)
-    if not 2 < len(found_counts) <= _MOST_FINDERS or found_counts.sum() <= n:
+    caught_counts = group.caught.sum(axis=0).astype(np.float64)
+    if not 2 < len(caught_counts) <= _MOST_FINDERS or caught_counts.sum() <= n:
         return None
     low = float(n)
     high = _MOST_FAILURES * n
     while high / low > 1 + 1e-12:
         # The number of all failures, with those that no finder found.
         total = sqrt(low * high)
-        if total * (1 - prod(1 - found_counts / total)) < n:
+        if total * (1 - prod(1 - caught_counts / total)) < n:
             low = total
         else:
             high = total
-    skills: NDArray[np.float64] = np.minimum(found_counts / low, 1.0)
+    skills: NDArray[np.float64] = np.minimum(caught_counts / low, 1.0)
     return skills

@@ -164,12 +164,7 @@ def _comparison_figures(
     cells = np.stack([features(side, slugs) for side in shared_by_judge], axis=2)
     # Both have the same traces, and so the same resamples.
     sums = [trace_sums(side, slugs, rounds=rounds, seed=seed) for side in shared_by_judge]
-    subject = (first.judge, second.judge)
-
-    def scope_of(name: str, modes: Sequence[str], code: str = "") -> FigureScope:
-        return replace(first.scope(name, modes, mode=code), subject=subject)
-
-    total_scope = scope_of("judges", slugs)
+    total_scope = _scope_of_both(first, second, "judges", slugs)
     yield total_scope.number("traces", len(cells))
     yield total_scope.number("units", len(shared_units))
     for condition, units in zip(("first", "second"), units_by_judge, strict=True):
@@ -179,12 +174,13 @@ def _comparison_figures(
     p_values = [_p_value(cells[:, [column]]) for column in range(len(slugs))]
     adjusted = benjamini_hochberg(p_values)
     for column, (slug, code, _) in enumerate(first.modes):
-        mode_scope = scope_of("judges_mode", [slug], code)
+        mode_scope = _scope_of_both(first, second, "judges_mode", [slug], code)
         pair_sums = [side.mode(column) for side in sums]
         yield from _table_figures(mode_scope, pair_sums, cells[:, [column]], p_values[column])
         yield mode_scope.number("p_adjusted", adjusted[column])
     pooled_sums = [side.pooled() for side in sums]
-    yield from _table_figures(scope_of("judges_pooled", slugs), pooled_sums, cells, _p_value(cells))
+    pooled_scope = _scope_of_both(first, second, "judges_pooled", slugs)
+    yield from _table_figures(pooled_scope, pooled_sums, cells, _p_value(cells))
 
 
 class _Answers:
@@ -202,6 +198,13 @@ def _p_value(cells: Tables) -> float | None:
     answers = _Answers(cells)
     by_trace = (answers.first.astype(np.int64) - answers.second).sum(axis=1)
     return sign_flips(by_trace.tolist()) if answers.judged.any() else None
+
+
+def _scope_of_both(
+    first: JudgeInput, second: JudgeInput, name: str, modes: Sequence[str], code: str = ""
+) -> FigureScope:
+    """Return a scope whose subject is both judges."""
+    return replace(first.scope(name, modes, mode=code), subject=(first.judge, second.judge))
 
 
 def _table_figures(

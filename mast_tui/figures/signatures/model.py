@@ -159,20 +159,23 @@ class SignatureInput:
 
     def only(self, rows: Flags) -> SignatureInput:
         """Return the input of the flagged traces, without groups that have none of them."""
-        is_kept = rows[self.places.trace]
+        is_selected = rows[self.places.trace]
         new_rows = np.cumsum(rows) - 1
         places = Places(
-            new_rows[self.places.trace[is_kept]],
-            *(getattr(self.places, name)[is_kept] for name in ("mode", "first", "last", "fatal")),
+            new_rows[self.places.trace[is_selected]],
+            *(
+                getattr(self.places, name)[is_selected]
+                for name in ("mode", "first", "last", "fatal")
+            ),
         )
-        kept_groups = np.unique(self.group[rows])
-        kept_rows = np.flatnonzero(rows).tolist()
+        selected_groups = np.unique(self.group[rows])
+        selected_rows = np.flatnonzero(rows).tolist()
         return replace(
             self,
-            traces=tuple(self.traces[row] for row in kept_rows),
-            group=np.searchsorted(kept_groups, self.group[rows]),
-            group_names=tuple(self.group_names[group] for group in kept_groups.tolist()),
-            group_parts=tuple(self.group_parts[group] for group in kept_groups.tolist())
+            traces=tuple(self.traces[row] for row in selected_rows),
+            group=np.searchsorted(selected_groups, self.group[rows]),
+            group_names=tuple(self.group_names[group] for group in selected_groups.tolist()),
+            group_parts=tuple(self.group_parts[group] for group in selected_groups.tolist())
             if self.group_parts
             else (),
             outcome=self.outcome[rows],

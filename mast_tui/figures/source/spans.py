@@ -172,9 +172,9 @@ class _TraceLabels:
         for label in self._labels.get(key, ()):
             if label.mode not in self._modes:  # an open code
                 continue
-            place = place_of(label.target, self._order, self._length_of)
-            if place is not None:
-                places[label.mode].append(place)
+            label_range = place_of(label.target, self._order, self._length_of)
+            if label_range is not None:
+                places[label.mode].append(label_range)
             elif label.target.is_whole:
                 whole_trace += 1
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from mast_tui.gold import Order
@@ -238,7 +239,7 @@ class TraceReading:
         """
         if self.read is None:
             return merged([(0, spans)], touching=True)
-        marked_stretches = covered(place for places in self.places.values() for place in places)
+        marked_stretches = covered(chain.from_iterable(self.places.values()))
         return merged([*self.read, *marked_stretches], touching=True)
 
 

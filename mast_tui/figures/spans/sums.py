@@ -163,7 +163,10 @@ class Look:
         self.seen = reading.seen(spans)
         self._covered = {mode: covered(places) for mode, places in reading.places.items()}
         self._units = {
-            mode: merged(((place.first, place.last + 1) for place in places), touching=False)
+            mode: merged(
+                ((label_range.first, label_range.last + 1) for label_range in places),
+                touching=False,
+            )
             for mode, places in reading.places.items()
         }
 
@@ -278,8 +281,16 @@ def _findings_of_pair(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
         their_places: list[LabelRange] = []
         if ours.answers(mode) and theirs.answers(mode):
             # A place counts if the other annotator has seen one of its spans.
-            our_places = [place for place in ours.places(mode) if touches(place, theirs.seen)]
-            their_places = [place for place in theirs.places(mode) if touches(place, ours.seen)]
+            our_places = [
+                label_range
+                for label_range in ours.places(mode)
+                if touches(label_range, theirs.seen)
+            ]
+            their_places = [
+                label_range
+                for label_range in theirs.places(mode)
+                if touches(label_range, ours.seen)
+            ]
         left_out = total - len(our_places) - len(their_places)
         sums[block_number] = _compared_sums(our_places, their_places, left_out)
         all_our_places |= dict.fromkeys(our_places)
