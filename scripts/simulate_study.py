@@ -65,7 +65,7 @@ from mast_tui.figures.bootstrap import interval
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.figures.prevalence import corrected_prevalence, powered
+from mast_tui.figures.prevalence import corrected_prevalence, prediction_powered
 from mast_tui.figures.record import COEFFICIENTS, FigureScope, FigureTable
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.stratified import mantel_haenszel
@@ -653,7 +653,7 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         results.setdefault("share", []).append(
             outcome(rate(FigureScope("share"), "", hits, traces).interval, shows, "")
         )
-        overall = powered(labelled, says)
+        overall = prediction_powered(labelled, says)
         add("share with a judge", overall.powered, shows)
         of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
         assert overall.these is not None

@@ -33,13 +33,13 @@ from mast_tui.exchange.exporters.working_time import LONGEST_PAUSE, minutes_work
 from mast_tui.figures.agreement.drill_down import judged_source_traces, source_traces
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
-from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.judge.thresholds import (
     ThresholdsJson,
     fit_thresholds,
-    on_traces,
+    input_on_traces,
     thresholds_json,
     with_thresholds,
 )
@@ -227,7 +227,9 @@ def judge_input(
     )
 
 
-def _with_thresholds(workspace: Workspace, judged: JudgeInput) -> tuple[JudgeInput, ThresholdsJson]:
+def _with_thresholds(
+    workspace: Workspace, judged_input: JudgeInput
+) -> tuple[JudgeInput, ThresholdsJson]:
     """Fit thresholds on the calibration traces, and store them in the workspace.
 
     Returns:
@@ -236,7 +238,7 @@ def _with_thresholds(workspace: Workspace, judged: JudgeInput) -> tuple[JudgeInp
     Raises:
         click.ClickException: No calibration trace has a verdict of people.
     """
-    traces = {trace_id for trace_id, _ in judged.reference.verdicts}
+    traces = {trace_id for trace_id, _ in judged_input.reference.verdicts}
     calibration_traces = {
         trace_id for trace_id in traces if trace_part(workspace, trace_id) is TracePart.CALIBRATION
     }
@@ -245,12 +247,14 @@ def _with_thresholds(workspace: Workspace, judged: JudgeInput) -> tuple[JudgeInp
             "no calibration trace has a verdict of people; 'mast-tui study set --split 0.5,0.2,0.3'"
             " keeps some traces apart for --thresholds"
         )
-    thresholds = fit_thresholds(on_traces(judged, calibration_traces))
-    document = thresholds_json(judged, thresholds, calibration_traces)
+    thresholds = fit_thresholds(input_on_traces(judged_input, calibration_traces))
+    document = thresholds_json(judged_input, thresholds, calibration_traces)
     workspace.set_setting(
-        f"judge.thresholds:{judged.taxonomy_ref}:{judged.judge}", json.dumps(document)
+        f"judge.thresholds:{judged_input.taxonomy_ref}:{judged_input.judge}", json.dumps(document)
     )
-    return with_thresholds(on_traces(judged, traces - calibration_traces), thresholds), document
+    return with_thresholds(
+        input_on_traces(judged_input, traces - calibration_traces), thresholds
+    ), document
 
 
 def _judge_figures(judged: JudgeInput, comparison: ComparisonOptions) -> JudgeReport:
@@ -829,7 +833,7 @@ def traces_document(
         mode_traces = source_traces(study, mode.slug)
     else:
         names = (judged.judge, judged.reference.name)
-        mode_traces = judged_source_traces(judged, compared(judged), mode.slug)
+        mode_traces = judged_source_traces(judged, compared_units(judged), mode.slug)
     traces = [
         {
             "trace": trace.trace_id,

@@ -111,13 +111,13 @@ def _open_conflicts(
     viewer.reveal(visible_labels)
     orders = SpanOrders(workspace)
     conflicts: list[tuple[str, ConflictGroup]] = []
-    unordered = 0
+    unordered_count = 0
     for trace_id, labels in visible_labels.items():
         if len(labels.sides) > 1:
             open_conflicts = labels.gold(taxonomy, orders(trace_id)).conflicts
             conflicts += ((trace_id, group) for group in conflict_groups(open_conflicts))
-        unordered += len(labels.unordered(taxonomy, orders(trace_id)))
-    return conflicts, unordered
+        unordered_count += len(labels.unordered(taxonomy, orders(trace_id)))
+    return conflicts, unordered_count
 
 
 def _study_json(

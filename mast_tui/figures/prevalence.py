@@ -276,7 +276,7 @@ class _Labelled:
             unlabelled: The counts of traces that only the judge has judged, present and absent.
         """
         weighted = self.weighted[column] if self.weighted else None
-        return powered(self.tables[column], unlabelled, weighted)
+        return prediction_powered(self.tables[column], unlabelled, weighted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +348,7 @@ class PoweredPrevalence:
     more_labels: int | None = None
 
 
-def powered(
+def prediction_powered(
     labelled: Tables, unlabelled: Tables, weighted: Weighted | None = None
 ) -> PoweredPrevalence:
     """Return the prevalence over all traces by prediction-powered inference.

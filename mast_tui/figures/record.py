@@ -651,7 +651,7 @@ def record_json(figure: Figure) -> dict[str, Any]:
     return asdict(figure)
 
 
-def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
+def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
     """Return figures with other names for annotators.
 
     Figures of the same scope, group, mode and statistic are sorted by the new names.

@@ -31,13 +31,13 @@ from mast_tui.reports.model import (
     columns,
     estimates,
 )
-from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
+from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 from mast_tui.reports.sentences import (
     Values,
     fact,
     in_words,
     intervals_note,
-    joined,
+    joined_names,
     macro_note,
     of_pair,
     p_words,
@@ -193,8 +193,8 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
     )
     columns = _People.from_agreement(agreement).columns
     yield (
-        f"Agreement is given as {joined([_name_with_source(column) for column in columns])}, by "
-        "mode, as the mean over modes and over all units together."
+        f"Agreement is given as {joined_names([_name_with_source(column) for column in columns])}, "
+        "by mode, as the mean over modes and over all units together."
     )
     figure_texts = [
         f"{column.name} {_number_text(pooled[column.key])}"
@@ -304,9 +304,9 @@ def missed_table(agreement: Agreement) -> Table | None:
         "How many did we all miss?",
         (CODE, MODE, *_MISSED),
         (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, pooled),)),
-        f"Failures that nobody found, by capture and recapture of {joined(agreement.finders)} "
-        f"({estimator}; intervals after Sadinle 2009). {_annotators_text(agreement)}, "
-        f"{_pass_text(agreement)}.",
+        "Failures that nobody found, by capture and recapture of "
+        f"{joined_names(agreement.finders)} ({estimator}; intervals after Sadinle 2009). "
+        f"{_annotators_text(agreement)}, {_pass_text(agreement)}.",
         (*_missed_notes(agreement), *withheld_notes(*tables_by_code.values(), pooled)),
     )
 
@@ -317,7 +317,7 @@ def _missed_unknown_note(agreement: Agreement) -> Iterator[Note]:
     compared_count = agreement.index.table("missed_pooled").count("n")
     if compared_count or not any(suggested_counts.values()):
         return
-    assisted_names = joined([name for name, n in suggested_counts.items() if n])
+    assisted_names = joined_names([name for name, n in suggested_counts.items() if n])
     yield Note(
         "How many failures everybody missed cannot be told: that takes two who looked at the same "
         f"traces without a judge's suggestions on screen, which {assisted_names} had.",
@@ -399,9 +399,9 @@ def _dependent_pair_note(pair: FigureTable, p_adjusted: float) -> Note:
     """Return a warning that two finders find the same failures, or different ones, too often."""
     ratio = pair.value("odds_ratio")
     is_alike = ratio is None or ratio > 1
-    ratio_text = "" if ratio is None else f"odds ratio {fixed(ratio)}, "
+    ratio_text = "" if ratio is None else f"odds ratio {fixed_number(ratio)}, "
     return Note(
-        f"{joined(pair.subject)} are not independent: of what a third found they find "
+        f"{joined_names(pair.subject)} are not independent: of what a third found they find "
         f"{'the same' if is_alike else 'different ones'} more often than chance has it "
         f"({ratio_text}{p_words(p_adjusted)}). So {'more' if is_alike else 'fewer'} were missed "
         "than the estimate says.",
@@ -560,7 +560,7 @@ class _People:
         rows = []
         for ident, name, slugs in agreement.categories:
             table = tables[name] = agreement.index.table("category", mode=ident)
-            sentence = f"The modes {joined(agreement.codes(slugs))} in one table."
+            sentence = f"The modes {joined_names(agreement.codes(slugs))} in one table."
             rows.append(self._table_row(ident, ("", name), table, [sentence]))
         return Table(
             "categories",
@@ -582,7 +582,7 @@ class _People:
             rows = []
             for ident, name, slugs in groups:
                 table = tables[name] = index.table("level", group=level, mode=ident)
-                sentence = f"Present where any of {joined(agreement.codes(slugs))} is."
+                sentence = f"Present where any of {joined_names(agreement.codes(slugs))} is."
                 rows.append(self._table_row(ident, ("", name), table, [sentence], unit="trace"))
             unit = f"trace × {level} pair"
             totals = (
@@ -709,7 +709,7 @@ class _People:
         self, scope: str, subjects: Iterable[tuple[str, ...]]
     ) -> Mapping[str, FigureTable]:
         index = self.agreement.index
-        return {joined(subject): index.table(scope, subject=subject) for subject in subjects}
+        return {joined_names(subject): index.table(scope, subject=subject) for subject in subjects}
 
     def _table_of_pairs(
         self, name: str, title: str, tables: Mapping[str, FigureTable], caption: str, note: str
@@ -792,7 +792,7 @@ class _People:
             table = pairs[pair]
             shared_count = shared_counts.get(PAIR.join(pair))
             cells: dict[str, Cell] = {
-                "pair": joined(pair),
+                "pair": joined_names(pair),
                 "traces": None if shared_count is None else int(shared_count),
                 **_row_cells(table, self.pair_columns),
             }
@@ -816,7 +816,7 @@ class _People:
             (
                 _N_POOLED,
                 *self._pulled_note(),
-                *_paradox_note({joined(pair): table for pair, table in pairs.items()}),
+                *_paradox_note({joined_names(pair): table for pair, table in pairs.items()}),
                 *withheld_notes(*pairs.values()),
             ),
         )
@@ -836,10 +836,10 @@ class _People:
             total = self._table_row("pooled", ("", "pooled"), pooled)
             yield Table(
                 f"pair_{number}",
-                f"{joined(pair)}, by mode",
+                f"{joined_names(pair)}, by mode",
                 (CODE, MODE, _N, _PRESENT, *self.pair_columns),
                 (tuple(rows), (total,)),
-                f"Labels of {joined(pair)} (taxonomy {agreement.taxonomy}, "
+                f"Labels of {joined_names(pair)} (taxonomy {agreement.taxonomy}, "
                 f"{_pass_text(agreement)}). {self._intervals_text()}",
                 (
                     *_paradox_note({**tables, "pooled": pooled}),
@@ -901,7 +901,7 @@ class _People:
         yield from _undefined_sentences(table, self.pair_columns if table.subject else self.columns)
         if self.many and not table.subject:
             sentences = [
-                f"{joined(pair)} {in_words(of_pair[_KAPPA])} (n {of_pair.count('n')})"
+                f"{joined_names(pair)} {in_words(of_pair[_KAPPA])} (n {of_pair.count('n')})"
                 for pair, of_pair in self.agreement.index.pairs(table).items()
             ]
             yield f"κ by pair: {'; '.join(sentences)}."
@@ -916,7 +916,7 @@ class _People:
         if trace_count:
             yield (
                 f"About {trace_count:,} more traces labelled by two would halve the "
-                f"interval of κ ({fixed(plan.value('width') or 0.0)} wide now)."
+                f"interval of κ ({fixed_number(plan.value('width') or 0.0)} wide now)."
             )
 
     # Sentences
@@ -1014,9 +1014,11 @@ def _present_shares(table: FigureTable) -> str:
     if len(shares) > 2:
         defined_shares = [share for share in shares if share is not None]
         return (
-            f"{fixed(min(defined_shares))}–{fixed(max(defined_shares))}" if defined_shares else NONE
+            f"{fixed_number(min(defined_shares))}–{fixed_number(max(defined_shares))}"
+            if defined_shares
+            else NONE
         )
-    return "/".join(NONE if share is None else fixed(share) for share in shares)
+    return "/".join(NONE if share is None else fixed_number(share) for share in shares)
 
 
 def _verdicts_sentence(table: FigureTable, unit: str) -> str:
@@ -1027,7 +1029,7 @@ def _verdicts_sentence(table: FigureTable, unit: str) -> str:
     shares = [
         f"{name} in {percent(share)}" for name, share in prevalence.items() if share is not None
     ]
-    shares_text = f"; {joined(shares)} say present" if shares else ""
+    shares_text = f"; {joined_names(shares)} say present" if shares else ""
     verb = "has" if n == 1 else "have"
     return f"{counted(n, unit)} {verb} a verdict by {raters}{shares_text}."
 
@@ -1041,7 +1043,7 @@ def _undefined_sentences(table: FigureTable, columns: Iterable[Column]) -> Itera
 
 
 def _annotators_text(agreement: Agreement) -> str:
-    return joined(agreement.annotators) or "nobody"
+    return joined_names(agreement.annotators) or "nobody"
 
 
 def _pass_text(agreement: Agreement) -> str:
@@ -1188,7 +1190,7 @@ def _copied_notes(agreement: Agreement) -> Iterator[Note]:
     )
     for block in blocks:
         yield Note(
-            f"One block, by {joined(block.annotators)}: {_first_traces(block.traces)}.",
+            f"One block, by {joined_names(block.annotators)}: {_first_traces(block.traces)}.",
             "identical_block",
             warning=True,
         )
@@ -1208,7 +1210,7 @@ def _shared_block_sentences(agreement: Agreement) -> Iterator[str]:
     for block in agreement.identical_blocks:
         yield (
             f"{counted(len(block.traces), 'trace')} have one and the same block of verdicts by "
-            f"{joined(block.annotators)}. Look whether they were copied: "
+            f"{joined_names(block.annotators)}. Look whether they were copied: "
             f"{_first_traces(block.traces)}."
         )
 

@@ -29,7 +29,7 @@ from mast_tui.reports.sentences import (
     fact,
     in_words,
     intervals_note,
-    joined,
+    joined_names,
     macro_note,
     p_words,
     paradox_mark,
@@ -666,7 +666,7 @@ def _effect_table(report: JudgeReport) -> Table | None:
             f"{counted(shown_count, 'pass', 'passes')} with suggestions "
             f"({effect.count('on_screen')} had some on screen), "
             f"{effect.count('passes', 'withheld')} without, chosen at random, "
-            f"by {joined(report.both_kinds) or 'nobody with both'}.",
+            f"by {joined_names(report.both_kinds) or 'nobody with both'}.",
             "passes",
         )
     ]

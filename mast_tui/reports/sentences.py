@@ -8,7 +8,7 @@ from typing import Any, Final
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.reports.model import Column, Estimate, Note
-from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
+from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 
 Values = Mapping[str, Any]
 """A part of a JSON document."""
@@ -23,7 +23,7 @@ _HIGH_RAW: Final = 0.8
 _EXTREME_PREVALENCE: Final = 0.2
 
 
-def joined(names: Sequence[str], last: str = "and") -> str:
+def joined_names(names: Sequence[str], last: str = "and") -> str:
     """Write names as in a sentence: ``a``, ``a and b``, ``a, b and c``.
 
     Args:
@@ -37,7 +37,7 @@ def joined(names: Sequence[str], last: str = "and") -> str:
 
 def of_pair(key: str) -> str:
     """Write the key of a pair (``A|B``) as two names."""
-    return joined(key.split("|"))
+    return joined_names(key.split("|"))
 
 
 def percent(share: float) -> str:
@@ -47,7 +47,7 @@ def percent(share: float) -> str:
 
 def p_words(p: float) -> str:
     """Write a p-value, never as if it were 0."""
-    return "p < 0.001" if p < 0.001 else f"p {fixed(p, 3)}"
+    return "p < 0.001" if p < 0.001 else f"p {fixed_number(p, 3)}"
 
 
 def undefined_words(reason: str) -> str:
@@ -60,12 +60,12 @@ def in_words(figure: Figure | Values) -> str:
     estimate = Estimate.from_figure(figure)
     if estimate.value is None:
         return undefined_words(str(estimate.undefined))
-    value = fixed(estimate.value)
+    value = fixed_number(estimate.value)
     if estimate.ci is not None:
-        return f"{value} [{fixed(estimate.ci[0])}, {fixed(estimate.ci[1])}]"
+        return f"{value} [{fixed_number(estimate.ci[0])}, {fixed_number(estimate.ci[1])}]"
     if estimate.bounds is not None:
         low, high = estimate.bounds
-        return f"{value} ({fixed(low)} to {fixed(high)}, unresolved)"
+        return f"{value} ({fixed_number(low)} to {fixed_number(high)}, unresolved)"
     return value if estimate.withheld is None else f"{value} {WITHHELD}"
 
 
@@ -79,9 +79,9 @@ def fact(name: str, figure: Figure | Values) -> tuple[str, str, str]:
     estimate = Estimate.from_figure(figure)
     if estimate.value is None:
         return name, NONE, str(estimate.undefined).replace("_", " ")
-    value = fixed(estimate.value)
+    value = fixed_number(estimate.value)
     if estimate.ci is not None:
-        return name, value, f"{fixed(estimate.ci[0])} to {fixed(estimate.ci[1])}"
+        return name, value, f"{fixed_number(estimate.ci[0])} to {fixed_number(estimate.ci[1])}"
     return name, value, "" if estimate.withheld is None else "no interval"
 
 
@@ -139,7 +139,11 @@ def withheld_notes(*parts: object) -> tuple[Note, ...]:
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
         "no interval, as there are too few traces (or traces × modes): it takes "
-        + (str(least[0]) if len(least) == 1 else f"{joined([*map(str, least)], 'or')}, by figure")
+        + (
+            str(least[0])
+            if len(least) == 1
+            else f"{joined_names([*map(str, least)], 'or')}, by figure"
+        )
     ),
     "rare_answer": lambda least: (
         "no interval, as present or absent was said too rarely "
@@ -166,7 +170,7 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     ),
     "copied_blocks": lambda least: (
         "no interval, as copies of one block of verdicts count once and fewer than "
-        f"{joined([*map(str, least)], 'or')} traces (or traces × modes) are left"
+        f"{joined_names([*map(str, least)], 'or')} traces (or traces × modes) are left"
     ),
     "unresolved": lambda least: (
         "no interval, as over 2 % of the verdicts of a mode are unresolved disagreements, and the "
@@ -218,7 +222,7 @@ def why_undefined(
             explanation = no_variance.get(name, explanation)
         names_by_reason.setdefault(explanation, []).append(name)
     for explanation, names in names_by_reason.items():
-        yield f"Undefined: {joined(names)}, as {explanation}."
+        yield f"Undefined: {joined_names(names)}, as {explanation}."
 
 
 def is_kappa_paradox(table: FigureTable) -> bool:

@@ -22,10 +22,10 @@ from mast_tui.reports.model import (
     columns,
     estimates,
 )
-from mast_tui.reports.render.cells import fixed
+from mast_tui.reports.render.cells import fixed_number
 from mast_tui.reports.sentences import (
     intervals_note,
-    joined,
+    joined_names,
     why_undefined,
     withheld_notes,
 )
@@ -148,7 +148,7 @@ def _modes_table(spans: SpanAgreement) -> Table:
         "Agreement on places: which spans and quotes were marked",
         (CODE, MODE, *_PLACES, _ALPHA, _ALPHA_U),
         (tuple(rows), totals),
-        f"Places of {joined(spans.annotators)} in {counted(spans.compared, 'trace')} of "
+        f"Places of {joined_names(spans.annotators)} in {counted(spans.compared, 'trace')} of "
         f"{counted(totals_of_all.count('spans'), 'span')}. "
         + intervals_note(spans.bootstrap, spans.compared, BIAS_CORRECTED),
         (
@@ -205,7 +205,10 @@ def _pairs_table(spans: SpanAgreement) -> Table | None:
     rows = []
     for pair in spans.pairs:
         pair_figures = index.table("spans_pair", subject=pair)
-        cells: dict[str, Cell] = {"pair": joined(pair), "traces": pair_figures.count("traces")}
+        cells: dict[str, Cell] = {
+            "pair": joined_names(pair),
+            "traces": pair_figures.count("traces"),
+        }
         for scope, key in (("spans_finding_pair", "finding"), ("spans_naming_pair", "naming")):
             f1_figures = index.table(scope, subject=pair)
             cells[f"{key}_exact"] = Estimate.from_figure(f1_figures["f1_exact"])
@@ -295,7 +298,7 @@ def _f1_sentences(figures: FigureTable) -> Iterator[str]:
         return
     overlaps_by_value: dict[str, list[str]] = {}
     for level, value in figures.values("f1_overlap").items():
-        overlaps_by_value.setdefault(fixed(value or 0.0), []).append(level)
+        overlaps_by_value.setdefault(fixed_number(value or 0.0), []).append(level)
     if len(overlaps_by_value) > 1:
         shares = ", ".join(
             f"{value} at {overlaps[0]}" + (f" to {overlaps[-1]}" if len(overlaps) > 1 else "")

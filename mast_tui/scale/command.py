@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mast_tui.cli.judge.progress import tokens
+from mast_tui.cli.judge.progress import token_text
 from mast_tui.cli.judge.summary import (
     Document,
     by_code,
@@ -122,6 +122,6 @@ def _print_counts(document: Document) -> None:
     if document["requests"]:
         token_counts = document["tokens"]
         print_line(
-            f"{counted(document['requests'], 'request')}: {tokens(token_counts['in'])} tokens in, "
-            f"{tokens(token_counts['out'])} out"
+            f"{counted(document['requests'], 'request')}: {token_text(token_counts['in'])} tokens "
+            f"in, {token_text(token_counts['out'])} out"
         )

@@ -15,7 +15,7 @@ from mast_tui.judges.llm.run.consent import what_is_sent
 from mast_tui.scale.command import print_shards, shard_folder, show_progress
 from mast_tui.scale.judging import judge_into_shards
 from mast_tui.scale.model_judging import JudgeUnitsByModel
-from mast_tui.scale.shared_allowance import SPENT, shared
+from mast_tui.scale.shared_allowance import SPENT, shared_account
 
 if TYPE_CHECKING:
     from mast_tui.cli.judge.options import JudgeRequest
@@ -46,7 +46,7 @@ def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
         say(what_is_sent(setup))
     workers = pool.workers
     concurrency = setup.concurrency // (1 if workers is None else workers.count)
-    with shared(setup, folder, "127.0.0.1" if workers is None else workers.host) as account:
+    with shared_account(setup, folder, "127.0.0.1" if workers is None else workers.host) as account:
         run = judge_into_shards(
             JudgeUnitsByModel(
                 replace(setup, concurrency=max(1, concurrency)),

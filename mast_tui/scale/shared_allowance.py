@@ -111,15 +111,19 @@ class SharedAllowance:
             self._held.pop(connection, None)
 
     def _check_out(
-        self, connection: Connection, surplus: float, held: float, request: float
+        self,
+        connection: Connection,
+        surplus: float,
+        unanswered_share: float,
+        requested_share: float,
     ) -> float | None:
         """Accept the surplus of a process, and check out the share that it requests.
 
         Args:
             connection: The connection of the process.
             surplus: The checked out share that the process returns.
-            held: The share of its requests that are not answered yet.
-            request: The share that it needs in addition; 0 to only return the surplus.
+            unanswered_share: The share of its requests that are not answered yet.
+            requested_share: The share that it needs in addition; 0 to only return the surplus.
 
         Returns:
             The granted share; 0.0 if too little is left; None if there may be enough once
@@ -127,17 +131,17 @@ class SharedAllowance:
         """
         with self._lock:
             self.used -= surplus
-            self._held[connection] = held
+            self._held[connection] = unanswered_share
             remaining = 1.0 - self.used
-            if not request or remaining + _ROUNDING < request:
+            if not requested_share or remaining + _ROUNDING < requested_share:
                 self._record(self.used)
-                if not request or any(self._held.values()):
+                if not requested_share or any(self._held.values()):
                     return None
                 self.spent = True
                 return 0.0
-            granted = min(max(request, _PART), max(remaining, request))
+            granted = min(max(requested_share, _PART), max(remaining, requested_share))
             self.used += granted
-            self._held[connection] = held + granted
+            self._held[connection] = unanswered_share + granted
             self._record(self.used)
             return granted
 
@@ -231,7 +235,9 @@ class SharedBudget(Budget):
 
 
 @contextmanager
-def shared(setup: Setup, folder: ShardFolder, host: str) -> Iterator[SharedAllowance | None]:
+def shared_account(
+    setup: Setup, folder: ShardFolder, host: str
+) -> Iterator[SharedAllowance | None]:
     """Open the account of a setup's allowance; it is None without a limit.
 
     The used part is recorded in the folder of the shards, so that an interrupted run continues with

@@ -17,7 +17,7 @@ from mast_tui.figures.intervals import (
     wilson,
 )
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
-from mast_tui.figures.prevalence import powered
+from mast_tui.figures.prevalence import prediction_powered
 from mast_tui.figures.record import Figure, FigureScope, rate_json
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED
 from mast_tui.figures.signatures.modes import Counts, differences
@@ -110,16 +110,16 @@ def test_the_share_of_a_known_number_of_traces() -> None:
     assert share_of_all(10, 50, 100) == pytest.approx(expected)
     # Of 12 traces 11 are known, so that little can change.
     assert share_of_all(3, 11, 12) == pytest.approx((3 / 12, 4 / 12))
-    estimate = powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
+    estimate = prediction_powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
     assert estimate.these is not None
     assert estimate.these.ci == share_of_all(50, 100, 200)
-    few = powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
+    few = prediction_powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
     assert few.these is not None
     assert few.these.withheld == ("few_traces", 20)
 
 
 def test_labels_still_needed_are_not_cut_at_the_traces_left() -> None:
-    found = powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
+    found = prediction_powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
     assert found.more_labels is not None
     assert found.more_labels > 40
 
@@ -148,7 +148,7 @@ def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
     ends = [(8, 8, 2, 32), (14, 2, 6, 28)]
     further = np.array([15.0, 35])
     assert overall["powered"]["bounds"] == pytest.approx(
-        [powered(np.array(table, float), further).powered.value for table in ends]
+        [prediction_powered(np.array(table, float), further).powered.value for table in ends]
     )
     for figure in (overall["people"], overall["powered"], found["corrected"]):
         assert (figure["ci"], figure["ci_withheld"], figure["ci_needs"]) == (None, "unresolved", 9)

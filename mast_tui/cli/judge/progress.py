@@ -65,7 +65,7 @@ class LineProgress(AbstractContextManager["LineProgress"]):
     def on_wait(self, reason: str) -> None:
         """Report that requests wait, and how long the run has taken so far."""
         if not self._quiet:
-            say(f"{reason} ({elapsed(self._clock() - self._start_time)} since the start)")
+            say(f"{reason} ({elapsed_text(self._clock() - self._start_time)} since the start)")
 
 
 class BarProgress(AbstractContextManager["BarProgress"]):
@@ -108,7 +108,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
 
     def on_use(self, usage: Usage) -> None:
         """Show the tokens and the cost so far."""
-        self._usage_text = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
+        self._usage_text = f"{token_text(usage.tokens_in + usage.tokens_out)} tokens"
         if self._prices is not None:
             cost = self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
             self._usage_text += f" · cost {money(cost)}"
@@ -167,7 +167,7 @@ class EstimateProgress(AbstractContextManager["EstimateProgress"]):
             sys.stderr.flush()
 
 
-def elapsed(seconds: float) -> str:
+def elapsed_text(seconds: float) -> str:
     """Return a duration as text."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
@@ -176,7 +176,7 @@ def elapsed(seconds: float) -> str:
     return f"{minute}m{second:02d}s" if minute else f"{second} s"
 
 
-def tokens(count: int) -> str:
+def token_text(count: int) -> str:
     """Return a number of tokens as text."""
     if count >= 10_000_000:
         return f"{count / 1e6:,.0f} M"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mast_tui.cli.judge.progress import money, tokens
+from mast_tui.cli.judge.progress import money, token_text
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
@@ -250,7 +250,7 @@ def _print_model_use(document: Document) -> None:
         print_line(f"quotes found in the traces: {share_text}; {', '.join(kind_texts)}")
     cost_text = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
     cached_text = (
-        f" ({tokens(token_counts['cached'])} of them cached)" if token_counts["cached"] else ""
+        f" ({token_text(token_counts['cached'])} of them cached)" if token_counts["cached"] else ""
     )
     new_requests = document["requests"]["now"]
     all_requests = document["requests"]["run"]
@@ -259,8 +259,8 @@ def _print_model_use(document: Document) -> None:
     )
     if all_requests:
         print_line(
-            f"{counted(all_requests, 'request')}{earlier_text}: {tokens(token_counts['in'])} "
-            f"tokens in{cached_text}, {tokens(token_counts['out'])} out{cost_text}"
+            f"{counted(all_requests, 'request')}{earlier_text}: {token_text(token_counts['in'])} "
+            f"tokens in{cached_text}, {token_text(token_counts['out'])} out{cost_text}"
         )
     if document["examples"]:
         examples = ", ".join(document["examples"])
@@ -363,13 +363,14 @@ def _estimate_lines(estimate: RunEstimate, setup: Setup) -> list[str]:
         cost_text = "no price is known" if cost is None else f"cost about {money(cost)}"
         lines.append(
             f"at most about {counted(estimate.requests, 'request')}, "
-            f"{tokens(estimate.tokens_in)} tokens in and {tokens(estimate.tokens_out)} out; "
-            f"{cost_text}"
+            f"{token_text(estimate.tokens_in)} tokens in and "
+            f"{token_text(estimate.tokens_out)} out; {cost_text}"
         )
     if estimate.story_requests:
         lines.append(
-            f"{counted(estimate.story_requests, 'request')} and {tokens(estimate.story_tokens)} "
-            "tokens of these are for reading long traces as a whole"
+            f"{counted(estimate.story_requests, 'request')} and "
+            f"{token_text(estimate.story_tokens)} tokens of these are for reading long traces as a "
+            "whole"
         )
     if estimate.shortened:
         lines.append(

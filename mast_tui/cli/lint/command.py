@@ -13,7 +13,13 @@ import click
 
 from mast_tui.cli.agree import find_judge
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, find_by_rules, placed
+from mast_tui.cli.lint.findings import (
+    LintedTrace,
+    LintReport,
+    PlacedFinding,
+    find_by_rules,
+    placed_finding,
+)
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import (
     fail_on_option,
@@ -250,7 +256,9 @@ class StoredFindings:
         if stored.spans is not None and stored.spans != current.spans:
             raise NotJudged(f"it has grown since {self.judge} judged it; run the judge again")
         labels = self._workspace.labels(trace_id=stored.trace_id, annotator=judge, taxonomy=ref)
-        findings = [placed(trace, None, _finding_of_label(label), self._gate) for label in labels]
+        findings = [
+            placed_finding(trace, None, _finding_of_label(label), self._gate) for label in labels
+        ]
         return sorted(
             findings, key=lambda finding: (finding.first, finding.last, finding.mode.code)
         )

@@ -110,10 +110,12 @@ def find_by_rules(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[Pl
         OSError: The trace cannot be read.
     """
     read_fully(trace)
-    return [placed(trace, rule.name, finding, gate) for rule, finding in judge.findings(trace)]
+    return [
+        placed_finding(trace, rule.name, finding, gate) for rule, finding in judge.findings(trace)
+    ]
 
 
-def placed(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> PlacedFinding:
+def placed_finding(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> PlacedFinding:
     """Return a finding with its location.
 
     Args:

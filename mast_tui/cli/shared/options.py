@@ -384,11 +384,11 @@ def paths(*, required: bool = False, exist: bool = False) -> Any:
         _context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     ) -> tuple[Path, ...]:
         """Return the paths, with the files of arguments that list some; refuse missing paths."""
-        expanded = tuple(paths_of(*values))
-        for path in expanded if exist else ():
+        expanded_paths = tuple(paths_of(*values))
+        for path in expanded_paths if exist else ():
             if not path.exists():
                 raise click.BadParameter(f"Path '{path}' does not exist.", param=parameter)
-        return expanded
+        return expanded_paths
 
     return argument(
         nargs=-1,

@@ -147,11 +147,13 @@ def capture(
         """Yield the figures of each mode, of all modes, of each pair, and what is left out."""
         for code, catches_of_mode in groups.items():
             scope = FigureScope("missed", taxonomy, mode=code)
-            yield from missed(
+            yield from missed_figures(
                 catches_of_mode, scope, dependent=bool(dependent), intervals=intervals
             )
         pooled = FigureScope("missed_pooled", taxonomy)
-        yield from missed(all_catches, pooled, dependent=bool(dependent), intervals=intervals)
+        yield from missed_figures(
+            all_catches, pooled, dependent=bool(dependent), intervals=intervals
+        )
         adjusted = benjamini_hochberg([test.p_value for test in tests])
         for pair, test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
             scope = FigureScope(
@@ -188,7 +190,7 @@ def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> It
             yield Catch(len(units), tuple(finders.tolist()), units[units.any(axis=1)])
 
 
-def missed(
+def missed_figures(
     groups: Sequence[Catch], scope: FigureScope, *, dependent: bool = False, intervals: bool = True
 ) -> Iterator[Figure]:
     """Estimate the number of missed failures.
@@ -204,7 +206,7 @@ def missed(
     caught_count = sum(len(group.caught) for group in groups)
     # Each unit without a found failure holds at most one missed failure.
     value = sum(
-        min(unseen(group.alone, group.twice), group.n - len(group.caught)) for group in groups
+        min(unseen_count(group.alone, group.twice), group.n - len(group.caught)) for group in groups
     )
     figure = share = Coefficient(undefined="no_variance" if n else "no_overlap")
     if caught_count:
@@ -238,7 +240,7 @@ def missed(
     yield scope.estimate("share_found", share, n=n)
 
 
-def unseen(lone_counts: NDArray[np.float64], twice_count: float) -> float:
+def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
     """Estimate the number of failures that no finder found.
 
     The estimate is (f₁² − Σ Z²) / (2 (f₂ + 1)). f₁ failures were found by one finder, f₂ by two,
@@ -290,7 +292,7 @@ def lognormal_interval(groups: Sequence[Catch]) -> Interval:
         lone_counts = group.alone
         corrected_twice = group.twice + 1
         derivatives = (lone_counts.sum() - lone_counts) / corrected_twice
-        missed_count = unseen(lone_counts, group.twice)
+        missed_count = unseen_count(lone_counts, group.twice)
         centre += missed_count
         variance += (
             float((derivatives**2 * lone_counts).sum())

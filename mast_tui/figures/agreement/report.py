@@ -45,7 +45,7 @@ from mast_tui.figures.record import (
     FigureScope,
     Sources,
     nested_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 from mast_tui.figures.spans.report import SpanAgreement, spans_json
@@ -184,7 +184,7 @@ class Agreement:
                 NamedBlock(block.traces, sorted_names(block.annotators))
                 for block in self.identical_blocks
             ),
-            index=FigureIndex(renamed(self.index.figures, names)),
+            index=FigureIndex(renamed_figures(self.index.figures, names)),
             spans=self.spans and self.spans.renamed(names),
             judge=self.judge and self.judge.renamed(names, in_document),
             judges=self.judges and self.judges.renamed(names),

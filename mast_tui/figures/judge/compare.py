@@ -24,7 +24,7 @@ from mast_tui.figures.judge.confusion import (
     SHARES,
     Compared,
     TraceSums,
-    compared,
+    compared_units,
     features,
     figures_of,
     figures_of_mode,
@@ -37,7 +37,7 @@ from mast_tui.figures.record import (
     FigureScope,
     FigureTable,
     nested_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
@@ -85,7 +85,7 @@ class JudgeComparison:
 
     def renamed(self, names: Mapping[str, str]) -> JudgeComparison:
         """Return the comparison with other names for annotators."""
-        index = FigureIndex(renamed(self.index.figures, names))
+        index = FigureIndex(renamed_figures(self.index.figures, names))
         return replace(self, against=names.get(self.against, self.against), index=index)
 
 
@@ -152,7 +152,7 @@ def _comparison_figures(
     first: JudgeInput, second: JudgeInput, rounds: int, seed: int
 ) -> Iterator[Figure]:
     """Yield the figures on the units that both judges have judged: over all, by mode, pooled."""
-    units_by_judge = (compared(first), compared(second))
+    units_by_judge = (compared_units(first), compared_units(second))
     first_units, second_units = units_by_judge
     shared_units = [unit for unit in first_units.judge if unit in second_units.judge]
     shared_by_judge = [

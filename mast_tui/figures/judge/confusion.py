@@ -60,7 +60,7 @@ class Compared:
 REASONS: Final = ("judge_seen", "unsure_judge", "unsure_reference", "unresolved")
 
 
-def compared(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
+def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
     """Return the units on which a judge and its reference can be compared.
 
     Args:

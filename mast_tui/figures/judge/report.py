@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
-from mast_tui.figures.judge.confusion import Compared, compared, judge_figures, trace_sums
+from mast_tui.figures.judge.confusion import Compared, compared_units, judge_figures, trace_sums
 from mast_tui.figures.judge.input import GOLD, JudgeInput, ModeNames, Reference
 from mast_tui.figures.judge.suggestion_effect import effect_figures, with_both_kinds
 from mast_tui.figures.judge.suggestions import (
@@ -25,7 +25,7 @@ from mast_tui.figures.record import (
     FigureIndex,
     FigureTable,
     nested_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 from mast_tui.gold import Resolution
@@ -122,7 +122,7 @@ class JudgeReport:
             against=names.get(self.against, self.against),
             gold=in_document(self.gold),
             both_kinds=both_kinds,
-            index=FigureIndex(renamed(self.index.figures, names)),
+            index=FigureIndex(renamed_figures(self.index.figures, names)),
         )
 
 
@@ -179,7 +179,7 @@ def judge_report(
         seed: The seed of the resamples.
         with_seen: Whether verdicts count that were made with a judge on screen.
     """
-    units = compared(judge_input, with_seen=with_seen)
+    units = compared_units(judge_input, with_seen=with_seen)
     return JudgeReport(
         judge_input.taxonomy_ref,
         judge_input.judge,

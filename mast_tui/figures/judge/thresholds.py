@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, TypedDict
 
-from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.judge.suggestions import highest_confidence
 from mast_tui.labels import VerdictValue
@@ -49,14 +49,14 @@ class ThresholdsJson(TypedDict):
     modes: dict[str, ThresholdJson]
 
 
-def on_traces(judged: JudgeInput, traces: Collection[str]) -> JudgeInput:
+def input_on_traces(judge_input: JudgeInput, traces: Collection[str]) -> JudgeInput:
     """Return a judge beside its reference on some of the traces.
 
     Args:
-        judged: The judge.
+        judge_input: The judge.
         traces: The ids of the traces.
     """
-    reference = judged.reference
+    reference = judge_input.reference
     reference = replace(
         reference,
         verdicts={
@@ -68,22 +68,22 @@ def on_traces(judged: JudgeInput, traces: Collection[str]) -> JudgeInput:
             (trace_id, mode) for trace_id, mode in reference.unresolved if trace_id in traces
         ),
     )
-    return replace(judged, reference=reference)
+    return replace(judge_input, reference=reference)
 
 
-def fit_thresholds(judged: JudgeInput) -> dict[str, Threshold]:
+def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
     """Return the thresholds of a judge by the slug of the mode.
 
     A mode has a threshold if it is present and absent often enough. The threshold has the greatest
     TPR + TNR (Youden 1950, Cancer 3:32-35); of several such thresholds, it is the lowest.
 
     Args:
-        judged: The judge beside its reference, on calibration traces only.
+        judge_input: The judge beside its reference, on calibration traces only.
     """
-    units = compared(judged)
-    confidences = highest_confidence(judged.suggestions)
+    units = compared_units(judge_input)
+    confidences = highest_confidence(judge_input.suggestions)
     thresholds = {}
-    for slug, _, _ in judged.modes:
+    for slug, _, _ in judge_input.modes:
         cases = [
             (
                 confidences.get((trace_id, mode), 1.0) if is_present else 0.0,
@@ -120,14 +120,14 @@ def _best_cut(cases: Sequence[tuple[float, bool]], present: int, absent: int) ->
     return max(cuts, key=lambda cut: (round(sum_of_rates(cut), 12), -cut))
 
 
-def with_thresholds(judged: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
+def with_thresholds(judge_input: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
     """Return a judge whose findings below the thresholds count as absent.
 
     Args:
-        judged: The judge.
+        judge_input: The judge.
         thresholds: The thresholds by the slug of the mode.
     """
-    scores = highest_confidence(judged.suggestions)
+    scores = highest_confidence(judge_input.suggestions)
 
     def is_above(unit: tuple[str, str]) -> bool:
         _, mode = unit
@@ -136,27 +136,27 @@ def with_thresholds(judged: JudgeInput, thresholds: Mapping[str, Threshold]) -> 
 
     verdicts = {
         unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not is_above(unit) else value
-        for unit, value in judged.verdicts.items()
+        for unit, value in judge_input.verdicts.items()
     }
     suggestions = tuple(
-        label for label in judged.suggestions if is_above((label.trace_id, label.mode))
+        label for label in judge_input.suggestions if is_above((label.trace_id, label.mode))
     )
-    return replace(judged, verdicts=verdicts, suggestions=suggestions)
+    return replace(judge_input, verdicts=verdicts, suggestions=suggestions)
 
 
 def thresholds_json(
-    judged: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
+    judge_input: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
 ) -> ThresholdsJson:
     """Return thresholds as a document, with a hash of the judge, its thresholds and the traces.
 
     Args:
-        judged: The judge.
+        judge_input: The judge.
         thresholds: The thresholds by the slug of the mode.
         traces: The ids of the calibration traces.
     """
     values = [(slug, threshold.value) for slug, threshold in sorted(thresholds.items())]
-    content = json.dumps([judged.judge, judged.taxonomy_ref, values, sorted(traces)])
-    codes = {slug: code for slug, code, _ in judged.modes}
+    content = json.dumps([judge_input.judge, judge_input.taxonomy_ref, values, sorted(traces)])
+    codes = {slug: code for slug, code, _ in judge_input.modes}
     return {
         "hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8],
         "calibration_traces": len(traces),

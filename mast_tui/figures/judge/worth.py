@@ -8,7 +8,7 @@ from math import sqrt
 from statistics import fmean
 from typing import Final
 
-from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.labels import VerdictValue
 
@@ -34,7 +34,7 @@ def worth(
     """
     unit_counts: Counter[tuple[str, VerdictValue | None]] = Counter()
     present_counts: Counter[tuple[str, VerdictValue | None]] = Counter()
-    for (trace, mode), is_present in compared(judge_input).reference.items():
+    for (trace, mode), is_present in compared_units(judge_input).reference.items():
         key = (mode, judge_input.verdicts[trace, mode])
         unit_counts[key] += 1
         present_counts[key] += is_present

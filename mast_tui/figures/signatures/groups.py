@@ -32,7 +32,7 @@ from mast_tui.figures.signatures.model import (
 )
 from mast_tui.figures.signatures.modes import Counts, mode_figures, severity
 from mast_tui.figures.signatures.onset import FirstFatal, Onsets, first_fatal, places_figures
-from mast_tui.figures.signatures.stratified import stratified
+from mast_tui.figures.signatures.stratified import stratified_figures
 from mast_tui.taxonomy.model import Group
 
 Shape = Literal["none", "isolated", "between", "cascading", "open"]
@@ -103,7 +103,7 @@ def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) 
     return float((present[has_cases] / judged[has_cases]).sum())
 
 
-def resampled(
+def resampled_modes_per_trace(
     verdicts: NDArray[np.uint8], rounds: int, seed: int, weights: Values | None = None
 ) -> Values:
     """Compute ``modes_per_trace`` in resamples of the traces.
@@ -325,7 +325,9 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
         _mean_score(scope, scores[in_group], task, metric)
         for metric, scores in context.scores.items()
     ]
-    values = resampled(verdicts[failed], context.rounds, context.seed, failed_weights)
+    values = resampled_modes_per_trace(
+        verdicts[failed], context.rounds, context.seed, failed_weights
+    )
     per_failed, *distribution = _modes_per_trace(
         scope, verdicts[failed], values, context.rounds, failed_weights
     )
@@ -358,7 +360,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
         figures += _category_figures(inputs, in_group, groups, group, f"level {level}")
     figures += lengths(inputs, context.onsets, in_group, group)
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
-    figures += stratified(inputs, in_group, stratum_scopes)
+    figures += stratified_figures(inputs, in_group, stratum_scopes)
     figures += together(verdicts[failed], codes, "failed", group)
     figures += together(verdicts, codes, "all", group)
     places = inputs.places

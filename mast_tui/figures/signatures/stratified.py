@@ -35,7 +35,7 @@ Stratum = tuple[int, int, int, int]
 """Failed traces that show the mode, failed ones judged on it, and both of the successful ones."""
 
 
-def stratified(
+def stratified_figures(
     inputs: SignatureInput, is_counted: Flags, scopes: Sequence[FigureScope]
 ) -> list[Figure]:
     """Return the figures within models of some traces.

@@ -80,11 +80,11 @@ def _mode_trends(
     inputs: SignatureInput, name: str, groups: list[Flags], axis: TrendAxis
 ) -> Iterator[Figure]:
     """Yield for each mode its rate in each group, its slope and the Cochran-Armitage test."""
-    counts = [Counts.from_verdicts(inputs.verdicts[group]) for group in groups]
+    counts_by_group = [Counts.from_verdicts(inputs.verdicts[group]) for group in groups]
     tests = [
         cochran_armitage(
-            [group.present[mode_index] for group in counts],
-            [group.judged[mode_index] for group in counts],
+            [counts.present[mode_index] for counts in counts_by_group],
+            [counts.judged[mode_index] for counts in counts_by_group],
             axis.scores,
         )
         for mode_index in range(len(inputs.modes))
@@ -93,16 +93,16 @@ def _mode_trends(
         [None if test is None else test.p_value for test in tests]
     )
     for mode_index, mode in enumerate(inputs.modes):
-        for group_name, group in zip(axis.groups, counts, strict=True):
-            yield group.rate(
+        for group_name, counts in zip(axis.groups, counts_by_group, strict=True):
+            yield counts.rate(
                 mode_index, FigureScope(name, inputs.taxonomy_ref, group_name, mode.code)
             )
         scope = FigureScope(name, inputs.taxonomy_ref, mode=mode.code)
-        cases = [group.judged[mode_index] for group in counts]
+        cases = [counts.judged[mode_index] for counts in counts_by_group]
         test = tests[mode_index]
         few_groups_reason = "not_judged" if sum(n > 0 for n in cases) < 2 else ""
         reason = few_groups_reason or ("no_variance" if test is None else "")
-        hits = [group.present[mode_index] for group in counts]
+        hits = [counts.present[mode_index] for counts in counts_by_group]
         slope = None if few_groups_reason else _weighted_slope(hits, cases, axis.scores)
         yield scope.number("slope", slope, reason=few_groups_reason)
         yield scope.number("z", None if test is None else test.z, reason=reason)

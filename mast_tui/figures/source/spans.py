@@ -13,7 +13,7 @@ from mast_tui.figures.spans.input import (
     Stretch,
     TraceReading,
     TraceReadings,
-    merged,
+    merged_stretches,
     place_of,
 )
 from mast_tui.gold import Order
@@ -196,7 +196,7 @@ class _TraceLabels:
         read = self._workspace.reads(
             labelling.annotator, labelling.trace_id, labelling.taxonomy, labelling.number
         )
-        return merged(_stretches_of(read, self._order), touching=True)
+        return merged_stretches(_stretches_of(read, self._order), touching=True)
 
 
 def _stretches_of(read: SpansRead, order: Order) -> Iterator[Stretch]:

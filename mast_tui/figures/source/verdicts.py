@@ -204,14 +204,14 @@ class _SideVerdicts:
         )
 
     def settled(
-        self, further: Collection[str]
+        self, further_traces: Collection[str]
     ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
         """Join the verdicts of all annotators on a trace.
 
         A mode on which annotators differ is unresolved.
 
         Args:
-            further: The ids of further traces, on which every mode is open.
+            further_traces: The ids of further traces, on which every mode is open.
 
         Returns:
             The ids of the traces, the joint verdicts (traces × modes), and a mask of the verdicts
@@ -223,7 +223,7 @@ class _SideVerdicts:
             if not ids or trace != ids[-1]:
                 ids.append(trace)
                 starts.append(row)
-        further_ids = sorted(set(further) - set(ids))
+        further_ids = sorted(set(further_traces) - set(ids))
         cells = np.full((len(ids) + len(further_ids), self.cells.shape[1]), OPEN, dtype=np.uint8)
         given_by_several = np.zeros(cells.shape, dtype=bool)
         if ids:

@@ -70,7 +70,7 @@ def place_of(
     return LabelRange(min(first, last), max(first, last), chars, text_length if chars else None)
 
 
-def level(a: LabelRange, b: LabelRange) -> int:
+def overlap_level(a: LabelRange, b: LabelRange) -> int:
     """Return the overlap of two places in tenths, from 0 to 10: intersection over union.
 
     The overlap is rounded down. A span has the length 1, and a quote the part of its span that it
@@ -98,7 +98,7 @@ def level(a: LabelRange, b: LabelRange) -> int:
     return LEVELS * (end - start) // (quote.text_length * whole_spans.spans)
 
 
-def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ...]:
+def merged_stretches(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ...]:
     """Return stretches in order, with overlapping stretches joined and empty ones left out.
 
     Args:
@@ -117,7 +117,9 @@ def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ..
     return tuple(joined_stretches)
 
 
-def matched(ours: Sequence[LabelRange], theirs: Sequence[LabelRange]) -> tuple[int, ...]:
+def matched_pair_counts(
+    ours: Sequence[LabelRange], theirs: Sequence[LabelRange]
+) -> tuple[int, ...]:
     """Return the greatest number of pairs of places at each level of overlap, from 1 to 10 tenths.
 
     Each place is in one pair at most, and both places of a pair overlap by that level or more. The
@@ -134,7 +136,7 @@ def matched(ours: Sequence[LabelRange], theirs: Sequence[LabelRange]) -> tuple[i
         for their_number in right_by_first:
             if theirs[their_number].first > our_place.last:
                 break
-            tenths = level(our_place, theirs[their_number])
+            tenths = overlap_level(our_place, theirs[their_number])
             if tenths:
                 edges_by_level.setdefault(tenths, []).append((our_number, their_number))
     matching = _Matching()
@@ -238,9 +240,9 @@ class TraceReading:
             spans: The number of spans of the trace.
         """
         if self.read is None:
-            return merged([(0, spans)], touching=True)
-        marked_stretches = covered(chain.from_iterable(self.places.values()))
-        return merged([*self.read, *marked_stretches], touching=True)
+            return merged_stretches([(0, spans)], touching=True)
+        marked_stretches = covered_stretches(chain.from_iterable(self.places.values()))
+        return merged_stretches([*self.read, *marked_stretches], touching=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +288,9 @@ class SpanInput:
                 raise ValueError(f"{twice!r} is compared with itself")
 
 
-def covered(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
+def covered_stretches(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
     """Return the spans that places touch, each once."""
-    return merged(((marked.first, marked.last + 1) for marked in places), touching=True)
+    return merged_stretches(((marked.first, marked.last + 1) for marked in places), touching=True)
 
 
 def touches(place: LabelRange, stretches: tuple[Stretch, ...]) -> bool:

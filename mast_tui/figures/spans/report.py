@@ -39,7 +39,7 @@ from mast_tui.figures.record import (
     FigureScope,
     Sources,
     nested_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 from mast_tui.figures.spans.input import LEVELS, SpanInput
@@ -51,7 +51,7 @@ from mast_tui.figures.spans.sums import (
     SpanSums,
     coverage_alpha,
     finding_sums,
-    never_placed,
+    never_placed_modes,
     span_sums,
 )
 from mast_tui.figures.spans.unitizing import alpha_u
@@ -85,7 +85,9 @@ class Figures:
     meets: Sequence[int | None]
 
 
-def estimated(figure_groups: Sequence[Figures], rounds: int, seed: int) -> list[list[Coefficient]]:
+def estimated_figures(
+    figure_groups: Sequence[Figures], rounds: int, seed: int
+) -> list[list[Coefficient]]:
     """Return figures with 95 % intervals: by the jackknife of few traces, by BCa of many traces.
 
     All figures have the same traces and the same resamples. There is no interval without rounds,
@@ -204,7 +206,7 @@ class SpanAgreement:
             self,
             annotators=tuple(sorted(codes_by_name)),
             never_placed={name: codes_by_name[name] for name in sorted(codes_by_name)},
-            index=FigureIndex(renamed(self.index.figures, names)),
+            index=FigureIndex(renamed_figures(self.index.figures, names)),
         )
 
 
@@ -256,7 +258,7 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
         seed: The seed of the resamples.
     """
     slugs = [slug for slug, _, _ in span_input.modes]
-    unplaced_modes = never_placed(span_input.traces, slugs)
+    unplaced_modes = never_placed_modes(span_input.traces, slugs)
     looked_traces = [
         LookedTrace.from_readings(trace, unplaced_modes) for trace in span_input.traces
     ]
@@ -396,7 +398,7 @@ class _Group:
             self._alpha_definition(sums),
             self._alpha_u_definition(sums),
         )
-        f1, alphas, alphas_u = estimated(definitions, rounds, seed)
+        f1, alphas, alphas_u = estimated_figures(definitions, rounds, seed)
         span_count_of_traces = sum(trace.spans for trace in self.traces)
         total_scope = self.scope("spans", slugs)
         yield total_scope.number("traces", len(self.traces))

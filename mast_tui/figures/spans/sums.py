@@ -23,9 +23,9 @@ from mast_tui.figures.spans.input import (
     Stretch,
     TraceReading,
     TraceReadings,
-    covered,
-    matched,
-    merged,
+    covered_stretches,
+    matched_pair_counts,
+    merged_stretches,
     touches,
 )
 from mast_tui.figures.spans.unitizing import Continuum, Section, UnitSums
@@ -161,9 +161,9 @@ class Look:
         self.reading = reading
         self._silent_modes = reading.unanswered | reading.unplaced | silent_modes
         self.seen = reading.seen(spans)
-        self._covered = {mode: covered(places) for mode, places in reading.places.items()}
+        self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
         self._units = {
-            mode: merged(
+            mode: merged_stretches(
                 ((label_range.first, label_range.last + 1) for label_range in places),
                 touching=False,
             )
@@ -219,7 +219,7 @@ class LookedTrace:
         return frozenset().union(*(look.reading.unplaced for look in self.looks_of(names)))
 
 
-def never_placed(
+def never_placed_modes(
     traces: Sequence[TraceReadings], modes: Sequence[str]
 ) -> dict[str, frozenset[str]]:
     """Return the modes that each annotator calls present but never places.
@@ -304,7 +304,7 @@ def _findings_of_pair(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
 def _compared_sums(
     ours: Sequence[LabelRange], theirs: Sequence[LabelRange], left_out: int
 ) -> list[int]:
-    return [len(ours) + len(theirs), left_out, *matched(ours, theirs)]
+    return [len(ours) + len(theirs), left_out, *matched_pair_counts(ours, theirs)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Written:
         return self.reason or f"{self.text} {self.interval}".rstrip()
 
 
-def written(row: Row, column: Column) -> Written:
+def written_cell(row: Row, column: Column) -> Written:
     """Write the cell of a row.
 
     Args:
@@ -72,14 +72,14 @@ def number(value: float, kind: Kind) -> str:
     """
     match kind:
         case Kind.SHARE:
-            return f"{fixed(100 * value, 0)}%"
+            return f"{fixed_number(100 * value, 0)}%"
         case Kind.POINTS:
-            points = fixed(100 * value, 0)
+            points = fixed_number(100 * value, 0)
             return points if points == "0" or value < 0 else f"+{points}"
         case Kind.P_VALUE:
             return "<0.001" if value < 0.001 else f"{value:.3f}"
         case Kind.NUMBER:
-            return fixed(value, 2)
+            return fixed_number(value, 2)
     return str(value) if isinstance(value, int) or value % 1 else f"{value:.0f}"
 
 
@@ -109,7 +109,7 @@ def _interval_text(estimate: Estimate, kind: Kind) -> str:
     return WITHHELD if estimate.withheld else ""
 
 
-def fixed(value: float, digits: int = 2) -> str:
+def fixed_number(value: float, digits: int = 2) -> str:
     """Write a number with a fixed number of decimals; a number that rounds to 0 has no sign.
 
     Args:

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mast_tui.reports.model import Chart, Column, Estimate, Kind, Report, Row, Table, Text
-from mast_tui.reports.render.cells import Written, is_right, unit, written
+from mast_tui.reports.render.cells import Written, is_right, unit, written_cell
 from mast_tui.reports.render.svg import DARK, LIGHT, figure_style, inline_svg
 from mast_tui.safe_text import display_lines, one_line
 
@@ -154,9 +154,9 @@ def _column_heads(table: Table) -> list[_Head]:
 def _css_class(table: Table, column: Column) -> str:
     """Return a column's CSS class: ``n`` numbers, ``n r`` without intervals, ``s`` short texts."""
     if not is_right(column):
-        longest = max((len(written(row, column).whole) for row in table.rows), default=0)
+        longest = max((len(written_cell(row, column).whole) for row in table.rows), default=0)
         return "s" if longest <= _SHORT else ""
-    has_interval = any(written(row, column).interval for row in table.rows)
+    has_interval = any(written_cell(row, column).interval for row in table.rows)
     return "n" if has_interval or column.kind is Kind.SHARE else "n r"
 
 
@@ -165,7 +165,8 @@ def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
     columns = _visible_columns(table)
     css_classes = [_css_class(table, column) for column in columns]
     number_widths = [
-        max((len(written(row, column).text) for row in table.rows), default=0) for column in columns
+        max((len(written_cell(row, column).text) for row in table.rows), default=0)
+        for column in columns
     ]
     return [
         [
@@ -183,7 +184,7 @@ def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
 
 def _table_cell(row: Row, column: Column, mark: str, kind: str, letters: int) -> _Cell:
     """Return a cell for the template, with the length of its bar."""
-    content = written(row, column)
+    content = written_cell(row, column)
     share = None
     if column.kind is Kind.SHARE and content.value is not None:
         share = round(100 * min(max(content.value, 0), 1), 2)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from mast_tui.reports.model import Column, Note, Report, ReportSection, Row, Table
-from mast_tui.reports.render.cells import as_sentence, is_right, naming, written
+from mast_tui.reports.render.cells import as_sentence, is_right, naming, written_cell
 from mast_tui.safe_text import one_line
 
 _HEAD: Final = r"""% Needs in the preamble:
@@ -208,7 +208,9 @@ def _table_lines(
     is_first = part_number == 0
     is_last = part_number == part_count - 1
     with_interval = {
-        column.key for column in columns if any(written(row, column).interval for row in table.rows)
+        column.key
+        for column in columns
+        if any(written_cell(row, column).interval for row in table.rows)
     }
     letter_count = _letter_count(table, columns)
     title = table.title if part_count == 1 else f"{table.title} ({part_number + 1} of {part_count})"
@@ -261,7 +263,7 @@ def _letter_count(table: Table, columns: Sequence[Column]) -> int:
 
 
 def _longest_cell(table: Table, column: Column) -> int:
-    return max(len(column.title), *(len(written(row, column).whole) for row in table.rows), 0)
+    return max(len(column.title), *(len(written_cell(row, column).whole) for row in table.rows), 0)
 
 
 def _column_spec(table: Table, column: Column, has_interval: bool) -> str:
@@ -277,7 +279,7 @@ def _heading_cell(column: Column, has_interval: bool) -> str:
 
 def _table_cell(row: Row, column: Column, has_interval: bool) -> str:
     """Write a cell; a column with intervals has two cells in LaTeX."""
-    cell = written(row, column)
+    cell = written_cell(row, column)
     if not is_right(column):
         return escaped(cell.whole)
     if not has_interval:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from mast_tui.reports.model import Chart, Note, Report, ReportSection, Table, Text
-from mast_tui.reports.render.cells import as_sentence, is_right, written
+from mast_tui.reports.render.cells import as_sentence, is_right, written_cell
 from mast_tui.safe_text import one_line
 
 _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|~$&"})
@@ -84,7 +84,7 @@ def _table_blocks(part: Table) -> Iterator[str]:
     yield f"Table: {plain(as_sentence(part.title))} {plain(part.caption)}".rstrip()
     rows = []
     for row in part.rows:
-        cells = [plain(written(row, column).whole) for column in columns]
+        cells = [plain(written_cell(row, column).whole) for column in columns]
         cells[0] = plain(row.mark) + cells[0]
         rows.append(cells)
     heads = [plain(column.title) for column in columns]

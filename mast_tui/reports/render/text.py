@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 
 from mast_tui.columns import padded
 from mast_tui.reports.model import Chart, Column, Kind, Note, Report, ReportSection, Table, Text
-from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written
+from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written_cell
 from mast_tui.safe_text import one_line
 
 GAP: Final = "  "
@@ -197,7 +197,7 @@ class _Shape:
         """Return the shape of a whole table."""
         columns = table.split_columns()[0] or table.columns
         cells = [
-            {column.key: _safe_cell(written(row, column)) for column in columns}
+            {column.key: _safe_cell(written_cell(row, column)) for column in columns}
             for row in table.rows
         ]
         shares = frozenset(column.key for column in columns if column.kind is Kind.SHARE)
@@ -240,7 +240,7 @@ class _Shape:
     def has_bared(self, column: Column) -> bool:
         """Return whether a column has lost an interval."""
         return column.key in self.bare and any(
-            written(row, column).interval not in ("", WITHHELD) for row in self.table.rows
+            written_cell(row, column).interval not in ("", WITHHELD) for row in self.table.rows
         )
 
     def width(self) -> int:

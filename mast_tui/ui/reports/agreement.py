@@ -13,7 +13,7 @@ from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.judge.confusion import Compared, compared
+from mast_tui.figures.judge.confusion import Compared, compared_units
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.record import Sources
@@ -592,7 +592,7 @@ def count_judge(
         yield JudgeFigures(
             report=report,
             judge_input=judge_input,
-            confusion=compared(judge_input, with_seen=choice.with_seen),
+            confusion=compared_units(judge_input, with_seen=choice.with_seen),
             section=judge_section(report),
             judges=judges,
             references=references,

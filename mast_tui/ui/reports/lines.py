@@ -20,7 +20,7 @@ from mast_tui.columns import padded
 from mast_tui.figures.record import Sources
 from mast_tui.reports.model import Chart, Column, Kind, Part, Row, Table, Text
 from mast_tui.reports.render.cells import NONE, naming
-from mast_tui.reports.sentences import joined
+from mast_tui.reports.sentences import joined_names
 from mast_tui.safe_text import one_line
 from mast_tui.ui.reports.cells import bar, choosable, figure_of, interval_text, value_text
 from mast_tui.ui.text.layout import wrapped
@@ -144,7 +144,7 @@ class ReportLines(VirtualLines):
         cells = [row.cells.get(column.key) for column in table.columns[: naming(table.columns)]]
         name = " ".join(cell for cell in cells if isinstance(cell, str) and cell)
         if len(sources.subject) > 1:
-            pair = joined(sources.subject)
+            pair = joined_names(sources.subject)
             return pair if name in (*sources.subject, pair) else f"{name}, {pair}"
         outcome = dict(sources.where).get("outcome")
         chosen = [column for column in table.columns if column.key == self.chosen]
