@@ -38,7 +38,7 @@ from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import MARGIN, more_for, wilson
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.worth import worth
-from mast_tui.figures.prevalence import powered, weighted_tables
+from mast_tui.figures.prevalence import prediction_powered, weighted_tables
 from mast_tui.figures.record import FigureScope
 from mast_tui.figures.signatures.model import ABSENT, PRESENT
 from mast_tui.figures.signatures.modes import Counts
@@ -77,7 +77,7 @@ def of_random(
 ) -> Ends:
     """The interval of one run with random labels."""
     part, further = drawn(rates, true, labelled, ALL - labelled, chance)
-    return powered(part, further).powered.ci
+    return prediction_powered(part, further).powered.ci
 
 
 def drawn(
@@ -135,7 +135,7 @@ def of_chosen(
     rest = np.delete(says, places)
     further = np.array([rest.sum(), (~rest).sum()])
     (weighted,) = weighted_tables(cells[:, None, :], each)
-    return powered(cells.sum(axis=0), further, weighted).powered.ci
+    return prediction_powered(cells.sum(axis=0), further, weighted).powered.ci
 
 
 def _cells(says: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -201,8 +201,8 @@ def follow(
 
     alone = more(first, more_for(*hits(first), MARGIN) or 0)
     _, further = drawn(rates, true, 0, MANY, chance)
-    both = more(first, powered(first, further).more_labels or 0)
-    joined = powered(both, further).powered.ci
+    both = more(first, prediction_powered(first, further).more_labels or 0)
+    joined = prediction_powered(both, further).powered.ci
     return told(alone, wilson(*hits(alone))), told(both, joined)
 
 

@@ -65,7 +65,7 @@ from mast_tui.figures.bootstrap import interval
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
-from mast_tui.figures.prevalence import corrected_prevalence, powered
+from mast_tui.figures.prevalence import corrected_prevalence, prediction_powered
 from mast_tui.figures.record import COEFFICIENTS, FigureScope, FigureTable
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.stratified import mantel_haenszel
@@ -442,7 +442,7 @@ def design_run(
     random = np.random.default_rng([seed, traces, design.people, design.rotating])
     table = drawn(design, traces, random)
     if percentiles:
-        return by_percentiles(sums_of(table, range(traces), rounds, seed, many=0))
+        return by_percentiles(sums_of(table, range(traces), rounds, seed, resampled_from=0))
     sums = sums_of(table, range(traces), rounds, seed)
     modes = [table_coefficients(sums.of_modes([mode])) for mode in range(len(SHOWS))]
     pooled, macro = table_coefficients(sums.everything()), macro_coefficients(sums, modes)[0]
@@ -653,7 +653,7 @@ def share_cell(block: int, *, shows: float, traces: int, seed: int) -> Outcomes:
         results.setdefault("share", []).append(
             outcome(rate(FigureScope("share"), "", hits, traces).interval, shows, "")
         )
-        overall = powered(labelled, says)
+        overall = prediction_powered(labelled, says)
         add("share with a judge", overall.powered, shows)
         of_all = (hits + int(left[0] + left[2])) / (WHOLE * traces)
         assert overall.these is not None

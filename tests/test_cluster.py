@@ -65,7 +65,7 @@ def test_a_model_judges_there_within_one_allowance(
 def test_a_worker_with_another_version_is_refused(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_module, "_version", lambda: "0.0.1")
+    monkeypatch.setattr(cluster_module, "_package_version", lambda: "0.0.1")
     with pytest.raises(NoWorkers, match=r"0\.0\.1.*install the same version"):
         workers_of(cluster.scheduler_address)
 

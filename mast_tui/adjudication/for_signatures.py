@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
-from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.prevalence import prevalence
 from mast_tui.figures.record import Figure
@@ -81,7 +81,7 @@ def corrected_prevalence(
     judged = judge_input_from_workspace(
         workspace, taxonomy, signature_input.labels, "gold", gold=gold, traces=traces
     )
-    labelled = compared(judged)
+    labelled = compared_units(judged)
     figures: list[Figure] = []
     for name, chosen in signature_input.members().items():
         trace_ids = {signature_input.traces[row] for row in chosen.nonzero()[0].tolist()}

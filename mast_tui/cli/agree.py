@@ -33,13 +33,13 @@ from mast_tui.exchange.exporters.working_time import LONGEST_PAUSE, minutes_work
 from mast_tui.figures.agreement.drill_down import judged_source_traces, source_traces
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
-from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import JudgedBeyond, judge_input_from_workspace
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.judge.thresholds import (
     ThresholdsJson,
     fit_thresholds,
-    on_traces,
+    input_on_traces,
     thresholds_json,
     with_thresholds,
 )
@@ -75,7 +75,7 @@ CountBeyond = Callable[[str, Sequence[TraceRecord]], JudgedBeyond]
 """A function that counts a judge's verdicts on traces outside those given."""
 
 
-def _always(_trace_id: str) -> bool:
+def _sees_every_trace(_trace_id: str) -> bool:
     return True
 
 
@@ -89,7 +89,7 @@ class ComparisonOptions:
         other_judge: The full name of a judge to compare it with.
         against: The reference of the judge: ``gold`` or a name.
         gold: The part of the gold labels that is used.
-        which: The first or the last pass.
+        which: The pass that counts: ``first`` or ``last``.
         rounds: The number of resamples for intervals.
         seed: The seed of the resamples.
         places: Also compare where people and judges put labels.
@@ -97,6 +97,7 @@ class ComparisonOptions:
         blind: The figures are shown to a person who labels blind.
         may_see_judges: Says of a trace whether this person may see judges' verdicts on it.
         count_beyond: Counts the judge's verdicts on traces outside the workspace.
+        thresholds: Whether to fit thresholds of the judge's confidence on calibration traces.
     """
 
     annotators: Sequence[str] | None = None
@@ -110,7 +111,7 @@ class ComparisonOptions:
     places: bool = True
     traces: Container[str] | None = None
     blind: bool = False
-    may_see_judges: Callable[[str], bool] = _always
+    may_see_judges: Callable[[str], bool] = _sees_every_trace
     count_beyond: CountBeyond | None = None
     thresholds: bool = False
 
@@ -130,24 +131,30 @@ def compute_agreement(
         WorkspaceError: The workspace has no annotator or judge of a requested name.
     """
     passes = workspace.passes(taxonomy=taxonomy.ref)
-    study = study_input(workspace, taxonomy, comparison, passes)
+    people = study_input(workspace, taxonomy, comparison, passes)
     # Before the figures, so that a wrong name fails at once.
-    judged = judge_input(workspace, taxonomy, comparison)
-    other = judge_input(workspace, taxonomy, replace(comparison, judge=comparison.other_judge))
+    judge_and_reference = judge_input(workspace, taxonomy, comparison)
+    other_and_reference = judge_input(
+        workspace, taxonomy, replace(comparison, judge=comparison.other_judge)
+    )
     thresholds = None
-    if comparison.thresholds and judged is not None:
-        judged, thresholds = _with_thresholds(workspace, judged)
-    report = agreement_figures(study, rounds=comparison.rounds, seed=comparison.seed)
+    if comparison.thresholds and judge_and_reference is not None:
+        judge_and_reference, thresholds = _with_thresholds(workspace, judge_and_reference)
+    report = agreement_figures(people, rounds=comparison.rounds, seed=comparison.seed)
     if comparison.places:
-        report = replace(report, spans=_spans(workspace, taxonomy, comparison, study, passes))
-    if judged is not None:
-        judge_figures = _judge(judged, comparison)
+        report = replace(
+            report, spans=_span_agreement(workspace, taxonomy, comparison, people, passes)
+        )
+    if judge_and_reference is not None:
+        judge_figures = _judge_figures(judge_and_reference, comparison)
         if thresholds is not None:
             judge_figures = replace(judge_figures, thresholds=thresholds)
         report = replace(report, judge=judge_figures)
-    if judged is not None and other is not None:
-        both = judges_compared(judged, other, rounds=comparison.rounds, seed=comparison.seed)
-        report = replace(report, judges=both)
+    if judge_and_reference is not None and other_and_reference is not None:
+        judge_comparison = judges_compared(
+            judge_and_reference, other_and_reference, rounds=comparison.rounds, seed=comparison.seed
+        )
+        report = replace(report, judges=judge_comparison)
     return report
 
 
@@ -220,39 +227,52 @@ def judge_input(
     )
 
 
-def _with_thresholds(workspace: Workspace, judged: JudgeInput) -> tuple[JudgeInput, ThresholdsJson]:
-    """Fit thresholds on the calibration traces; return the judge on all others, and them."""
-    traces = {trace_id for trace_id, _ in judged.reference.verdicts}
-    calibration = {
+def _with_thresholds(
+    workspace: Workspace, judged_input: JudgeInput
+) -> tuple[JudgeInput, ThresholdsJson]:
+    """Fit thresholds on the calibration traces, and store them in the workspace.
+
+    Returns:
+        The judge's verdicts on all other traces, with these thresholds applied; the thresholds.
+
+    Raises:
+        click.ClickException: No calibration trace has a verdict of people.
+    """
+    traces = {trace_id for trace_id, _ in judged_input.reference.verdicts}
+    calibration_traces = {
         trace_id for trace_id in traces if trace_part(workspace, trace_id) is TracePart.CALIBRATION
     }
-    if not calibration:
+    if not calibration_traces:
         raise click.ClickException(
             "no calibration trace has a verdict of people; 'mast-tui study set --split 0.5,0.2,0.3'"
             " keeps some traces apart for --thresholds"
         )
-    thresholds = fit_thresholds(on_traces(judged, calibration))
-    document = thresholds_json(judged, thresholds, calibration)
+    thresholds = fit_thresholds(input_on_traces(judged_input, calibration_traces))
+    document = thresholds_json(judged_input, thresholds, calibration_traces)
     workspace.set_setting(
-        f"judge.thresholds:{judged.taxonomy_ref}:{judged.judge}", json.dumps(document)
+        f"judge.thresholds:{judged_input.taxonomy_ref}:{judged_input.judge}", json.dumps(document)
     )
-    return with_thresholds(on_traces(judged, traces - calibration), thresholds), document
+    return with_thresholds(
+        input_on_traces(judged_input, traces - calibration_traces), thresholds
+    ), document
 
 
-def _judge(judged: JudgeInput, comparison: ComparisonOptions) -> JudgeReport:
+def _judge_figures(judged: JudgeInput, comparison: ComparisonOptions) -> JudgeReport:
+    """Compute the figures of a judge, without prevalence for a person who labels blind."""
     report = judge_report(judged, rounds=comparison.rounds, seed=comparison.seed)
     # Prevalence reveals the judge's verdicts on traces that a blind annotator has yet to label.
     return report.without_prevalence() if comparison.blind else report
 
 
-def _spans(
+def _span_agreement(
     workspace: Workspace,
     taxonomy: Taxonomy,
     comparison: ComparisonOptions,
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanAgreement:
-    span_input = _without_orders(workspace, study)
+    """Compute where annotators put labels; read the order of spans only if it is known."""
+    span_input = _input_without_traces(workspace, study)
     if span_input is None:
         orders = SpanOrders(workspace)
         span_input = span_input_from_workspace(
@@ -268,17 +288,18 @@ def _spans(
     return span_figures(span_input, rounds=comparison.rounds, seed=comparison.seed)
 
 
-def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None:
-    """Return the input if no trace that two annotators finished was ever read; else None.
+def _input_without_traces(workspace: Workspace, study: StudyInput) -> SpanInput | None:
+    """Return an input without span orders if no shared trace was ever read; else None.
 
-    Labels are often imported without their traces: then no trace file needs to be read.
+    A shared trace is finished by two annotators. Labels are often imported without their traces:
+    then no trace file needs to be read.
     """
-    finished = [study.finished.get(name, frozenset()) for name in study.annotators]
-    finish_counts = Counter(trace for traces in finished for trace in traces)
-    shared = {trace for trace, count in finish_counts.items() if count > 1}
+    finished_traces = [study.finished.get(name, frozenset()) for name in study.annotators]
+    finish_counts = Counter(trace for traces in finished_traces for trace in traces)
+    shared_traces = {trace for trace, count in finish_counts.items() if count > 1}
     for column in ("spans", "path"):
         read_traces = workspace.read_columns("traces", ("id",), list, not_null=column)
-        if not shared.isdisjoint(trace for (trace,) in read_traces):
+        if not shared_traces.isdisjoint(trace for (trace,) in read_traces):
             return None
     return SpanInput(
         study.taxonomy_ref,
@@ -286,8 +307,8 @@ def _without_orders(workspace: Workspace, study: StudyInput) -> SpanInput | None
         study.annotators,
         study.pass_label,
         (),
-        {name: len(traces) for name, traces in zip(study.annotators, finished, strict=True)},
-        not_at_hand=len(shared),
+        {name: len(traces) for name, traces in zip(study.annotators, finished_traces, strict=True)},
+        not_at_hand=len(shared_traces),
         examples=study.examples,
     )
 
@@ -409,10 +430,10 @@ class AgreeRequest:
     def files(self) -> ReportFiles:
         """The files to write."""
         markdown = None if self.markdown in (None, "-") else Path(self.markdown)
-        named = ReportFiles.named(
+        files = ReportFiles.named(
             csv=self.csv_file, markdown=markdown, latex=self.latex_file, html=self.html_file
         )
-        return replace(named, records=self.output)
+        return replace(files, records=self.output)
 
     @property
     def stdout(self) -> str:
@@ -525,7 +546,7 @@ def agree_command(request: AgreeRequest) -> None:
     request.files.check(outputs)
     taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    comparison = _comparison(request, workspace, viewer)
+    comparison = _requested_comparison(request, workspace, viewer)
     visibility = visibility_json(viewer, viewer.hidden)
     if request.time:
         _show_time(time_document(workspace, taxonomy, comparison), viewer, request)
@@ -550,7 +571,7 @@ def agree_command(request: AgreeRequest) -> None:
         letters = pseudonyms_of(workspace)
         figures = figures.renamed(letters.letters, letters.in_document)
         visibility = letters.in_document(visibility)
-    report = agreement_report(figures, sight=visibility.get("sight"))
+    report = agreement_report(figures, visibility=visibility.get("sight"))
     if request.as_json:
         for note in report.notes:
             if note.reason == "few_annotators":
@@ -565,19 +586,21 @@ def _say_thresholds(figures: Agreement) -> None:
     thresholds = None if figures.judge is None else figures.judge.thresholds
     if thresholds is None:
         return
-    cuts = ", ".join(
+    limits_text = ", ".join(
         f"{code} over {mode['value']:.2f}"
         for code, mode in thresholds["modes"].items()
         if mode["value"] > 0
     )
-    traces = counted(thresholds["calibration_traces"], "calibration trace")
+    traces_text = counted(thresholds["calibration_traces"], "calibration trace")
     say(
-        f"thresholds {thresholds['hash']}, fitted on {traces}, which are left out: "
-        f"{cuts or 'every finding counts'}"
+        f"thresholds {thresholds['hash']}, fitted on {traces_text}, which are left out: "
+        f"{limits_text or 'every finding counts'}"
     )
 
 
-def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> ComparisonOptions:
+def _requested_comparison(
+    request: AgreeRequest, workspace: Workspace, viewer: Viewer
+) -> ComparisonOptions:
     """Return the comparison that the command line requests, within what the viewer may see.
 
     Raises:
@@ -591,16 +614,16 @@ def _comparison(request: AgreeRequest, workspace: Workspace, viewer: Viewer) -> 
             f"{request.shards}: a judge's verdicts are hidden while you work blind or without "
             "suggestions"
         )
-    judges = [find_judge(workspace, name) for name in request.judges]
-    if len(set(judges)) < len(judges):
-        raise click.UsageError(f"--judge names {judges[0]!r} twice")
+    judge_names = [find_judge(workspace, name) for name in request.judges]
+    if len(set(judge_names)) < len(judge_names):
+        raise click.UsageError(f"--judge names {judge_names[0]!r} twice")
     count_beyond = None
     if request.shards is not None:
         count_beyond = partial(import_module(_SHARDS).judged_beyond, request.shards)
     return ComparisonOptions(
         annotators=split_names(request.annotators),
-        judge=judges[0] if judges else None,
-        other_judge=judges[1] if len(judges) > 1 else None,
+        judge=judge_names[0] if judge_names else None,
+        other_judge=judge_names[1] if len(judge_names) > 1 else None,
         against=request.against or "gold",
         gold=request.gold or "all",
         which=request.which,
@@ -636,43 +659,43 @@ def time_document(
         and (comparison.traces is None or own_pass.trace_id in comparison.traces)
         and (comparison.annotators is None or own_pass.annotator in comparison.annotators)
     ]
-    counted_first = counted_passes(passes, "first")
-    if not counted_first:
+    first_passes = counted_passes(passes, "first")
+    if not first_passes:
         raise click.ClickException(
             "no one has finished a trace with suggestions shown; 'mast-tui study set --assisted "
             "--withhold 0.5' begins a study in which they are hidden on half of the traces"
         )
-    suggested: dict[str, set[str]] = {
+    suggested_modes: dict[str, set[str]] = {
         judgement.trace_id: set() for judgement in workspace.judgements(taxonomy=ref)
     }
-    labels: Counter[tuple[str, str, int]] = Counter()
+    label_counts: Counter[tuple[str, str, int]] = Counter()
     for label in workspace.labels(taxonomy=ref, pass_number=None):
         if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
-            suggested.setdefault(label.trace_id, set()).add(label.mode)
+            suggested_modes.setdefault(label.trace_id, set()).add(label.mode)
         else:
-            labels[label.annotator, label.trace_id, label.pass_number] += 1
+            label_counts[label.annotator, label.trace_id, label.pass_number] += 1
     verdicts: dict[tuple[str, str, int], dict[str, VerdictValue]] = {}
     for verdict in workspace.verdicts(taxonomy=ref, pass_number=None):
         key = (verdict.annotator, verdict.trace_id, verdict.pass_number)
         verdicts.setdefault(key, {})[verdict.mode] = verdict.value
     minutes = minutes_worked(workspace, taxonomy)
-    timed = []
-    for (annotator, trace_id), first_pass in sorted(counted_first.items()):
+    timed_passes = []
+    for (annotator, trace_id), first_pass in sorted(first_passes.items()):
         key = (annotator, trace_id, first_pass.number)
-        modes = suggested.get(trace_id)
-        timed.append(
+        modes = suggested_modes.get(trace_id)
+        timed_passes.append(
             TimedPass(
                 annotator,
                 trace_id,
                 first_pass.withheld,
                 minutes.get(key),
-                labels[key],
+                label_counts[key],
                 verdicts.get(key, {}),
                 None if modes is None else frozenset(modes),
             )
         )
     slugs = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
-    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed, slugs)}
+    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed_passes, slugs)}
 
 
 def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) -> None:
@@ -686,24 +709,23 @@ def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) 
 
 
 def print_time(document: Mapping[str, Any]) -> None:
-    """Print the time with and without suggestions, and the pull of suggestions.
+    """Print the minutes with and without suggestions, and how suggestions move verdicts.
 
     Args:
         document: The document of ``agree --time``.
     """
-    conditions = (("suggestions shown", "shown"), ("suggestions hidden", "withheld"))
-    columns: tuple[TableColumn[tuple[str, str]], ...] = (
-        TableColumn("", lambda row: row[0]),
-        TableColumn("passes", lambda row: str(document[row[1]]["passes"]), right=True),
+    conditions = (
+        {"name": "suggestions shown", **document["shown"]},
+        {"name": "suggestions hidden", **document["withheld"]},
+    )
+    columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        TableColumn("", lambda row: row["name"]),
+        TableColumn("passes", lambda row: str(row["passes"]), right=True),
         TableColumn(
-            "minutes per trace",
-            lambda row: _time_text(document[row[1]]["minutes_per_trace"]),
-            right=True,
+            "minutes per trace", lambda row: _time_text(row["minutes_per_trace"]), right=True
         ),
         TableColumn(
-            "minutes per label",
-            lambda row: _time_text(document[row[1]]["minutes_per_label"]),
-            right=True,
+            "minutes per label", lambda row: _time_text(row["minutes_per_label"]), right=True
         ),
     )
     print_table(columns, conditions)
@@ -716,20 +738,24 @@ def print_time(document: Mapping[str, Any]) -> None:
     minutes = _time_text(document["minutes_difference"])
     print_line(f"Minutes per trace, shown less hidden, within annotators: {minutes}")
     print_line("How much more often people say present with suggestions than without:")
-    rows = [("all modes", document["anchoring"]), *document["modes"].items()]
-    bias_columns: tuple[TableColumn[tuple[str, Mapping[str, Any]]], ...] = (
-        TableColumn("mode", lambda row: row[0]),
+    rows = [
+        document["anchoring"] | {"code": "all modes"},
+        *(mode | {"code": code} for code, mode in document["modes"].items()),
+    ]
+    bias_columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
+        TableColumn("mode", lambda row: row["code"]),
         TableColumn(
-            "where a judge suggests it", lambda row: _time_text(row[1]["suggested"]), right=True
+            "where a judge suggests it", lambda row: _time_text(row["suggested"]), right=True
         ),
-        TableColumn("verdicts", lambda row: str(row[1]["units"]), right=True),
-        TableColumn("elsewhere", lambda row: _time_text(row[1]["other"]), right=True),
-        TableColumn("verdicts", lambda row: str(row[1]["other_units"]), right=True),
+        TableColumn("verdicts", lambda row: str(row["units"]), right=True),
+        TableColumn("elsewhere", lambda row: _time_text(row["other"]), right=True),
+        TableColumn("verdicts", lambda row: str(row["other_units"]), right=True),
     )
-    print_table(bias_columns, [row for row in rows if row[1]["units"] or row[1]["other_units"]])
+    print_table(bias_columns, [row for row in rows if row["units"] or row["other_units"]])
 
 
 def _time_text(figure: Mapping[str, Any]) -> str:
+    """Write a figure with its interval; a dash if it is undefined."""
     if figure["value"] is None:
         return "—"
     if figure.get("ci") is None:
@@ -765,7 +791,7 @@ def print_traces(document: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    print_line(f"{document['mode']} {document['name']}: {_summary(document)}")
+    print_line(f"{document['mode']} {document['name']}: {_trace_count_text(document)}")
     if document["traces"]:
         names = document["annotators"]
         columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
@@ -783,9 +809,9 @@ def _verdict_column(name: str) -> TableColumn[Mapping[str, Any]]:
 def traces_document(
     workspace: Workspace, taxonomy: Taxonomy, comparison: ComparisonOptions, text: str
 ) -> dict[str, Any]:
-    """List who said what on a mode, in the traces that its figures are based on.
+    """Return the verdicts on a mode in the source traces of its figures, disagreements first.
 
-    With a judge these are the traces on which it can be compared, its errors first.
+    With a judge, these are the traces on which it is compared with its reference, its errors first.
 
     Args:
         workspace: The workspace.
@@ -807,7 +833,7 @@ def traces_document(
         mode_traces = source_traces(study, mode.slug)
     else:
         names = (judged.judge, judged.reference.name)
-        mode_traces = judged_source_traces(judged, compared(judged), mode.slug)
+        mode_traces = judged_source_traces(judged, compared_units(judged), mode.slug)
     traces = [
         {
             "trace": trace.trace_id,
@@ -827,8 +853,8 @@ def traces_document(
     }
 
 
-def _summary(document: Mapping[str, Any]) -> str:
-    """Return the number of traces, and the number with a disagreement."""
+def _trace_count_text(document: Mapping[str, Any]) -> str:
+    """Write the number of traces, and how many of them have a disagreement."""
     traces = document["traces"]
     if not traces:
         return "no trace has verdicts on it by two of the compared annotators"

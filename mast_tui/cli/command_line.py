@@ -135,7 +135,7 @@ def split_command(args: Sequence[str]) -> CommandLine:
 
 
 def split_options(args: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the common options before the first other word, as written, and the rest."""
+    """Split arguments into the common options at their start, as written, and the rest."""
     position = 0
     while position < len(args):
         if args[position] in _WITH_VALUE:

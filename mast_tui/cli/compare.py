@@ -58,7 +58,7 @@ def compare_command(request: CompareRequest) -> None:
     trace_b = _read_trace(request.b)
     alignment = align(trace_a, trace_b)
     if request.as_json:
-        print_json(_document(trace_a, trace_b, alignment, hide_outcomes))
+        print_json(_alignment_json(trace_a, trace_b, alignment, hide_outcomes))
         return
     for name, path, trace in (("A", request.a, trace_a), ("B", request.b, trace_b)):
         outcome = "" if hide_outcomes else f", {trace.meta.outcome.value}"
@@ -67,15 +67,19 @@ def compare_command(request: CompareRequest) -> None:
     click.echo("\n".join(sentences(alignment)))
     click.echo()
     columns: tuple[TableColumn[int], ...] = (
-        TableColumn("A", lambda step: _cell(trace_a, alignment.pairs[step].a)),
-        TableColumn("", lambda step: _sign(alignment, step)),
-        TableColumn("B", lambda step: _cell(trace_b, alignment.pairs[step].b)),
+        TableColumn("A", lambda step: _step_cell(trace_a, alignment.pairs[step].a)),
+        TableColumn("", lambda step: _step_sign(alignment, step)),
+        TableColumn("B", lambda step: _step_cell(trace_b, alignment.pairs[step].b)),
     )
-    print_table(columns, _steps(alignment, request.everything))
+    print_table(columns, _steps_to_print(alignment, request.everything))
 
 
 def _read_trace(name: str) -> Trace:
-    """Return the trace that is named, read to its end."""
+    """Return the trace of a path, URL or ``FILE#N``, read to its end.
+
+    Raises:
+        click.ClickException: There is no such file, it has no trace, or it has several.
+    """
     address, sign, number = name.rpartition("#")
     record = int(number) if is_url(name) and sign and number.isdecimal() else None
     if record is not None:
@@ -99,7 +103,7 @@ def _read_trace(name: str) -> Trace:
     return trace
 
 
-def _steps(alignment: RunAlignment, everything: bool) -> range:
+def _steps_to_print(alignment: RunAlignment, everything: bool) -> range:
     """Return the steps to print: all, or those around the divergence."""
     if everything:
         return range(len(alignment.pairs))
@@ -109,12 +113,13 @@ def _steps(alignment: RunAlignment, everything: bool) -> range:
     )
 
 
-def _sign(alignment: RunAlignment, step: int) -> str:
+def _step_sign(alignment: RunAlignment, step: int) -> str:
     mark = "▶" if step == alignment.fork else " "
     return f"{mark}{_SIGNS[alignment.pairs[step].likeness]}"
 
 
-def _cell(trace: Trace, index: int | None) -> str:
+def _step_cell(trace: Trace, index: int | None) -> str:
+    """Return the number, kind and beginning of a step's text; empty for no step."""
     if index is None:
         return ""
     span = trace.span(index)
@@ -123,9 +128,11 @@ def _cell(trace: Trace, index: int | None) -> str:
     return text if len(text) <= _CELL_WIDTH else f"{text[: _CELL_WIDTH - 1]}…"
 
 
-def _document(
+def _alignment_json(
     trace_a: Trace, trace_b: Trace, alignment: RunAlignment, hide_outcomes: bool
 ) -> dict[str, object]:
+    """Return the JSON document of the comparison of two runs."""
+
     def step_json(step: int | None) -> object:
         if step is None:
             return None
@@ -134,11 +141,11 @@ def _document(
 
     alike_counts = {}
     if alignment.fork is not None:
-        for name, (same, actions) in {
+        for name, (same_count, action_count) in {
             "before": alignment.alike(0, alignment.fork),
             "behind": alignment.alike(alignment.fork),
         }.items():
-            alike_counts[name] = {"same": same, "actions": actions}
+            alike_counts[name] = {"same": same_count, "actions": action_count}
     return {
         "a": _trace_json(trace_a, hide_outcomes),
         "b": _trace_json(trace_b, hide_outcomes),
@@ -147,13 +154,14 @@ def _document(
         "cause": step_json(alignment.cause),
         "alike": alike_counts,
         "places": [
-            {"a": pair.a, "b": pair.b, "likeness": pair.likeness.value, "action": acts}
-            for pair, acts in zip(alignment.pairs, alignment.actions, strict=True)
+            {"a": pair.a, "b": pair.b, "likeness": pair.likeness.value, "action": is_action}
+            for pair, is_action in zip(alignment.pairs, alignment.actions, strict=True)
         ],
     }
 
 
 def _trace_json(trace: Trace, hide_outcomes: bool) -> dict[str, object]:
+    """Return a compared trace for JSON."""
     return {
         "id": trace.identity.trace_id,
         "path": str(trace.path),

@@ -49,9 +49,9 @@ def config_command(request: ConfigRequest) -> None:
     """
     configuration, keys = settings_in_use()
     if request.as_json:
-        print_json(_document(configuration, keys))
+        print_json(_configuration_json(configuration, keys))
     else:
-        click.echo("\n".join(_lines(configuration, keys)))
+        click.echo("\n".join(_configuration_lines(configuration, keys)))
     if configuration.problem is not None:
         raise ConfigurationError(configuration.problem)
 
@@ -65,12 +65,15 @@ def settings_in_use() -> tuple[Configuration, Sequence[KeySetting]]:
     return configuration, key_settings(configuration)
 
 
-def _value(configuration: Configuration, path: DottedKey) -> Any:
+def _setting_value(configuration: Configuration, path: DottedKey) -> Any:
     (*table, name) = path
     return getattr(configuration.judge if table == ["judge"] else configuration, name)
 
 
-def _document(configuration: Configuration, keys: Sequence[KeySetting]) -> dict[str, object]:
+def _configuration_json(
+    configuration: Configuration, keys: Sequence[KeySetting]
+) -> dict[str, object]:
+    """Return the configuration for JSON."""
     judge = configuration.judge._asdict()
     redact = configuration.judge.redact
     prices = {
@@ -94,35 +97,37 @@ def _document(configuration: Configuration, keys: Sequence[KeySetting]) -> dict[
     }
 
 
-def _lines(configuration: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
-    """Return the configuration as the lines of a file, with a comment on each setting."""
-    missing = "" if configuration.path.exists() else " (there is no such file yet)"
-    yield f"# {configuration.path}{missing}"
-    table = ""
+def _configuration_lines(configuration: Configuration, keys: Sequence[KeySetting]) -> Iterator[str]:
+    """Yield the lines of a configuration file, with a comment on each setting."""
+    missing_text = "" if configuration.path.exists() else " (there is no such file yet)"
+    yield f"# {configuration.path}{missing_text}"
+    current_table = ""
     for field in setting_fields():
         (*tables, name) = field.dotted_key
-        if (heading := "".join(tables)) != table:
-            yield f"\n[{heading}]"
-            table = heading
-        about = field.setting.about
-        value = _value(configuration, field.dotted_key)
+        table = "".join(tables)
+        if table != current_table:
+            yield f"\n[{table}]"
+            current_table = table
+        explanation = field.setting.about
+        value = _setting_value(configuration, field.dotted_key)
         if name == "prices":
-            yield from _price_lines(configuration, about)
+            yield from _price_lines(configuration, explanation)
             continue
-        yield f"# {about}{'' if field.has_default else ' For example:'}"
+        yield f"# {explanation}{'' if field.has_default else ' For example:'}"
         is_default = value == field.default
-        yield f"# {name} = {field.example}" if is_default else f"{name} = {_toml(value)}"
+        yield f"# {name} = {field.example}" if is_default else f"{name} = {_toml_text(value)}"
         if field.dotted_key == ("keys", "preset"):
             yield from map(_key_line, keys)
 
 
 def _key_line(setting: KeySetting) -> str:
     comment = "" if setting.is_custom else "# "
-    return f'{comment}"{setting.name}" = {_toml(list(setting.keys))}  # {setting.help}'
+    return f'{comment}"{setting.name}" = {_toml_text(list(setting.keys))}  # {setting.help}'
 
 
-def _price_lines(configuration: Configuration, about: str) -> Iterator[str]:
-    yield f"\n# {about}"
+def _price_lines(configuration: Configuration, explanation: str) -> Iterator[str]:
+    """Yield a comment and a table for the price of each model; without prices, an example."""
+    yield f"\n# {explanation}"
     for model, price in configuration.judge.prices.items():
         yield prices_to_write(model).partition("\n")[0]
         yield f"input = {price.input}\noutput = {price.output}"
@@ -130,11 +135,11 @@ def _price_lines(configuration: Configuration, about: str) -> Iterator[str]:
         yield from (f"# {line}" for line in prices_to_write("gpt-oss-120b").splitlines())
 
 
-def _toml(value: object) -> str:
+def _toml_text(value: object) -> str:
     """Return a value in TOML, which is JSON but for tables."""
     if isinstance(value, Mapping):
-        inner = (f"{json.dumps(name)} = {_toml(item)}" for name, item in value.items())
-        return f"{{ {', '.join(inner)} }}"
+        entries = (f"{json.dumps(name)} = {_toml_text(item)}" for name, item in value.items())
+        return f"{{ {', '.join(entries)} }}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(_toml_text, value))}]"
     return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)

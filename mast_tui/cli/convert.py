@@ -45,7 +45,10 @@ _MAX_ERROR_LENGTH: Final = 500
 def agentdebugx_line(trace: Trace) -> bytes:
     """Return a trace with a complete index as one trajectory on one line, with its line feed."""
     own_id = trace.identity.trace_id
-    spans = [_event(own_id, trace.span(index), trace.text(index)) for index in range(len(trace))]
+    spans = [
+        _agentdebugx_event(own_id, trace.span(index), trace.text(index))
+        for index in range(len(trace))
+    ]
     record = {
         "framework": "mast-tui convert",
         "trace_id": own_id,
@@ -56,7 +59,8 @@ def agentdebugx_line(trace: Trace) -> bytes:
     return dump_line(record)
 
 
-def _event(trace_id: str, span: Span, text: str) -> dict[str, object]:
+def _agentdebugx_event(trace_id: str, span: Span, text: str) -> dict[str, object]:
+    """Return a span as an event of AgentDebugX."""
     event: dict[str, object] = {
         "event_id": span.key,
         "trace_id": trace_id,
@@ -64,7 +68,8 @@ def _event(trace_id: str, span: Span, text: str) -> dict[str, object]:
         "event_type": _KINDS.get(span.kind) or _ROLES.get(span.role, "agent.step"),
         "step_index": span.index,
     }
-    if span.start is not None and (timestamp := iso_time(span.start)) is not None:
+    timestamp = None if span.start is None else iso_time(span.start)
+    if timestamp is not None:
         event["timestamp"] = timestamp
     if span.kind is SpanKind.TOOL_CALL:
         event["input"] = {"tool": span.name or "", "args": text}
@@ -126,8 +131,9 @@ def convert_command(request: ConvertRequest) -> int:
     traces = 0
 
     def lines() -> Iterator[bytes]:
+        """Yield the traces as written; report what cannot be converted on stderr."""
         nonlocal failed, traces
-        write = partial(_line, request.text_format, hide_outcomes, masks)
+        write = partial(_converted_line, request.text_format, hide_outcomes, masks)
         reports = each_trace(
             pool.reachable(request.paths),
             write,
@@ -169,7 +175,9 @@ def _mask_key(common: CommonOptions) -> bytes:
     return token_bytes() if workspace is None else mask_key(workspace)
 
 
-def _line(text_format: str, hide_outcomes: bool, masks: Masks | None, trace: Trace) -> bytes | None:
+def _converted_line(
+    text_format: str, hide_outcomes: bool, masks: Masks | None, trace: Trace
+) -> bytes | None:
     """Return a trace as a line; None if the format needs steps and the trace has none."""
     read_fully(trace)
     if masks is not None:
@@ -186,12 +194,14 @@ def _is_converted(head: bytes) -> bool:
 
 
 def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
-    """Return a function that says why a file must stay: as an input, the workspace, or a trace.
+    """Return a function that gives the reason why a file must not be replaced; None if it may.
 
-    An earlier output of this command is replaced even if the workspace knows it as a trace.
+    The workspace, traces to convert and other known traces stay. An earlier output of this command
+    is replaced even if the workspace knows it as a trace.
     """
 
     def reason(target: Path) -> str | None:
+        """Return why the target must not be replaced; None if it may."""
         workspace = find_workspace(None)
         if target in database_files(workspace):
             return "this file holds the labels"

@@ -97,7 +97,7 @@ def doctor_command(request: DoctorRequest) -> int:
     the workspace, and the model server if one is set (it is asked for its list of models; nothing
     is sent). Changes nothing. The exit code is 1 if something is wrong.
     """
-    results = [check() for check in _checks(request.common.workspace, request.offline)]
+    results = [check() for check in _all_checks(request.common.workspace, request.offline)]
     if request.as_json:
         print_json(
             {
@@ -120,20 +120,22 @@ def doctor_command(request: DoctorRequest) -> int:
     return int(any(check.state is CheckState.WRONG for check in results))
 
 
-def _checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check]]:
-    yield _terminal
-    yield _encoding
-    yield _colours
-    yield _copying
-    yield _editor
-    yield _pictures
-    yield _settings
-    yield _cache
-    yield lambda: _workspace(workspace)
-    yield lambda: _model(offline)
+def _all_checks(workspace: str | None, offline: bool) -> Iterator[Callable[[], Check]]:
+    """Yield every check in the order of the output, as a function without arguments."""
+    yield _check_terminal
+    yield _check_encoding
+    yield _check_colours
+    yield _check_copying
+    yield _check_editor
+    yield _check_pictures
+    yield _check_settings
+    yield _check_cache
+    yield lambda: _check_workspace(workspace)
+    yield lambda: _check_model(offline)
 
 
-def _terminal() -> Check:
+def _check_terminal() -> Check:
+    """Check that the terminal is known and large enough."""
     name = os.environ.get("TERM", "")
     size = shutil.get_terminal_size()
     description = f"{name or 'no TERM'}, {size.columns} × {size.lines}"
@@ -153,7 +155,8 @@ def _terminal() -> Check:
     return Check("terminal", CheckState.WORKS, description)
 
 
-def _encoding() -> Check:
+def _check_encoding() -> Check:
+    """Check that stdout can show all characters."""
     encoding = sys.stdout.encoding
     if is_utf8(sys.stdout):
         return Check("encoding", CheckState.WORKS, encoding)
@@ -167,7 +170,8 @@ def _encoding() -> Check:
     )
 
 
-def _colours() -> Check:
+def _check_colours() -> Check:
+    """Name the colours that the terminal can show."""
     if os.environ.get("NO_COLOR"):
         return Check(
             "colours", CheckState.NOTE, "NO_COLOR is set: none are used, signs say the same"
@@ -181,7 +185,8 @@ def _colours() -> Check:
     return Check("colours", CheckState.WORKS, _COLOURS.get(system, system))
 
 
-def _copying() -> Check:
+def _check_copying() -> Check:
+    """Name the way in which text is copied."""
     programs = tools(os.environ)
     if programs:
         return Check(
@@ -193,7 +198,8 @@ def _copying() -> Check:
     return Check("copying", CheckState.NOTE, "through the terminal (OSC 52)", hint)
 
 
-def _editor() -> Check:
+def _check_editor() -> Check:
+    """Check that the editor for notes is installed."""
     try:
         command = editor_command(os.environ)
     except NoEditor as error:
@@ -204,14 +210,15 @@ def _editor() -> Check:
     return Check("editor", CheckState.WORKS, command[0])
 
 
-def _pictures() -> Check:
+def _check_pictures() -> Check:
     if find_spec("textual_image") is None:
         hint = "pip install 'mast-tui[pictures]' draws them"
         return Check("pictures", CheckState.NOTE, "only their type and size are shown", hint)
     return Check("pictures", CheckState.WORKS, "drawn in the terminal")
 
 
-def _settings() -> Check:
+def _check_settings() -> Check:
+    """Check that the settings can be read."""
     configuration, _keys = settings_in_use()
     if configuration.problem is not None:
         hint = "the app uses the default of what is wrong; `mast-tui config` lists every setting"
@@ -220,7 +227,8 @@ def _settings() -> Check:
     return Check("settings", CheckState.WORKS, f"{configuration.path}{suffix}")
 
 
-def _cache() -> Check:
+def _check_cache() -> Check:
+    """Check that the cache is writable, and name its size."""
     folder = user_cache_path("mast-tui", appauthor=False)
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
@@ -230,19 +238,22 @@ def _cache() -> Check:
     return Check("cache", CheckState.WORKS, f"{folder}, {size / 1e6:,.0f} MB; it may be deleted")
 
 
-def _workspace(location: str | None) -> Check:
+def _check_workspace(location: str | None) -> Check:
+    """Check that the workspace can be opened, trusted and read."""
     try:
         if location is not None and is_url(location):
-            return Check("workspace", CheckState.WORKS, _check_workspace(Workspace.open(location)))
+            return Check(
+                "workspace", CheckState.WORKS, _workspace_summary(Workspace.open(location))
+            )
         path = find_workspace(location)
         if not path.exists():
-            return _no_workspace(path)
+            return _check_new_workspace(path)
         distrust = why_not_trusted(path) if location is None else None
         if distrust is not None:
             return Check(
                 "workspace", CheckState.WRONG, f"{path}: {distrust}", "name it with --workspace"
             )
-        summary = _check_workspace(Workspace.open(path, create=False))
+        summary = _workspace_summary(Workspace.open(path, create=False))
     except MastError as error:
         return Check("workspace", CheckState.WRONG, str(error))
     if is_on_network(path):
@@ -251,7 +262,8 @@ def _workspace(location: str | None) -> Check:
     return Check("workspace", CheckState.WORKS, summary)
 
 
-def _check_workspace(workspace: Workspace) -> str:
+def _workspace_summary(workspace: Workspace) -> str:
+    """Check the content of a workspace, close it, and return its numbers of traces and events."""
     with closing(workspace):
         workspace.check()
         events = workspace.event_count()
@@ -259,7 +271,8 @@ def _check_workspace(workspace: Workspace) -> str:
     return f"{workspace.name}: {counted(traces, 'trace')}, {counted(events, 'event')}, whole"
 
 
-def _no_workspace(path: Path) -> Check:
+def _check_new_workspace(path: Path) -> Check:
+    """Check that a workspace can be created at a path."""
     nearest = next(parent for parent in path.absolute().parents if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         hint = "work in a folder of your own, or name one with --workspace PATH"
@@ -267,7 +280,8 @@ def _no_workspace(path: Path) -> Check:
     return Check("workspace", CheckState.WORKS, f"none yet; the first label makes {path}")
 
 
-def _model(offline: bool) -> Check:
+def _check_model(offline: bool) -> Check:
+    """Check that the model server knows the model, if one is set."""
     try:
         judge = read_judge_configuration()
         if judge.model is None:
@@ -296,8 +310,8 @@ async def _ask_server(judge: JudgeConfiguration, model: str) -> Check:
     if not names:
         hint = "it may judge all the same; test it with `mast-tui judge … --max-tokens-total`"
         return Check("model", CheckState.NOTE, f"{address} answers but lists no models", hint)
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    description = f"{address} has no {model}; it has {', '.join(names[:5])}{more}"
+    further_text = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    description = f"{address} has no {model}; it has {', '.join(names[:5])}{further_text}"
     return Check(
         "model", CheckState.WRONG, description, "set `model` under [judge], or load it there"
     )

@@ -127,17 +127,17 @@ class ExperimentRequest:
     @property
     def files(self) -> ReportFiles:
         """The files to write."""
-        named = ReportFiles.named(
+        files = ReportFiles.named(
             html=self.html_file,
             markdown=self.markdown_file,
             csv=self.csv_file,
             latex=self.latex_file,
         )
-        return replace(named, records=self.output)
+        return replace(files, records=self.output)
 
     @property
     def stdout(self) -> str | None:
-        """The form that is printed; None where files take the place of the text."""
+        """The form that is printed; None if files take the place of the text."""
         if self.as_json:
             return "json"
         if self.records:
@@ -151,13 +151,16 @@ class ExperimentRequest:
         Raises:
             click.UsageError: One is not NAME=PATH.
         """
-        named: dict[str, tuple[Path, ...]] = {}
+        paths_by_arm: dict[str, tuple[Path, ...]] = {}
         for text in self.arm:
             name, equals, path = text.partition("=")
             if not (name.strip() and equals and path.strip()):
                 raise click.UsageError(f"--arm {text}: write it as NAME=PATH")
-            named[name.strip()] = (*named.get(name.strip(), ()), *paths_of(path.strip()))
-        return named
+            paths_by_arm[name.strip()] = (
+                *paths_by_arm.get(name.strip(), ()),
+                *paths_of(path.strip()),
+            )
+        return paths_by_arm
 
 
 _RULES: Final = (
@@ -204,10 +207,12 @@ def experiment_command(request: ExperimentRequest) -> None:
         visibility = visibility_of_labels(viewer, request.labels)
         visible = None if visibility is None else frozenset(visibility.seen)
         if visible is not None and request.judge is not None:
-            of_judge = visibility_of_labels(viewer, request.judge)
-            visible &= frozenset(() if of_judge is None else of_judge.seen)
+            judge_visibility = visibility_of_labels(viewer, request.judge)
+            visible &= frozenset(() if judge_visibility is None else judge_visibility.seen)
         viewer.reveal(() if visibility is None else visibility.revealing)
-        experiment = _experiment(workspace, taxonomy, viewer, request, arm_paths, visible)
+        experiment = _experiment_of_request(
+            workspace, taxonomy, viewer, request, arm_paths, visible
+        )
         figures = experiment_figures(experiment)
         if not request.without_power:
             figures += power_figures(experiment, seed=request.seed)
@@ -221,7 +226,7 @@ def experiment_command(request: ExperimentRequest) -> None:
     ReportOutput(files, request.stdout).show(report, document, outputs, figures)
 
 
-def _experiment(
+def _experiment_of_request(
     workspace: Workspace,
     taxonomy: Taxonomy,
     viewer: Viewer,
@@ -250,8 +255,8 @@ def _experiment(
             f"{counted(hidden_outcomes, 'trace')}"
         )
     if request.paths:
-        within = runs_under(workspace, inputs, {"PATH": request.paths})
-        inputs = inputs.only(np.isin(inputs.traces, within.traces))
+        runs_in_paths = runs_under(workspace, inputs, {"PATH": request.paths})
+        inputs = inputs.only(np.isin(inputs.traces, runs_in_paths.traces))
     if arm_paths:
         inputs = runs_under(workspace, inputs, arm_paths)
     judge = None

@@ -100,7 +100,7 @@ def build_command(request: GuardBuildRequest) -> None:
         say(f"mast-tui guard: {counted(missing, 'labelled trace')} without a file at hand")
     if not runs:
         raise MastError(f"no trace at hand has a verdict of {request.labels}")
-    guards = tuple(_guards(runs, taxonomy, request.seed))
+    guards = tuple(_tested_guards(runs, taxonomy, request.seed))
     outputs.add(
         request.output,
         guards_text(
@@ -130,19 +130,21 @@ def build_command(request: GuardBuildRequest) -> None:
 _COLUMNS: Final[tuple[TableColumn[Guard], ...]] = (
     TableColumn("guard", lambda guard: guard.name),
     TableColumn("on", lambda guard: "on" if guard.on else "off"),
-    TableColumn("false alarms", lambda guard: _share(guard, "false_alarms", "runs"), right=True),
-    TableColumn("at most", lambda guard: _percent(guard.tested), right=True),
-    TableColumn("hits", lambda guard: _share(guard, "hits", "failures"), right=True),
+    TableColumn(
+        "false alarms", lambda guard: _share_text(guard, "false_alarms", "runs"), right=True
+    ),
+    TableColumn("at most", lambda guard: _bound_text(guard.tested), right=True),
+    TableColumn("hits", lambda guard: _share_text(guard, "hits", "failures"), right=True),
     TableColumn("note", lambda guard: guard.note),
 )
 
 
-def _share(guard: Guard, part: str, whole: str) -> str:
+def _share_text(guard: Guard, part: str, whole: str) -> str:
     tested = guard.tested
     return "" if tested is None else f"{getattr(tested, part)} of {getattr(tested, whole)}"
 
 
-def _percent(tested: TestedRates | None) -> str:
+def _bound_text(tested: TestedRates | None) -> str:
     bound = None if tested is None else tested.false_alarm_bound
     return "" if bound is None else f"{bound:.1%}"
 
@@ -152,7 +154,14 @@ def _percent(tested: TestedRates | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LabelledRun:
-    """A run with its verdicts: the modes present and absent, and the quotes behind labels."""
+    """A run with its labels.
+
+    Attributes:
+        walk: The steps of the run.
+        task: The text that identifies its task.
+        verdicts: The verdict on each mode by slug.
+        quotes: The quoted texts of labels by the slug of the mode.
+    """
 
     walk: Walk
     task: str
@@ -160,7 +169,7 @@ class LabelledRun:
     quotes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def is_in_first_half(self, seed: int) -> bool:
-        """Return whether guards are chosen on the run; all runs of a task are in one half."""
+        """Return whether guards are chosen on this run; all runs of a task are in one half."""
         digest = blake2b(f"{seed}\n{self.task}".encode("utf-8", "surrogatepass")).digest()
         return digest[0] % 2 == 0
 
@@ -173,59 +182,67 @@ class LabelledRun:
 def _labelled_runs(
     workspace: Workspace, taxonomy: Taxonomy, labels: str, viewer: Viewer
 ) -> tuple[list[LabelledRun], int]:
-    """Return the labelled runs that the viewer may see, and how many have no file at hand."""
+    """Return the labelled runs that the viewer may see, and the number of runs without a file.
+
+    The visible runs are recorded as shown to the viewer.
+
+    Raises:
+        MastError: The workspace has no annotator of this name.
+    """
     if labels not in ("gold", *(info.name for info in workspace.annotators())):
         raise MastError(f"--labels {one_line(labels)}: there is no such annotator here")
-    orders = SpanOrders(workspace)
+    span_orders = SpanOrders(workspace)
     trace_of = traces_from_files(workspace)
     annotators = None if labels == "gold" else [labels]
     trace_words = words_by_trace(workspace, taxonomy, annotators=annotators)
     visible = [trace_id for trace_id in trace_words if viewer.may_see_others(trace_id)]
     viewer.reveal(visible)
     runs = []
-    missing = 0
+    missing_count = 0
     for trace_id in visible:
         sides = trace_words[trace_id].sides
         if labels == "gold":
-            gold = trace_words[trace_id].gold(taxonomy, orders(trace_id))
+            gold = trace_words[trace_id].gold(taxonomy, span_orders(trace_id))
             verdicts = {
                 verdict.mode: verdict.value
                 for verdict in gold.verdicts
                 if verdict.value is not None
             }
-            marks = [(label.mode, label.target) for label in gold.labels]
+            label_targets = [(label.mode, label.target) for label in gold.labels]
         elif sides:
             modes = [mode.slug for mode in taxonomy.modes]
-            verdicts = {
-                mode: value for mode in modes if (value := sides[0].verdict(mode)) is not None
-            }
-            marks = [(label.mode, label.target) for label in sides[0].labels.values()]
+            values = {mode: sides[0].verdict(mode) for mode in modes}
+            verdicts = {mode: value for mode, value in values.items() if value is not None}
+            label_targets = [(label.mode, label.target) for label in sides[0].labels.values()]
         else:
             continue
         trace = trace_of(trace_id)
         if trace is None:
-            missing += 1
+            missing_count += 1
             continue
         quotes: dict[str, list[str]] = {}
-        for mode, target in marks:
+        for mode, target in label_targets:
             quotes.setdefault(mode, []).append(target.quote or "")
         task = "\n".join(trace.meta.same_task or (trace_id,))
         runs.append(LabelledRun(walk(trace), task, verdicts, quotes))
-    return runs, missing
+    return runs, missing_count
 
 
-def _guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -> Iterator[Guard]:
-    """Yield the guards that the first half of the runs speaks for, tested on the second."""
-    first = [run for run in runs if run.is_in_first_half(seed)]
-    second = [run for run in runs if not run.is_in_first_half(seed)]
+def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -> Iterator[Guard]:
+    """Yield guards that are chosen on the first half of the runs, and tested on the second half.
+
+    A guard is a rule of the package, or phrases that agents say only in runs with a failure.
+    """
+    first_half = [run for run in runs if run.is_in_first_half(seed)]
+    second_half = [run for run in runs if not run.is_in_first_half(seed)]
     slugs = {mode.slug for mode in taxonomy.modes}
     for rule in GUARD_RULES:
         if rule.mode in slugs:
             guard = Guard(name=rule.name, condition=rule.name, mode=rule.mode, on=False)
-            if _is_chosen(guard, first):
-                yield tested_guard(guard, second)
+            if _is_chosen(guard, first_half):
+                yield tested_guard(guard, second_half)
     for mode in taxonomy.modes:
-        phrases = chosen_phrases(first, mode.slug)
+        phrases = chosen_phrases(first_half, mode.slug)
         if phrases:
             yield tested_guard(
                 Guard(
@@ -235,12 +252,12 @@ def _guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -> Itera
                     on=False,
                     phrases=phrases,
                 ),
-                second,
+                second_half,
             )
 
 
 def _is_chosen(guard: Guard, runs: Iterable[LabelledRun]) -> bool:
-    """Return whether a guard fires in a greater share of the runs with the failure."""
+    """Return whether a guard fires more often in runs with the failure than in those without."""
     rates = rates_of(guard, runs)
     if not rates.hits:
         return False
@@ -260,19 +277,19 @@ def rates_of(guard: Guard, runs: Iterable[LabelledRun]) -> TestedRates:
     hits = counts[VerdictValue.PRESENT, True]
     failures = hits + counts[VerdictValue.PRESENT, False]
     false_alarms = counts[VerdictValue.ABSENT, True]
-    without = false_alarms + counts[VerdictValue.ABSENT, False]
-    alarms = wilson(false_alarms, without)
+    run_count = false_alarms + counts[VerdictValue.ABSENT, False]
+    alarm_interval = wilson(false_alarms, run_count)
     return TestedRates(
-        runs=without,
+        runs=run_count,
         false_alarms=false_alarms,
-        false_alarm_bound=None if alarms is None else round(alarms[1], 4),
+        false_alarm_bound=None if alarm_interval is None else round(alarm_interval[1], 4),
         failures=failures,
         hits=hits,
-        hit_interval=_rounded(wilson(hits, failures)),
+        hit_interval=_rounded_interval(wilson(hits, failures)),
     )
 
 
-def _rounded(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+def _rounded_interval(interval: tuple[float, float] | None) -> tuple[float, float] | None:
     return None if interval is None else (round(interval[0], 4), round(interval[1], 4))
 
 
@@ -285,7 +302,7 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
     """
     rates = rates_of(guard, runs)
     is_on = rates.false_alarm_bound is not None and rates.false_alarm_bound <= MOST_FALSE_ALARMS
-    note = "" if is_on else _why_off(rates)
+    note = "" if is_on else _reason_for_off(rates)
     return Guard(
         name=guard.name,
         condition=guard.condition,
@@ -297,60 +314,70 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
     )
 
 
-def _why_off(rates: TestedRates) -> str:
-    needed = next(
+def _reason_for_off(rates: TestedRates) -> str:
+    """Say how many runs without the failure the guard needs to be on."""
+    needed_runs = next(
         n
         for n in range(rates.runs + 1, 10**6)
-        if _bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
+        if _false_alarm_bound(rates.false_alarms, n) <= MOST_FALSE_ALARMS
     )
     return (
         f"{rates.runs} tested runs without the failure; with {rates.false_alarms} false alarms it "
-        f"takes {needed}"
+        f"takes {needed_runs}"
     )
 
 
-def _bound(false_alarms: int, runs: int) -> float:
+def _false_alarm_bound(false_alarms: int, runs: int) -> float:
     interval = wilson(false_alarms, runs)
     return 1.0 if interval is None else interval[1]
 
 
 def chosen_phrases(runs: Sequence[LabelledRun], mode: str) -> tuple[str, ...]:
-    """Return phrases of accepted quotes that agents say only in runs with the failure.
+    """Return phrases of labels' quotes that agents say only in runs with the failure.
+
+    The phrases are chosen one after the other. Each is the one that covers most runs with the
+    failure that the earlier phrases do not cover.
 
     Args:
         runs: The labelled runs.
         mode: The slug of the mode.
     """
-    spoken = [(run.verdicts.get(mode), run.spoken()) for run in runs]
-    failed = [text for value, text in spoken if value is VerdictValue.PRESENT]
-    clean = [text for value, text in spoken if value is VerdictValue.ABSENT]
+    texts = [(run.verdicts.get(mode), run.spoken()) for run in runs]
+    failed_texts = [text for value, text in texts if value is VerdictValue.PRESENT]
+    clean_texts = [text for value, text in texts if value is VerdictValue.ABSENT]
     candidates = {
         phrase
         for run in runs
         if run.verdicts.get(mode) is VerdictValue.PRESENT
         for quote in run.quotes.get(mode, ())
-        for phrase in _phrases(quote)
+        for phrase in _phrases_in(quote)
     }
     runs_by_phrase = {
-        phrase: frozenset(n for n, text in enumerate(failed) if f" {phrase} " in text)
-        for phrase in candidates
-        if not any(f" {phrase} " in text for text in clean)
-    }
-    chosen: list[str] = []
-    covered: frozenset[int] = frozenset()
-    while len(chosen) < MOST_PHRASES and runs_by_phrase:
-        best = max(
-            runs_by_phrase,
-            key=lambda phrase: (len(runs_by_phrase[phrase] - covered), len(phrase), phrase),
+        phrase: frozenset(
+            number for number, text in enumerate(failed_texts) if f" {phrase} " in text
         )
-        if len(runs_by_phrase[best]) < _FEWEST_FAILURES or runs_by_phrase[best] <= covered:
+        for phrase in candidates
+        if not any(f" {phrase} " in text for text in clean_texts)
+    }
+    phrases: list[str] = []
+    covered_runs: frozenset[int] = frozenset()
+    while len(phrases) < MOST_PHRASES and runs_by_phrase:
+        best_phrase = max(
+            runs_by_phrase,
+            key=lambda phrase: (len(runs_by_phrase[phrase] - covered_runs), len(phrase), phrase),
+        )
+        if (
+            len(runs_by_phrase[best_phrase]) < _FEWEST_FAILURES
+            or runs_by_phrase[best_phrase] <= covered_runs
+        ):
             break
-        chosen.append(best)
-        covered |= runs_by_phrase.pop(best)
-    return tuple(chosen)
+        phrases.append(best_phrase)
+        covered_runs |= runs_by_phrase.pop(best_phrase)
+    return tuple(phrases)
 
 
-def _phrases(quote: str) -> Iterator[str]:
+def _phrases_in(quote: str) -> Iterator[str]:
+    """Yield all phrases of three to six words in a quote, in lower case."""
     tokens = _WORD.findall(quote.lower())
     for length in _PHRASE_WORDS:
         for start in range(len(tokens) - length + 1):
@@ -388,7 +415,7 @@ def hook_command(request: GuardHookRequest) -> None:
     """
     read_rules(request.guards, load_mast(), others=True)
     path = request.output or _SETTINGS[request.agent]
-    settings = _settings(path)
+    settings = _read_settings(path)
     program = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
     arguments = [program, "guard", "stop", "--guards", str(request.guards.absolute())]
     entry: dict[str, Any] = {
@@ -397,14 +424,16 @@ def hook_command(request: GuardHookRequest) -> None:
         "timeout": _SECONDS,
     }
     hooks = settings.setdefault("hooks", {})
-    stop = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
-    if not isinstance(stop, list):
+    stop_groups = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
+    if not isinstance(stop_groups, list):
         raise MastError(f"{path}: 'hooks' or its 'Stop' is not what the agent expects; mend it")
-    present = [hook for group in stop for hook in _items(_field(group, "hooks"))]
-    if any(_field(hook, "command") == entry["command"] for hook in present):
+    existing_hooks = [
+        hook for group in stop_groups for hook in _items_of(_field_of(group, "hooks"))
+    ]
+    if any(_field_of(hook, "command") == entry["command"] for hook in existing_hooks):
         print_line(f"{path}: the hook is there already")
         return
-    stop.append({"hooks": [entry]})
+    stop_groups.append({"hooks": [entry]})
     outputs = Outputs(ReplacementRules(lambda _path: None, lambda _path: None, True))
     path.parent.mkdir(parents=True, exist_ok=True)
     outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
@@ -412,19 +441,19 @@ def hook_command(request: GuardHookRequest) -> None:
     print_line(f"{path}: the stop hook runs {request.guards}")
 
 
-def _field(value: object, name: str) -> object:
+def _field_of(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _items(value: object) -> Sequence[object]:
+def _items_of(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
-def _settings(path: Path) -> dict[str, Any]:
-    """Return the settings in a file, none if it is missing.
+def _read_settings(path: Path) -> dict[str, Any]:
+    """Return the settings in a file; empty if the file is missing.
 
     Raises:
-        MastError: They are no JSON object.
+        MastError: The file is no JSON object.
     """
     try:
         settings = json.loads(path.read_text("utf-8"))
@@ -482,7 +511,7 @@ def _stop_event(text: str) -> Mapping[str, Any]:
         event = json.loads(text)
     except (ValueError, RecursionError):
         event = None
-    path = _field(event, "transcript_path")
+    path = _field_of(event, "transcript_path")
     is_path = isinstance(path, str) and path and "\0" not in path and path.isprintable()
     if not isinstance(event, dict) or not is_path:
         raise MastError("stdin has no event of a stop hook with a 'transcript_path'")

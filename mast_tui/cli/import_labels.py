@@ -249,7 +249,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
         "format": file_format.name,
         "files": [str(file) for file in request.paths],
         "written": applied.written,
-        **_counts(incoming),
+        **_incoming_counts(incoming),
         "events": {"new": applied.new, "known": applied.known},
         "people": [changes_to_dict(changes) for changes in applied.people],
         "problems": _problems_to_dicts(applied.problems),
@@ -259,7 +259,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     if not applied.written:
         refused_on_writing = len(applied.problems) - len(incoming.problems)
         has_good_rows = len(incoming.work) > refused_on_writing
-        say(f"mast-tui import: {_advice(applied.problems, has_good_rows=has_good_rows)}")
+        say(f"mast-tui import: {_remedies_text(applied.problems, has_good_rows=has_good_rows)}")
     if not applied.finished:
         say(
             "mast-tui import: other work changed the workspace meanwhile, so these were left out "
@@ -300,12 +300,16 @@ def _request_key(
     annotator: str | None = None,
     crosswalk: Path | None = None,
 ) -> str:
-    """Return the arguments that decide the content of an import; equal ones resume it."""
+    """Return a text of all arguments that decide the content of an import.
+
+    An interrupted import with the same text is resumed.
+    """
     paths = [str(file.absolute()) for file in files]
     return json.dumps([file_format, paths, annotator, crosswalk and str(crosswalk)])
 
 
-def _counts(incoming: Incoming) -> dict[str, Any]:
+def _incoming_counts(incoming: Incoming) -> dict[str, Any]:
+    """Return the taxonomies and annotators of the files, and counts of their content."""
     work = incoming.work
     return {
         "taxonomies": sorted({reading.taxonomy for reading in work}),
@@ -318,18 +322,23 @@ def _counts(incoming: Incoming) -> dict[str, Any]:
 
 
 def _import_workspaces(request: ImportCommandRequest) -> int:
+    """Merge exported workspaces (jsonl) into this workspace; return the exit code."""
     files = request.paths
     contents = {file: read_jsonl(file) for file in files}
     workspace = open_workspace(request.common, create=True)
-    unknown = [
-        problem
-        for file, content in contents.items()
-        for problem in ([] if request.allow_new else unknown_people(file, content, workspace))
-    ]
+    unknown_problems = (
+        []
+        if request.allow_new
+        else [
+            problem
+            for file, content in contents.items()
+            for problem in unknown_people(file, content, workspace)
+        ]
+    )
     annotator = login_person(workspace) or request.common.annotator
-    merged = MergeResult()
-    if not unknown:
-        merged = merge_files(
+    merge_result = MergeResult()
+    if not unknown_problems:
+        merge_result = merge_files(
             contents,
             workspace,
             asked=_request_key("jsonl", files),
@@ -339,39 +348,39 @@ def _import_workspaces(request: ImportCommandRequest) -> int:
         keep_missing_indices(workspace)
     workspace.close()
     events = [event for content in contents.values() for event in content.foreign.events]
-    declared = {name for content in contents.values() for name, _ in content.annotators}
+    declared_names = {name for content in contents.values() for name, _ in content.annotators}
     document = {
         "format": "jsonl",
         "files": [str(file) for file in files],
-        "written": not merged.refused and not unknown,
+        "written": not merge_result.refused and not unknown_problems,
         "taxonomies": sorted(
-            {t.taxonomy.ref for content in contents.values() for t in content.taxonomies}
+            {record.taxonomy.ref for content in contents.values() for record in content.taxonomies}
             | {event.taxonomy for event in events if event.taxonomy is not None}
         ),
-        "annotators": sorted(declared | {event.annotator for event in events}),
+        "annotators": sorted(declared_names | {event.annotator for event in events}),
         "traces": len(
-            {t.trace_id for content in contents.values() for t in content.traces}
+            {record.trace_id for content in contents.values() for record in content.traces}
             | {event.trace_id for event in events if event.trace_id is not None}
         ),
-        "labels": len({e.id for e in events if e.kind == "label_added"}),
-        "verdicts": len({e.id for e in events if e.kind == "verdict_set"}),
-        "finished": len({e.id for e in events if e.kind == "pass_finished"}),
-        "events": {"new": merged.new, "known": merged.known},
-        "people": [changes_to_dict(changes) for changes in merged.people],
+        "labels": len({event.id for event in events if event.kind == "label_added"}),
+        "verdicts": len({event.id for event in events if event.kind == "verdict_set"}),
+        "finished": len({event.id for event in events if event.kind == "pass_finished"}),
+        "events": {"new": merge_result.new, "known": merge_result.known},
+        "people": [changes_to_dict(changes) for changes in merge_result.people],
         "problems": [
             {"file": str(file), "place": changes.annotator, "reason": changes_in_words(changes)}
-            for file, people in merged.refused.items()
+            for file, people in merge_result.refused.items()
             for changes in people
         ]
-        + _problems_to_dicts(unknown),
-        "notes": merged.notes,
+        + _problems_to_dicts(unknown_problems),
+        "notes": merge_result.notes,
     }
-    _report_problems(unknown)
-    if unknown:
-        say(f"mast-tui import: {_advice(unknown, has_good_rows=False)}")
-    for file, people in merged.refused.items():
+    _report_problems(unknown_problems)
+    if unknown_problems:
+        say(f"mast-tui import: {_remedies_text(unknown_problems, has_good_rows=False)}")
+    for file, people in merge_result.refused.items():
         say(f"mast-tui import: {refusal_in_words(file, people)}")
-    _print_import(document, map(changes_in_words, merged.people), request.as_json)
+    _print_import(document, map(changes_in_words, merge_result.people), request.as_json)
     return 0 if document["written"] else 1
 
 
@@ -380,6 +389,7 @@ def _problems_to_dicts(problems: Iterable[RowProblem]) -> list[dict[str, str]]:
 
 
 def _report_problems(problems: Iterable[RowProblem]) -> None:
+    """Print the problems on stderr, at most ``_MAX_PROBLEMS`` of them."""
     lines = problem_lines(
         (str(problem.file), problem.place, problem.reason) for problem in problems
     )
@@ -389,7 +399,7 @@ def _report_problems(problems: Iterable[RowProblem]) -> None:
         say(f"mast-tui import: and {len(lines) - _MAX_PROBLEMS} more")
 
 
-def _advice(problems: Iterable[RowProblem], *, has_good_rows: bool) -> str:
+def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> str:
     """Return the remedies for the problems that stopped an import."""
     remedies = {problem.remedy for problem in problems}
     sentences = ["nothing was written"]
@@ -403,38 +413,42 @@ def _advice(problems: Iterable[RowProblem], *, has_good_rows: bool) -> str:
 
 
 def _print_import(document: dict[str, Any], people: Iterable[str], as_json: bool) -> None:
+    """Print an import as JSON, or its notes, its summary and the changes of each annotator."""
     if as_json:
         print_json(document)
         return
     for note in document["notes"]:
         say(note)
     if document["written"]:
-        print_line(_summary(document))
+        print_line(_import_summary(document))
         for changes in people:
             print_line(changes)
 
 
-def _summary(document: Mapping[str, Any]) -> str:
-    """Describe the new events, then the content of the files."""
-    new = document["events"]["new"]
-    existing = document["events"]["known"]
-    content = (
+def _import_summary(document: Mapping[str, Any]) -> str:
+    """Return a sentence on the new events and one on the content of the files."""
+    new_count = document["events"]["new"]
+    known_count = document["events"]["known"]
+    content_text = (
         f"{counted(document['labels'], 'label')} and {counted(document['verdicts'], 'verdict')}"
     )
-    names = ", ".join(document["annotators"]) or "nobody"
-    traces = counted(document["traces"], "trace")
-    taxonomies = f" ({', '.join(document['taxonomies'])})" if document["taxonomies"] else ""
+    names_text = ", ".join(document["annotators"]) or "nobody"
+    traces_text = counted(document["traces"], "trace")
+    taxonomies_text = f" ({', '.join(document['taxonomies'])})" if document["taxonomies"] else ""
     subject = "The file contains" if len(document["files"]) == 1 else "The files contain"
-    if new:
-        news = counted(new, "new event")
-        if existing:
-            news += f", {existing:,} {'was' if existing == 1 else 'were'} in the workspace already"
+    if new_count:
+        events_text = counted(new_count, "new event")
+        if known_count:
+            verb = "was" if known_count == 1 else "were"
+            events_text += f", {known_count:,} {verb} in the workspace already"
     else:
-        news = "Nothing is new"
-        if existing:
-            verb = "was" if existing == 1 else "were"
-            news += f": {counted(existing, 'event')} {verb} in the workspace already"
-    return f"{news}. {subject} {content} by {names} on {traces}{taxonomies}"
+        events_text = "Nothing is new"
+        if known_count:
+            verb = "was" if known_count == 1 else "were"
+            events_text += f": {counted(known_count, 'event')} {verb} in the workspace already"
+    return (
+        f"{events_text}. {subject} {content_text} by {names_text} on {traces_text}{taxonomies_text}"
+    )
 
 
 def list_imports(workspace: Workspace, as_json: bool) -> int:
@@ -472,6 +486,7 @@ def _names_column(key: str) -> TableColumn[Mapping[str, Any]]:
 
 
 def _import_json(workspace: Workspace, record: ImportRecord) -> dict[str, Any]:
+    """Return an import with its counts, for ``import --list``."""
     counts = workspace.import_counts(record)
     return {
         "id": record.id,

@@ -51,7 +51,9 @@ def inspect_command(request: InspectRequest) -> int:
     files = []
     with WorkerPool(request.workers) as pool:
         inspect = partial(
-            _inspect, request.spans and (request.as_json or pool.workers is not None), hide_outcomes
+            _inspect_trace,
+            request.spans and (request.as_json or pool.workers is not None),
+            hide_outcomes,
         )
         for report, inspected in each_trace(
             pool.reachable(request.paths), inspect, pool.workers, tell=pool.show_progress
@@ -60,7 +62,7 @@ def inspect_command(request: InspectRequest) -> int:
             for _ in files[-1].traces:
                 pool.on_trace()
     if request.as_json:
-        print_json(_document(files))
+        print_json(_document_of_files(files))
     else:
         _print_files(files, request.spans)
     failed = [file.report for file in files if file.report.failed is not None]
@@ -76,7 +78,7 @@ class _InspectedTrace(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-def _inspect(spans: bool, hide_outcomes: bool, trace: Trace) -> _InspectedTrace:
+def _inspect_trace(spans: bool, hide_outcomes: bool, trace: Trace) -> _InspectedTrace:
     """Read a trace and return its document, with or without its spans."""
     trace.spans.load_cached()  # the app's index of a big file, if unchanged
     read_fully(trace)
@@ -92,13 +94,15 @@ class _File:
 
     @property
     def problems(self) -> list[Problem]:
+        """The problems of the file, then those of its traces."""
         return [
             *self.report.problems,
             *chain.from_iterable(trace.problems for trace in self.traces),
         ]
 
 
-def _document(files: list[_File]) -> dict[str, object]:
+def _document_of_files(files: list[_File]) -> dict[str, object]:
+    """Return the JSON document: files with traces, skipped files, and failed files."""
     reports = [file.report for file in files]
     return {
         "files": [_file_json(file) for file in files if file.report.format is not None],
@@ -125,6 +129,7 @@ def _problems_json(file: _File) -> list[dict[str, str]]:
 
 
 def _file_json(file: _File) -> dict[str, object]:
+    """Return a file with its format, traces and problems."""
     return {
         "path": str(file.report.path),
         "format": file.report.format,
@@ -134,11 +139,12 @@ def _file_json(file: _File) -> dict[str, object]:
 
 
 def _trace_json(trace: Trace, spans: bool, hide_outcomes: bool) -> dict[str, Any]:
+    """Return a trace for JSON, with its spans if requested."""
     meta = trace.meta
     document: dict[str, Any] = {
         "id": trace.identity.trace_id,
         "spans": len(trace),
-        "agents": _agents(trace),
+        "agents": _agents_of_run(trace),
         "system": meta.system,
         "model": meta.model,
         "outcome": None if hide_outcomes else meta.outcome.value,
@@ -154,6 +160,7 @@ def _span_list(trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 def _span_json(trace: Trace, index: int) -> dict[str, Any]:
+    """Return a span for JSON, with the length of its text."""
     span = trace.span(index)
     return {
         "index": span.index,
@@ -164,12 +171,12 @@ def _span_json(trace: Trace, index: int) -> dict[str, Any]:
         "parent": span.parent,
         "place": span.place,
         "status": span.status.value,
-        "text_chars": _chars(trace, index),
+        "text_chars": _text_length(trace, index),
         "preview": span.preview,
     }
 
 
-def _chars(trace: Trace, index: int) -> int | None:
+def _text_length(trace: Trace, index: int) -> int | None:
     """Return the length of a text; None if the file has changed since it was opened."""
     try:
         return len(trace.text(index))
@@ -177,13 +184,14 @@ def _chars(trace: Trace, index: int) -> int | None:
         return None
 
 
-def _agents(trace: Trace) -> list[str]:
+def _agents_of_run(trace: Trace) -> list[str]:
     """Return the agents of the run, in the order of their first steps."""
     spans = (trace.span(index) for index in range(len(trace)))
     return list(dict.fromkeys(span.agent for span in spans if span.role is Role.AGENT))
 
 
 def _print_files(files: list[_File], spans: bool) -> None:
+    """Print a table of the traces, their spans if requested, the problems, and the totals."""
     traces = [(file.report, inspected) for file in files for inspected in file.traces]
     if traces:
         print_table(_TRACE_COLUMNS, [(report, inspected.document) for report, inspected in traces])
@@ -227,6 +235,7 @@ _TRACE_COLUMNS: Final[Sequence[TableColumn[tuple[FileReport, Mapping[str, Any]]]
 def _print_spans(
     document: Mapping[str, Any], spans: Iterable[Mapping[str, Any]], file: _File
 ) -> None:
+    """Print the spans of a trace as a table."""
     click.echo(f"\n{one_line(document['id'])}")
     if not document["spans"]:
         click.echo("  no spans")
@@ -248,6 +257,7 @@ def _print_spans(
 
 
 def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
+    """Return a line for each problem, with its place in the file."""
     rows = (
         (str(r.path), problem.place or "whole file", problem.message) for r, problem in problems
     )
@@ -255,6 +265,7 @@ def _problem_lines(problems: Iterable[tuple[FileReport, Problem]]) -> list[str]:
 
 
 def _print_list(heading: str, lines: list[str]) -> None:
+    """Print a heading and lines below it; nothing without lines."""
     if lines:
         click.echo(f"\n{heading}")
         for line in lines:

@@ -158,7 +158,11 @@ def _group_by(
     workspace: Workspace,
     taxonomy: Taxonomy,
 ) -> None:
-    """Forget the groups of a model, or ask a model after reporting what is sent and its cost."""
+    """Group open codes by words, or as a model proposes.
+
+    Grouping by words deletes the stored groups of a model. Before a model is asked, what is sent
+    and its cost are reported.
+    """
     scope = (taxonomy.ref, viewer.name if viewer.limited else None, viewer.traces)
     if by == "words":
         keep_groups(workspace, *scope, None, {})
@@ -200,10 +204,11 @@ def select_codes(coding: OpenCoding, choice: CodeChoice) -> OpenCoding:
 
 
 def _groups_json(selected: OpenCoding, coding: OpenCoding) -> list[dict[str, Any]]:
-    numbers = {group.name: number for number, group in enumerate(coding.groups, start=1)}
+    """Return the selected groups with their numbers among all groups."""
+    number_by_name = {group.name: number for number, group in enumerate(coding.groups, start=1)}
     return [
         {
-            "number": numbers[group.name],
+            "number": number_by_name[group.name],
             "name": group.name,
             "tag": group.tag,
             "traces": group.traces,
@@ -244,14 +249,14 @@ def saturation_json(saturation: Saturation) -> dict[str, Any]:
 
 
 def saturation_text(saturation: Saturation) -> str:
-    """Describe how far the kinds of failure are saturated."""
+    """Return a line on the kinds of failure, and on how few of them the last traces added."""
     if not saturation.traces:
         return "saturation: no trace is finished yet"
-    last = min(_LAST_TRACES, len(saturation.traces))
-    quiet = saturation.since_last_new
-    quiet_text = f", the last {quiet} none" if quiet else ""
+    recent_count = min(_LAST_TRACES, len(saturation.traces))
+    quiet_count = saturation.since_last_new
+    quiet_text = f", the last {quiet_count} none" if quiet_count else ""
     return (
         f"saturation: {counted(saturation.kinds, 'kind')} of failure on "
-        f"{counted(len(saturation.traces), 'trace')}; the last {last} "
-        f"brought {saturation.new_in_last(last)} new{quiet_text}"
+        f"{counted(len(saturation.traces), 'trace')}; the last {recent_count} "
+        f"brought {saturation.new_in_last(recent_count)} new{quiet_text}"
     )

@@ -69,21 +69,24 @@ def page_command(request: PageRequest) -> int:
         masks = requested_masks(request.redact, request.redact_file, key)
         pages = RunPages(taxonomy, viewer, pseudonyms=letters, masks=masks)
         outputs = outputs_beside(workspace, force=request.force)
-    traces, failed = _traces(request.paths)
+    traces, failed = _readable_traces(request.paths)
     if len(traces) == 1 and request.paths[0].is_file():
-        written = pages.page_of(traces[0])
-        outputs.add(request.output, _rendered(written, request.markdown))
-        labels = len(written.labels)
+        page = pages.page_of(traces[0])
+        outputs.add(request.output, _page_text(page, request.markdown))
+        label_count = len(page.labels)
     else:
-        labels = _add_folder(request, pages, traces, outputs)
+        label_count = _add_folder(request, pages, traces, outputs)
     outputs.commit()
     if workspace is not None:
         report_hidden_traces(viewer, pages.hidden)
-    say(f"{request.output}: {counted(len(traces), 'run')} with {counted(labels, 'label')} written")
+    say(
+        f"{request.output}: {counted(len(traces), 'run')} with {counted(label_count, 'label')} "
+        "written"
+    )
     return 1 if failed else 0
 
 
-def _traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
+def _readable_traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
     """Return the traces under paths with complete indices, and the number of unreadable files."""
     traces: list[Trace] = []
     failed = 0
@@ -102,7 +105,7 @@ def _traces(paths: tuple[Path, ...]) -> tuple[list[Trace], int]:
     return traces, failed
 
 
-def _rendered(page: RunPage, markdown: bool) -> str:
+def _page_text(page: RunPage, markdown: bool) -> str:
     return render_page_markdown(page) if markdown else render_page(page)
 
 
@@ -119,7 +122,7 @@ def _add_folder(
         page = pages.page_of(trace)
         name = _free_name(file_name_of(page.title, suffix), used_names)
         used_names.add(name.lower())
-        outputs.add(folder / name, _content(page, request.markdown))
+        outputs.add(folder / name, _page_bytes(page, request.markdown))
         rows.append(IndexRow(name, page))
     if request.markdown:
         titles = {row.file: row.page.title for row in rows}
@@ -130,7 +133,7 @@ def _add_folder(
 
 
 def _free_name(name: str, used_names: set[str]) -> str:
-    """Return a name that no other file of the folder has, whatever the case of its letters."""
+    """Return the name, with a number if another file has it; upper and lower case are the same."""
     stem, _, suffix = name.rpartition(".")
     number = 1
     while name.lower() in used_names:
@@ -139,6 +142,6 @@ def _free_name(name: str, used_names: set[str]) -> str:
     return name
 
 
-def _content(page: RunPage, markdown: bool) -> Iterator[bytes]:
+def _page_bytes(page: RunPage, markdown: bool) -> Iterator[bytes]:
     """Yield the text of a page when it is written, so that not all pages are in memory."""
-    yield _rendered(page, markdown).encode("utf-8", "replace")
+    yield _page_text(page, markdown).encode("utf-8", "replace")

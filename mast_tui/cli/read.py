@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,8 +99,10 @@ def read_command(request: ReadRequest) -> None:
     name = working_person(workspace, request.common.annotator, study=study)
     if name is None:
         name = _ask_name(workspace, study)
-    elif (outside := outside_study_text(name, study)) is not None and workspace.member is None:
-        say(outside)
+    elif workspace.member is None:
+        outside_text = outside_study_text(name, study)
+        if outside_text is not None:
+            say(outside_text)
     workspace.add_taxonomy(taxonomy)
     session_blind = resolve_blind(
         workspace,
@@ -116,9 +118,12 @@ def read_command(request: ReadRequest) -> None:
 
 
 def _ask_name(workspace: Workspace, study: Study | None) -> str:
-    """Ask at a terminal who labels, as the app does, and remember the name.
+    """Ask at a terminal for the annotator's name, and remember it.
 
     A person who is not in the study must confirm the name.
+
+    Raises:
+        click.UsageError: The input is not a terminal.
     """
     participants = "" if study is None else ", ".join(map(one_line, study.participants))
     if not sys.stdin.isatty():
@@ -158,7 +163,7 @@ class LineReader:
             say: Prints a line.
         """
         self._lines: Iterator[str] = iter(())
-        self._text = ""
+        self._span_text = ""
         self._session = session
         self._trace: Trace = session.trace
         self._taxonomy = session.taxonomy
@@ -166,17 +171,17 @@ class LineReader:
         self._say = say
         self._index = 0
         self._remaining_lines: Iterator[str] = iter(())
-        self._needle = ""
+        self._search_text = ""
         self._range_from: int | None = None
         self._quote: Target | None = None
         self._open_code: str | None = None
         """The id of an open code that was just made: the next note becomes its text."""
         self._suggestion: Suggestion | None = None
         self._text_commands: Mapping[str, Callable[[str], None]] = {
-            "/": self._find,
-            "m": self._note,
-            "w": self._mark_quote,
-            "l": self._find_mode,
+            "/": self._find_text,
+            "m": self._add_note,
+            "w": self._select_quote,
+            "l": self._list_modes_with,
         }
         self._keys: Mapping[str, Callable[[], None]] = {
             "": lambda: self._move_to(self._index + 1),
@@ -184,26 +189,26 @@ class LineReader:
             "k": lambda: self._move_to(self._index - 1),
             "g": lambda: self._move_to(0),
             "G": lambda: self._move_to(len(self._trace) - 1),
-            "s": self._show,
-            "d": self._more,
+            "s": self._show_span,
+            "d": self._show_next_page,
             "n": self._find_next,
-            "v": self._begin_range,
-            "f": lambda: self._edit_label(
+            "v": self._toggle_range,
+            "f": lambda: self._edit_last_label(
                 lambda label: {"severity": next_severity(label.severity)}
             ),
-            "c": lambda: self._edit_label(
+            "c": lambda: self._edit_last_label(
                 lambda label: {"confidence": next_confidence(label.confidence)}
             ),
-            "E": self._next_error,
-            "i": self._answer_key,
-            "M": self._my_labels,
-            "]": lambda: self._next_suggestion(1),
-            "[": lambda: self._next_suggestion(-1),
-            "a": lambda: self._answer(session.accept),
-            "x": lambda: self._answer(session.reject),
+            "E": self._go_to_next_error,
+            "i": self._show_answer_key,
+            "M": self._list_labels,
+            "]": lambda: self._go_to_suggestion(1),
+            "[": lambda: self._go_to_suggestion(-1),
+            "a": lambda: self._answer_suggestion(session.accept),
+            "x": lambda: self._answer_suggestion(session.reject),
             "u": lambda: self._report_undo(session.undo()),
             "U": lambda: self._report_undo(session.redo()),
-            "D": self._finish,
+            "D": self._finish_pass,
             "?": lambda: self._say(HELP),
         }
 
@@ -213,39 +218,46 @@ class LineReader:
         title = one_line(self._trace.path.name)
         self._say(f"{title}, {counted(len(self._trace), 'span')}, as {self._session.annotator}.")
         self._say("? lists the keys; each line is ended by Enter.")
-        self._show()
+        self._show_span()
         for line in lines:
             if line in ("q", "Q"):
                 return
             try:
-                self._do(line)
+                self._execute_line(line)
             except MastError as error:
                 self._say(f"Not done: {one_line(str(error))}")
 
-    def _do(self, line: str) -> None:
-        if (key := self._keys.get(line)) is not None:
-            key()
-        elif line[:1] in (":", "#") and line[1:].strip().isdecimal():
-            self._move_to(int(line[1:]) - 1)
-        elif (digits := line[-2:]).isdecimal() and line[:-2] in ("", "t", "-", "_"):
-            self._label_or_judge(line[:-2], digits)
-        elif (command := self._text_commands.get(line[:1])) is not None and line[1:].strip():
-            command(line[1:].strip())
+    def _execute_line(self, line: str) -> None:
+        """Execute a typed line: a key, a span's number, a mode's digits, or a command with text."""
+        press_key = self._keys.get(line)
+        text_command = self._text_commands.get(line[:1])
+        text = line[1:].strip()
+        digits = line[-2:]
+        prefix = line[:-2]
+        if press_key is not None:
+            press_key()
+        elif line[:1] in (":", "#") and text.isdecimal():
+            self._move_to(int(text) - 1)
+        elif digits.isdecimal() and prefix in ("", "t", "-", "_"):
+            self._label_or_set_verdict(prefix, digits)
+        elif text_command is not None and text:
+            text_command(text)
         else:
             self._say(f"{one_line(line, 20)} is not a key; ? lists the keys")
 
     # Moving
 
     def _move_to(self, index: int) -> None:
+        """Go to a span and print it; forget a selected quote and a new open code."""
         if not 0 <= index < len(self._trace):
             self._say("There is no such span")
             return
         self._index = index
         self._quote = None
         self._open_code = None
-        self._show()
+        self._show_span()
 
-    def _show(self) -> None:
+    def _show_span(self) -> None:
         """Print the span, its labels and note, and the beginning of its text."""
         span = self._trace.span(self._index)
         session = self._session
@@ -259,59 +271,63 @@ class LineReader:
             self._say(f"labelled: {'; '.join(labels)}")
         if note := session.span_notes.get(span.key):
             self._say(f"note: {one_line(note)}")
-        self._text = self._trace.text(self._index)
-        pretty = pretty_json(self._text) if len(self._text) <= MAX_FORMATTED_JSON else None
-        text = self._text if pretty is None else pretty.whole()
+        self._span_text = self._trace.text(self._index)
+        pretty = (
+            pretty_json(self._span_text) if len(self._span_text) <= MAX_FORMATTED_JSON else None
+        )
+        text = self._span_text if pretty is None else pretty.whole()
         text = COLOUR_SEQUENCE.sub("", text)
         self._remaining_lines = (safe_line(text[start:end]) for start, end in line_ranges(text))
-        self._more()
+        self._show_next_page()
 
-    def _more(self) -> None:
+    def _show_next_page(self) -> None:
+        """Print the next lines of the span; mark the span as read at its end."""
         lines = list(islice(self._remaining_lines, PAGE))
         for line in lines:
             self._say(f"  {line}")
-        following = next(self._remaining_lines, None)
-        if following is not None:
-            self._remaining_lines = (
-                line for part in ([following], self._remaining_lines) for line in part
-            )
+        next_line = next(self._remaining_lines, None)
+        if next_line is not None:
+            self._remaining_lines = chain([next_line], self._remaining_lines)
             self._say("d has more of this text")
         elif not lines:
             self._say("The text ends here")
-        if following is None:
+        if next_line is None:
             self._session.mark_read([self._trace.span(self._index).key])
 
-    def _find(self, text: str) -> None:
-        self._needle = text
-        self._find_from(self._index)
+    def _find_text(self, text: str) -> None:
+        self._search_text = text
+        self._find_text_from(self._index)
 
     def _find_next(self) -> None:
-        if self._needle:
-            self._find_from(self._index + 1)
+        if self._search_text:
+            self._find_text_from(self._index + 1)
         else:
             self._say("There is no search text; /words searches")
 
-    def _find_from(self, first: int) -> None:
-        needle = self._needle.casefold()
-        for index in range(first, len(self._trace)):
-            if needle in self._trace.text(index).casefold():
+    def _find_text_from(self, first_index: int) -> None:
+        """Go to the next span that contains the searched text, from an index on."""
+        searched_text = self._search_text.casefold()
+        for index in range(first_index, len(self._trace)):
+            if searched_text in self._trace.text(index).casefold():
                 self._move_to(index)
                 return
-        self._say(f"Not found from #{first + 1} on: {one_line(self._needle)}")
+        self._say(f"Not found from #{first_index + 1} on: {one_line(self._search_text)}")
 
-    def _next_error(self) -> None:
+    def _go_to_next_error(self) -> None:
+        """Go to the next span with an error."""
         for index in range(self._index + 1, len(self._trace)):
             if self._trace.span(index).status is SpanStatus.ERROR:
                 self._move_to(index)
                 return
         self._say("No later step failed")
 
-    def _answer_key(self) -> None:
-        page = ANSWER_KEY_HIDDEN
+    def _show_answer_key(self) -> None:
+        """Print the answer key of the trace, unless it is still hidden."""
+        page_text = ANSWER_KEY_HIDDEN
         if self._session.hidden_visible:
-            page = answer_page(self._trace).text
-        for first, end in line_ranges(page):
-            self._say(safe_line(page[first:end]))
+            page_text = answer_page(self._trace).text
+        for start, end in line_ranges(page_text):
+            self._say(safe_line(page_text[start:end]))
 
     # Labels
 
@@ -319,7 +335,8 @@ class LineReader:
         mode = self._taxonomy.mode(slug)
         return f"{mode.code} {mode.name}"
 
-    def _label_or_judge(self, prefix: str, digits: str) -> None:
+    def _label_or_set_verdict(self, prefix: str, digits: str) -> None:
+        """Toggle a label of the mode with these digits, or set its verdict."""
         mode = self._taxonomy.by_digits(*digits)
         if mode is None:
             self._say(f"{digits} is not a mode; l WORDS finds one")
@@ -329,7 +346,7 @@ class LineReader:
             value = VerdictValue.ABSENT if prefix == "-" else VerdictValue.UNSURE
             self._say(session.set_verdict(mode.slug, value).message)
             return
-        target = WHOLE_TRACE if prefix == "t" else self._target()
+        target = WHOLE_TRACE if prefix == "t" else self._selected_target()
         change = session.toggle_label(
             mode.slug, target, suggestions_on_screen=bool(session.suggestions)
         )
@@ -346,14 +363,16 @@ class LineReader:
             if self._open_code is not None:
                 self._say("What went wrong? Describe it with m WORDS")
 
-    def _target(self) -> Target:
+    def _selected_target(self) -> Target:
+        """Return the selected quote, else the selected range or the current span."""
         if self._quote is not None:
             return self._quote
         first = self._index if self._range_from is None else self._range_from
         first, last = sorted((first, self._index))
         return Target(self._trace.span(first).key, self._trace.span(last).key)
 
-    def _begin_range(self) -> None:
+    def _toggle_range(self) -> None:
+        """Begin a range at the current span, or cancel the range that was begun."""
         in_range = self._range_from is not None
         self._range_from = None if in_range else self._index
         message = (
@@ -361,8 +380,9 @@ class LineReader:
         )
         self._say(message)
 
-    def _mark_quote(self, quote: str) -> None:
-        start = self._text.find(quote)
+    def _select_quote(self, quote: str) -> None:
+        """Select words of the span's text, to which the next label is attached."""
+        start = self._span_text.find(quote)
         if start < 0:
             self._say("This text does not contain these exact words")
             return
@@ -370,22 +390,25 @@ class LineReader:
         self._quote = Target(key, key, quote=quote, char_start=start, char_end=start + len(quote))
         self._say(f"Quoted: {one_line(quote, 80)}; two digits label it")
 
-    def _note(self, text: str) -> None:
-        label = self._open_code
+    def _add_note(self, text: str) -> None:
+        """Make the text the note of a new open code, else the note of the current span."""
+        label_id = self._open_code
         self._open_code = None
-        if label is not None and label in self._session.labels_by_id:
-            self._say(self._session.edit_label(label, note=text).message)
+        if label_id is not None and label_id in self._session.labels_by_id:
+            self._say(self._session.edit_label(label_id, note=text).message)
             return
         self._say(self._session.note_span(self._trace.span(self._index).key, text).message)
 
-    def _edit_label(self, values: Callable[[Label], dict[str, Any]]) -> None:
+    def _edit_last_label(self, values: Callable[[Label], dict[str, Any]]) -> None:
+        """Change fields of the last label on the current span."""
         labels = self._session.labels_at(self._trace.span(self._index).key)
         if labels:
             self._say(self._session.edit_label(labels[-1].id, **values(labels[-1])).message)
         else:
             self._say("No label of yours on this span")
 
-    def _my_labels(self) -> None:
+    def _list_labels(self) -> None:
+        """Print the annotator's labels, and the verdicts absent and unsure."""
         for label in self._session.labels:
             location = self._locations.location(label.target)
             self._say(f"{self._mode_text(label.mode)}, {location}")
@@ -395,12 +418,13 @@ class LineReader:
         if not self._session.labels:
             self._say("No labels yet")
 
-    def _find_mode(self, text: str) -> None:
-        folded = text.casefold()
+    def _list_modes_with(self, text: str) -> None:
+        """Print the modes whose code, name or definition contains the text."""
+        searched_text = text.casefold()
         matches = [
             mode
             for mode in self._taxonomy.all_modes
-            if folded in f"{mode.code} {mode.name} {mode.definition}".casefold()
+            if searched_text in f"{mode.code} {mode.name} {mode.definition}".casefold()
         ]
         for mode in matches:
             keys = self._taxonomy.keys_of(mode)
@@ -410,17 +434,17 @@ class LineReader:
 
     # Suggestions
 
-    def _next_suggestion(self, step: int) -> None:
+    def _go_to_suggestion(self, step: int) -> None:
+        """Select the suggestion ``step`` places on, print it, and go to its span."""
         pending = self._session.pending
         if not pending:
             self._say("No suggestion is left")
             return
         self._session.note_suggestions_on_screen()
-        current = next(
-            (number for number, candidate in enumerate(pending) if candidate == self._suggestion),
-            None,
-        )
-        position = (0 if step > 0 else -1) if current is None else (current + step) % len(pending)
+        if self._suggestion in pending:
+            position = (pending.index(self._suggestion) + step) % len(pending)
+        else:
+            position = 0 if step > 0 else -1
         suggestion = self._suggestion = pending[position]
         key = (
             suggestion.evidence.key if suggestion.evidence is not None else suggestion.target.first
@@ -434,7 +458,8 @@ class LineReader:
         )
         self._say(f"  {one_line(suggestion.rationale)}")
 
-    def _answer(self, apply: Callable[[str], object]) -> None:
+    def _answer_suggestion(self, apply: Callable[[str], object]) -> None:
+        """Accept or reject the selected suggestion, as ``apply`` does."""
         if self._suggestion is None or self._suggestion not in self._session.pending:
             self._say("No suggestion is selected; ] goes to the next")
             return
@@ -447,7 +472,7 @@ class LineReader:
     def _report_undo(self, change: object) -> None:
         self._say("Nothing to undo" if change is None else getattr(change, "message", ""))
 
-    def _finish(self) -> None:
+    def _finish_pass(self) -> None:
         """Finish the pass; ask about modes without a verdict if spans were not read."""
         answer = self._session.open_modes_answer
         if answer is None and not self._session.finished:

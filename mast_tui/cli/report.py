@@ -193,14 +193,14 @@ class ReportRequest:
     @property
     def files(self) -> ReportFiles:
         """The files to write."""
-        named = ReportFiles.named(
+        files = ReportFiles.named(
             html=self.html_file,
             markdown=self.markdown_file,
             csv=self.csv_file,
             latex=self.latex_file,
         )
         return replace(
-            named, figures=self.figures, image=self.image, bare=self.bare, records=self.output
+            files, figures=self.figures, image=self.image, bare=self.bare, records=self.output
         )
 
     @property
@@ -314,11 +314,11 @@ def report_command(request: ReportRequest) -> None:
         for line in take_outcomes(workspace):
             say(line)
         visibility = visibility_of_labels(viewer, request.labels)
-        inputs = _input(request, workspace, taxonomy, visibility)
+        inputs = _labels_to_count(request, workspace, taxonomy, visibility)
         # Traces that are recorded as shown are no longer hidden, nor are their outcomes.
         viewer.reveal(() if visibility is None else visibility.revealing)
         inputs, hidden_outcomes = without_outcomes(inputs, visible_outcomes(viewer, inputs.traces))
-        letters = pseudonyms_of(workspace) if request.pseudonyms else None
+        pseudonyms = pseudonyms_of(workspace) if request.pseudonyms else None
         scores = None
         if request.scores:
             scores_of = scores_from_files(workspace)
@@ -330,14 +330,14 @@ def report_command(request: ReportRequest) -> None:
         report = compute_report(
             workspace, taxonomy, inputs, request, traces=viewer.traces, scores=scores
         )
-        if letters is not None:
-            report = replace(report, inputs=_with_letters(report.inputs, letters))
+        if pseudonyms is not None:
+            report = replace(report, inputs=_with_pseudonyms(report.inputs, pseudonyms))
         experiment = experiment_of_pair(report.inputs, request)
         # JSON output needs no quotes of labels.
         extras = None
         if files.whole or request.stdout in (None, "text"):
-            places = not request.without_places
-            extras = extras_for(workspace, taxonomy, inputs, places=places, letters=letters)
+            with_places = not request.without_places
+            extras = extras_for(workspace, taxonomy, inputs, places=with_places, letters=pseudonyms)
         revisions = list(workspace.revisions_read(taxonomy.ref))
     finally:
         workspace.close()
@@ -348,7 +348,7 @@ def report_command(request: ReportRequest) -> None:
     extra_fields = {
         "revisions": revisions,
         "what_helps": what_helps(taxonomy),
-        **(sight_fields if letters is None else letters.in_document(sight_fields)),
+        **(sight_fields if pseudonyms is None else pseudonyms.in_document(sight_fields)),
     }
     if not request.as_json:
         report_hidden_traces(viewer, hidden)
@@ -368,7 +368,7 @@ def report_command(request: ReportRequest) -> None:
     output.show(presentation, {**presentation.document, **extra_fields}, outputs, figures)
 
 
-def _input(
+def _labels_to_count(
     request: ReportRequest, workspace: Workspace, taxonomy: Taxonomy, visibility: VisibleWork | None
 ) -> SignatureInput:
     """Read the labels and traces that the report counts, with the workers of the request."""
@@ -377,7 +377,7 @@ def _input(
         return signature_input(workspace, taxonomy, request, traces=visible, pool=pool)
 
 
-def _with_letters(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
+def _with_pseudonyms(inputs: SignatureInput, letters: Pseudonyms) -> SignatureInput:
     """Return the input of a report with letters in place of people's names."""
     return replace(
         inputs, labels=letters.name(inputs.labels), gold=letters.in_document(inputs.gold)
@@ -395,9 +395,10 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
         click.UsageError: There are not two different names.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    if len(names) != 2 or names[0] == names[1]:
+    if len(names) != 2 or len(set(names)) != 2:
         raise click.UsageError(f"{option} needs two different names, as A,B")
-    return names[0], names[1]
+    first, second = names
+    return first, second
 
 
 def compute_report(
@@ -451,8 +452,10 @@ def experiment_of_pair(
     option = "--compare" if request.paired is None else "--paired"
     for name in pair:
         if name not in inputs.group_names:
-            existing = ", ".join(inputs.group_names) or "none"
-            raise click.ClickException(f"{option}: no {inputs.by} {name!r}; there are: {existing}")
+            names_text = ", ".join(inputs.group_names) or "none"
+            raise click.ClickException(
+                f"{option}: no {inputs.by} {name!r}; there are: {names_text}"
+            )
     say(
         f"{option} will be removed in the next release; use: mast-tui experiment --arms "
         f"{inputs.by} --baseline {second}"
@@ -460,8 +463,8 @@ def experiment_of_pair(
     groups = [inputs.group_names.index(name) for name in pair]
     experiment = experiment_of(inputs.only(np.isin(inputs.group, groups)), baseline=second)
     figures = FigureIndex(experiment_figures(experiment))
-    shared = figures.table("experiment", group=first).count("shared_tasks")
-    if request.paired is not None and not (shared and inputs.task is not None):
+    shared_count = figures.table("experiment", group=first).count("shared_tasks")
+    if request.paired is not None and not (shared_count and inputs.task is not None):
         raise click.ClickException(f"{option} {first},{second}: no known task was run by both")
     return experiment, figures
 

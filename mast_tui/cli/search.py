@@ -91,6 +91,7 @@ def search_command(request: SearchRequest) -> int:
     left_out = 0
 
     def matching_spans() -> Iterator[Hit]:
+        """Yield the hits up to the limit; report files that were not searched on stderr."""
         nonlocal hits, left_out
         for result in search.results():
             if isinstance(result, NotSearched):
@@ -116,6 +117,7 @@ def search_command(request: SearchRequest) -> int:
 
 
 def _print_hit(hit: Hit, as_json: bool) -> None:
+    """Print a matching span as a line, with its first match highlighted, or as JSON."""
     if as_json:
         _print_line(_hit_json(hit))
         return
@@ -144,6 +146,7 @@ def _print_counts(path: str, trace_id: str, hits: list[int], as_json: bool) -> N
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
+    """Return a matching span for JSON."""
     return {
         "path": hit.path,
         "place": hit.place,

@@ -35,10 +35,10 @@ def start(paths: Sequence[str], common: CommonOptions) -> int:
         The exit code. A missing path or terminal is reported on stderr before a screen opens.
     """
     try:
-        named = _checked_paths(paths, common)
+        checked_paths = _checked_paths(paths, common)
         if not has_terminal():
             return complain("mast-tui", NO_TERMINAL, WRONG_USAGE)
-        options = _app_options(named, common)
+        options = _app_options(checked_paths, common)
     except MastError as error:
         return complain("mast-tui", str(error))
     except OSError as error:
@@ -58,13 +58,14 @@ def _checked_paths(typed: Sequence[str], common: CommonOptions) -> tuple[Path, .
     paths = tuple(paths_of(*typed))
     for path in paths:
         if not path.exists():
-            raise MastError(f"{path}: {_no_such(str(path))}")
+            raise MastError(f"{path}: {_missing_path_text(str(path))}")
     if common.taxonomy is not None and not common.taxonomy.is_file():
         raise MastError(f"{common.taxonomy}: no such taxonomy file; --taxonomy needs a TOML file")
     return paths
 
 
 def _app_options(paths: tuple[Path, ...], common: CommonOptions) -> AppOptions:
+    """Return the options of the app; ask for the password of a workspace on a server first."""
     password = None
     if common.workspace is not None and "://" in common.workspace:
         # Start-up: a workspace in a file needs no password.
@@ -86,7 +87,8 @@ def _fill_samples(workspace: Workspace) -> None:
     fill_samples_workspace(workspace)
 
 
-def _no_such(path: str) -> str:
+def _missing_path_text(path: str) -> str:
+    """Say that a path does not exist, with the command that it resembles."""
     from difflib import get_close_matches
 
     matches = get_close_matches(path, COMMANDS, n=1)

@@ -47,7 +47,7 @@ def status_command(request: StatusRequest) -> None:
     workspace, taxonomy = open_with_taxonomy(request.common)
     report = status(workspace, taxonomy)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
-    conflicts, unordered = _conflicts(viewer, taxonomy)
+    conflicts, unordered = _open_conflicts(viewer, taxonomy)
     study = workspace.study(taxonomy.ref)
     annotator = viewer.name if viewer.limited else request.common.annotator
     study_json = (
@@ -61,7 +61,7 @@ def status_command(request: StatusRequest) -> None:
             "kind": row.kind.value,
             "finished": row.finished,
             "open": row.open,
-            "conflicts": sum(_concerns(group, row.name) for _, group in conflicts),
+            "conflicts": sum(_is_party_of(group, row.name) for _, group in conflicts),
         }
         for row in report.annotators
         if row.name == request.common.annotator
@@ -87,18 +87,20 @@ def status_command(request: StatusRequest) -> None:
     if request.as_json:
         print_json(document)
     else:
-        _print(document, rows)
+        _print_status(document, rows)
         report_hidden_traces(viewer, hidden)
 
 
-def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> tuple[list[tuple[str, ConflictGroup]], int]:
+def _open_conflicts(
+    viewer: Viewer, taxonomy: Taxonomy
+) -> tuple[list[tuple[str, ConflictGroup]], int]:
     """Return the open conflicts on the traces that the viewer may see, and record that.
 
     All disputed labels of a mode are one conflict, as they are decided in one step.
 
     Returns:
-        The conflicts, each with the id of its trace; and the number of labels whose order is
-        unknown, so that they may overlap others.
+        The conflicts, each with the id of its trace; and the number of labels of unknown order,
+        which may overlap other labels.
     """
     workspace = viewer.workspace
     visible_labels = {
@@ -109,13 +111,13 @@ def _conflicts(viewer: Viewer, taxonomy: Taxonomy) -> tuple[list[tuple[str, Conf
     viewer.reveal(visible_labels)
     orders = SpanOrders(workspace)
     conflicts: list[tuple[str, ConflictGroup]] = []
-    unordered = 0
+    unordered_count = 0
     for trace_id, labels in visible_labels.items():
         if len(labels.sides) > 1:
             open_conflicts = labels.gold(taxonomy, orders(trace_id)).conflicts
             conflicts += ((trace_id, group) for group in conflict_groups(open_conflicts))
-        unordered += len(labels.unordered(taxonomy, orders(trace_id)))
-    return conflicts, unordered
+        unordered_count += len(labels.unordered(taxonomy, orders(trace_id)))
+    return conflicts, unordered_count
 
 
 def _study_json(
@@ -125,7 +127,7 @@ def _study_json(
     annotator: str | None,
     conflicts: list[tuple[str, ConflictGroup]],
 ) -> dict[str, Any]:
-    """Return the progress of a study; with an annotator only their own share."""
+    """Return the progress of a study for JSON; for an annotator, only their own progress."""
     traces = frozenset(study.traces)
     return {
         "traces": len(traces),
@@ -139,20 +141,21 @@ def _study_json(
 
 
 def _only_organises(row: AnnotatorStatus, study: Study | None) -> bool:
-    """Return whether a person has a part in the study but labels nothing, as adjudicators do."""
+    """Return whether a person outside the study's annotators has no finished or open trace."""
     if study is None or row.name in study.annotators:
         return False
     return not row.finished and not row.open
 
 
-def _concerns(conflict: ConflictGroup, name: str) -> bool:
+def _is_party_of(conflict: ConflictGroup, name: str) -> bool:
     return any(side.annotator == name for side in conflict.said)
 
 
-def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+def _print_status(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Print the counts, the table of annotators, the revisions, and the progress of the study."""
     print_line(f"{document['workspace']} · {document['taxonomy']}")
-    conflicts = counted(document["conflicts"]["left"], "conflict")
-    click.echo(f"{counted(document['traces'], 'trace')} · {conflicts} left")
+    conflicts_text = counted(document["conflicts"]["left"], "conflict")
+    click.echo(f"{counted(document['traces'], 'trace')} · {conflicts_text} left")
     unordered = document["conflicts"]["unordered"]
     if unordered:
         click.echo(
@@ -160,17 +163,17 @@ def _print(document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
             "not be real. Open the traces once"
         )
     if rows:
-        counts = (key_column(key, right=True) for key in ("finished", "open", "conflicts"))
-        print_table((key_column("name", "annotator"), key_column("kind"), *counts), rows)
+        count_columns = (key_column(key, right=True) for key in ("finished", "open", "conflicts"))
+        print_table((key_column("name", "annotator"), key_column("kind"), *count_columns), rows)
     revision_text = revision_words(document["revisions"])
     if revision_text:
         click.echo(revision_text)
     study = document.get("study")
     if study is None:
         return
-    conflicts = counted(study["conflicts"], "conflict")
-    click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts} left")
+    conflicts_text = counted(study["conflicts"], "conflict")
+    click.echo(f"study: {counted(study['traces'], 'trace')} · {conflicts_text} left")
     if study["annotators"]:
         keys = ("assigned", "finished", "open", "left")
-        counts = (key_column(key, right=True) for key in keys)
-        print_table((key_column("name", "annotator"), *counts), study["annotators"])
+        count_columns = (key_column(key, right=True) for key in keys)
+        print_table((key_column("name", "annotator"), *count_columns), study["annotators"])

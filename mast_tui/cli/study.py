@@ -60,21 +60,21 @@ _COLUMNS: Final = ("trace_id", "annotator", "lot")
 
 
 def assignments_csv(study: Study, annotator: str | None = None) -> str:
-    """Write the assignments as CSV, a row for each trace and annotator.
+    """Return the assignments as CSV text, with a row for each trace and annotator.
 
     Args:
         study: The study.
         annotator: The annotator whose rows are written; None for all annotators.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    csv_text = io.StringIO()
+    writer = csv.writer(csv_text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    for lot, batch in enumerate(study.batches, start=1):
+    for batch_number, batch in enumerate(study.batches, start=1):
         for trace_id in batch:
             for name in annotators_of(study, trace_id):
                 if annotator in (None, name):
-                    writer.writerow((trace_id, name, lot))
-    return text.getvalue()
+                    writer.writerow((trace_id, name, batch_number))
+    return csv_text.getvalue()
 
 
 def read_assignments(path: Path, study: Study) -> Mapping[str, tuple[str, ...]]:
@@ -123,7 +123,8 @@ _STRATIFY_RULE: Final = OptionRule[Any](
 )
 
 
-def _sample() -> Any:
+def _sample_option() -> Any:
+    """Declare the option of the size of a sample."""
     return options.option(
         "--sample",
         type=click.IntRange(1),
@@ -132,7 +133,8 @@ def _sample() -> Any:
     )
 
 
-def _stratify() -> Any:
+def _stratify_option() -> Any:
+    """Declare the option that spreads a sample over strata."""
     return options.option(
         "--stratify",
         metavar="A,B,…",
@@ -145,6 +147,7 @@ class _StudyGroup(click.Group):
     """Subcommands that accept the common options also before their name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Move options that stand before the name of a subcommand behind it."""
         options, arguments = split_options(args)
         if options and arguments:
             # Click reads these options after the name of a subcommand.
@@ -189,8 +192,8 @@ class StudySetRequest:
     seed: int | None = options.option(
         "--seed", type=int, help="The seed of samples, assignments and orders. Default: 0."
     )
-    sample: int | None = _sample()
-    stratify: str | None = _stratify()
+    sample: int | None = _sample_option()
+    stratify: str | None = _stratify_option()
     withheld: float | None = options.option(
         "--withhold",
         type=_SHARE,
@@ -273,12 +276,12 @@ def set_command(request: StudySetRequest) -> None:
     """
     workspace, taxonomy = open_with_taxonomy(request.common, create=True)
     previous = workspace.study(taxonomy.ref)
-    annotators = _names(request.annotators, "--annotators")
+    annotators = _option_names(request.annotators, "--annotators")
     if previous is None and not annotators:
         raise click.UsageError("a new study needs its annotators: --annotators A,B")
     values = {
         "annotators": annotators,
-        "adjudicators": _names(request.adjudicators, "--adjudicators"),
+        "adjudicators": _option_names(request.adjudicators, "--adjudicators"),
         "blind": _requested_blind(request.common),
         **{name: getattr(request, name) for name in _SETTINGS},
     }
@@ -291,19 +294,21 @@ def set_command(request: StudySetRequest) -> None:
     )
     if replaces_traces:
         values |= {"batches": (), "draws": (), "assignments": ()}
-    study = with_weights(_changed(previous, taxonomy.ref, values), _weights(request.weights))
+    study = with_weights(
+        _changed_study(previous, taxonomy.ref, values), _option_weights(request.weights)
+    )
     if replaces_traces:
         study = _with_batch(workspace, study, request.paths, request.sample, request.stratify)
     if request.split is not None:
         set_split(workspace, *_split_shares(request.split))
         parts = Counter(trace_part(workspace, trace_id) for trace_id in study.traces)
         say("split: " + ", ".join(f"{parts[part]} {part}" for part in TracePart))
-    changed = set_study(workspace, _actor(request.common.annotator), study)
+    changed = set_study(workspace, _person_who_changes(request.common.annotator), study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
 
 
 def _split_shares(text: str) -> tuple[float, float]:
-    """Read the shares for calibration and test of ``--split``."""
+    """Return the shares for calibration and test of ``--split``; refuse shares of another sum."""
     try:
         development, calibration, test = (float(part) for part in text.split(","))
     except ValueError:
@@ -318,8 +323,8 @@ class StudyAddRequest:
     """The options of ``mast-tui study add``."""
 
     paths: tuple[Path, ...] = options.paths(exist=True)
-    sample: int | None = _sample()
-    stratify: str | None = _stratify()
+    sample: int | None = _sample_option()
+    stratify: str | None = _stratify_option()
     judge: str | None = options.option(
         "--judge",
         metavar="NAME",
@@ -372,7 +377,7 @@ def add_command(request: StudyAddRequest) -> None:
         study = _with_judged_sample(workspace, taxonomy, previous, request)
     else:
         study = _with_batch(workspace, previous, request.paths, request.sample, request.stratify)
-    changed = set_study(workspace, _actor(request.common.annotator), study)
+    changed = set_study(workspace, _person_who_changes(request.common.annotator), study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
 
 
@@ -502,18 +507,25 @@ def import_command(request: StudyImportRequest) -> None:
 def _change_people(
     name: str, plan: PlanOptions, change: Callable[[Workspace, Study, str], Study]
 ) -> None:
-    """Change who is in the study, and print the number of traces of each before and after."""
+    """Change the annotators of the study, and print the number of traces before and after.
+
+    Raises:
+        click.UsageError: The name is not valid for a person.
+    """
     annotator = _checked_name(name)
     _change_plan(plan, lambda workspace, study: change(workspace, study, annotator))
 
 
 def _change_plan(plan: PlanOptions, change: Callable[[Workspace, Study], Study]) -> None:
-    """Change the assignments, and print the number of traces of each annotator before and after."""
+    """Change the assignments, and print the number of traces of each annotator before and after.
+
+    With ``--dry-run`` nothing is written.
+    """
     workspace, _taxonomy, previous = open_study(plan.common)
     study = change(workspace, previous)
     changed = study != previous
     if not plan.dry_run:
-        changed = set_study(workspace, _actor(plan.common.annotator), study)
+        changed = set_study(workspace, _person_who_changes(plan.common.annotator), study)
     rows = [
         {
             "name": name,
@@ -551,15 +563,19 @@ def _requested_blind(common: CommonOptions) -> bool | None:
     return False if common.assisted else None
 
 
-def _names(text: str | None, option: str) -> tuple[str, ...] | None:
+def _option_names(text: str | None, option: str) -> tuple[str, ...] | None:
     """Return the names in ``A,B,…``; None if the option is not given."""
     if text is None:
         return None
     return tuple(_checked_name(name, option) for name in text.split(",") if name.strip())
 
 
-def _weights(text: str | None) -> dict[str, float]:
-    """Return the weights in ``A=2,B=0.5`` by name."""
+def _option_weights(text: str | None) -> dict[str, float]:
+    """Return the weights in ``A=2,B=0.5`` by name; empty if the option is not given.
+
+    Raises:
+        click.UsageError: A part is not a name with a weight over 0.
+    """
     weights: dict[str, float] = {}
     for part in (text or "").split(","):
         name, equals, number = part.partition("=")
@@ -585,8 +601,11 @@ def _checked_name(name: str, option: str = "NAME") -> str:
         raise click.UsageError(f"{option}: {error}") from error
 
 
-def _changed(previous: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:
-    """Return the study with new values; None keeps a field as it is."""
+def _changed_study(previous: Study | None, taxonomy: str, values: dict[str, Any]) -> Study:
+    """Return the study with new values; a field with the value None stays unchanged.
+
+    Without a previous study, return a new one: blind unless suggestions are withheld.
+    """
     changes = {name: value for name, value in values.items() if value is not None}
     if previous is not None:
         return replace(previous, **changes)
@@ -596,8 +615,12 @@ def _changed(previous: Study | None, taxonomy: str, values: dict[str, Any]) -> S
     return Study(taxonomy, **changes)
 
 
-def _actor(annotator: str | None) -> str:
-    """Return the name of the person who changes the study."""
+def _person_who_changes(annotator: str | None) -> str:
+    """Return the name of the person who changes the study: the option, else that of the login.
+
+    Raises:
+        click.UsageError: There is no name.
+    """
     if annotator is None:
         name = suggested_name(None)
         if not name:
@@ -647,7 +670,11 @@ def _with_judged_sample(
     study: Study,
     request: StudyAddRequest,
 ) -> Study:
-    """Add a batch to the study: a sample of the traces whose labels would be most informative."""
+    """Return the study with one more batch: a sample that prefers the most informative traces.
+
+    Raises:
+        click.UsageError: The taxonomy has no mode of this name.
+    """
     assert request.judge is not None  # the caller checks it, and an option rule the sample
     assert request.sample is not None
     mode = None if request.mode is None else taxonomy.find(request.mode)
@@ -656,15 +683,16 @@ def _with_judged_sample(
         raise click.UsageError(f"{taxonomy.ref} has no mode {request.mode!r}; there are: {codes}")
     modes = taxonomy.modes if mode is None else (mode,)
     name = find_judge(workspace, request.judge)
-    judge_input_ = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
-    assert judge_input_ is not None  # a judge is requested
-    values = worth(
-        judge_input_, _trace_ids(workspace, request.paths), [mode.slug for mode in modes]
+    verdicts = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
+    assert verdicts is not None  # a judge is requested
+    worth_by_trace = worth(
+        verdicts, _trace_ids(workspace, request.paths), [mode.slug for mode in modes]
     )
-    return with_worth(study, values, request.sample, judge=name)
+    return with_worth(study, worth_by_trace, request.sample, judge=name)
 
 
 def _print_study(workspace: Workspace, study: Study, *, changed: bool, as_json: bool) -> None:
+    """Print the plan of the study after a change, as text or JSON."""
     if as_json:
         print_json({"changed": changed, **plan_document(workspace, study)})
         return

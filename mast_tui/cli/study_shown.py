@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 # Written out, so that --help imports no lower layer; ``retests`` is not for annotators.
-_KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
+_QUEUE_KINDS = ("mine", "disagreements", "judge", "unsure", "changed", "worth", "sample")
 _OPEN_KINDS = ("mine", "worth", "sample")
 """The queues that reveal no labels of others."""
 
@@ -70,11 +70,13 @@ def show_command(request: StudyShowRequest) -> None:
     print_plan(study)
     print_progress(rows)
     if traces_needed:
-        needed = ", ".join(f"{code} {count:,}" for code, count in traces_needed.items() if count)
+        needed_text = ", ".join(
+            f"{code} {count:,}" for code, count in traces_needed.items() if count
+        )
         points = f"{MARGIN * 100:g}"
-        if needed:
+        if needed_text:
             click.echo(
-                f"traces still needed for a ±{points}-point interval, by mode, about: {needed}"
+                f"traces still needed for a ±{points}-point interval, by mode, about: {needed_text}"
             )
         else:
             click.echo(f"no more traces are needed for ± {points} points of any mode")
@@ -86,7 +88,7 @@ class StudyQueueRequest:
 
     kind: str = options.option(
         "--kind",
-        type=click.Choice(_KINDS),
+        type=click.Choice(_QUEUE_KINDS),
         default="mine",
         show_default=True,
         help="Unfinished traces; traces where others or a judge differ (that you saw this is "
@@ -125,9 +127,9 @@ def queue_command(request: StudyQueueRequest) -> None:
     study = workspace.study(taxonomy.ref)
     names = {info.name for info in workspace.annotators()}
     if annotator not in names:
-        existing = ", ".join(sorted(names)) or "none yet"
+        names_text = ", ".join(sorted(names)) or "none yet"
         raise click.ClickException(
-            f"no annotator {annotator!r} in this workspace; there are: {existing}"
+            f"no annotator {annotator!r} in this workspace; there are: {names_text}"
         )
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     if viewer.named is not None and request.kind not in _OPEN_KINDS:
@@ -162,7 +164,9 @@ def queue_command(request: StudyQueueRequest) -> None:
 
 
 def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
-    """Open the workspace, its study and the study's taxonomy; without --taxonomy the only study.
+    """Return the workspace, its study and the study's taxonomy.
+
+    If ``--taxonomy`` is not given and the default has no study, return the only study.
 
     Raises:
         click.ClickException: The workspace has no such study.
@@ -171,12 +175,16 @@ def open_study(common: CommonOptions) -> tuple[Workspace, Taxonomy, Study]:
     study = workspace.study(taxonomy.ref)
     if study is None and common.taxonomy is None:
         studies = [
-            (workspace, candidate, existing)
-            for candidate in workspace.taxonomies()
-            if (existing := workspace.study(candidate.ref))
+            (candidate, workspace.study(candidate.ref)) for candidate in workspace.taxonomies()
         ]
-        if len(studies) == 1:
-            return studies[0]
+        existing_studies = [
+            (candidate, candidate_study)
+            for candidate, candidate_study in studies
+            if candidate_study is not None
+        ]
+        if len(existing_studies) == 1:
+            only_taxonomy, only_study = existing_studies[0]
+            return workspace, only_taxonomy, only_study
     if study is None:
         raise click.ClickException(
             f"there is no study under {taxonomy.ref} in the workspace; begin one with "
@@ -233,16 +241,18 @@ def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> d
         study: The study whose traces count.
     """
     traces = frozenset(study.traces)
-    input_ = signature_input(
+    labels = signature_input(
         workspace, taxonomy, ReportRequest(by=ALL, without_places=True), traces=traces
     )
-    counts = Counts.from_verdicts(input_.verdicts, input_.weights)
-    needed = {mode.code: counts.more_labels(i) for i, mode in enumerate(input_.modes)}
-    return {code: count for code, count in needed.items() if count is not None}
+    counts = Counts.from_verdicts(labels.verdicts, labels.weights)
+    count_by_code = {
+        mode.code: counts.more_labels(column) for column, mode in enumerate(labels.modes)
+    }
+    return {code: count for code, count in count_by_code.items() if count is not None}
 
 
 def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:
-    """Return how a batch was drawn; if chances differ, with the chance of each trace."""
+    """Return how a batch was drawn: one probability, or the chance of each trace."""
     batch = study.batches[draw.lot]
     chances: dict[str, Any] = {"probability": len(batch) / draw.of}
     if draw.chances:
@@ -259,7 +269,7 @@ def _draw_json(study: Study, draw: Draw) -> dict[str, Any]:
 def progress_rows(
     workspace: Workspace, taxonomy: Taxonomy, study: Study, annotator: str | None
 ) -> list[dict[str, Any]]:
-    """Return everybody's progress; for an annotator of the study only their own.
+    """Return the progress of all annotators; for an annotator of the study only their own.
 
     Args:
         workspace: The workspace of the study.
@@ -275,6 +285,7 @@ def progress_rows(
 
 
 def _progress_json(person: StudyProgress) -> dict[str, Any]:
+    """Return the number of an annotator's traces by state."""
     return {
         "name": person.name,
         "assigned": person.assigned,
@@ -287,6 +298,7 @@ def _progress_json(person: StudyProgress) -> dict[str, Any]:
 
 
 def _retests_json(person: StudyProgress) -> dict[str, int]:
+    """Return the number of an annotator's repeated traces by state."""
     return {
         "planned": person.planned,
         "due": len(person.retests.current),
@@ -297,15 +309,17 @@ def _retests_json(person: StudyProgress) -> dict[str, int]:
 
 def print_plan(study: Study) -> None:
     """Print the settings of a study in a few lines."""
-    batches = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
-    shared = len(overlap_traces(study))
-    labelled_by = "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
+    batches_text = f" in {len(study.batches)} lots" if len(study.batches) > 1 else ""
+    overlap_count = len(overlap_traces(study))
+    annotators_text = (
+        "everybody" if study.per_trace == len(study.annotators) else f"{study.per_trace}"
+    )
     lines = [
-        f"study under {study.taxonomy}: {counted(len(study.traces), 'trace')}{batches}, "
+        f"study under {study.taxonomy}: {counted(len(study.traces), 'trace')}{batches_text}, "
         f"annotators {', '.join(_annotator_text(study, name) for name in study.annotators)}",
         *sample_texts(study),
-        f"{counted(shared, 'trace')} labelled by {labelled_by}, {len(study.traces) - shared} by "
-        f"one; seed {study.seed}",
+        f"{counted(overlap_count, 'trace')} labelled by {annotators_text}, "
+        f"{len(study.traces) - overlap_count} by one; seed {study.seed}",
         "blind" if study.blind else f"suggestions shown, {study.withheld:.0%} without suggestions",
         f"{study.retests:.0%} repeat once finished; open modes at finishing: "
         f"{study.open_modes.value}",
@@ -320,7 +334,7 @@ def print_plan(study: Study) -> None:
 
 
 def _annotator_text(study: Study, name: str) -> str:
-    """Return a name, with the lots of which the annotator gets traces unless these are all."""
+    """Return the name, followed by the lots of the annotator unless these are all lots."""
     memberships = [membership for membership in study.memberships if membership.annotator == name]
     ranges = []
     for membership in memberships:

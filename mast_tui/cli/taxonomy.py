@@ -116,7 +116,10 @@ def show_command(request: TaxonomyShowRequest) -> None:
 
 
 def _taxonomy_values(taxonomy: Taxonomy) -> dict[str, Any]:
-    levels = {category.id: len(taxonomy.path(category.id)) - 1 for category in taxonomy.categories}
+    """Return the JSON document of ``taxonomy show``."""
+    level_index_by_category = {
+        category.id: len(taxonomy.path(category.id)) - 1 for category in taxonomy.categories
+    }
     return {
         "taxonomy": taxonomy.ref,
         "name": taxonomy.name,
@@ -125,7 +128,7 @@ def _taxonomy_values(taxonomy: Taxonomy) -> dict[str, Any]:
             {
                 "id": category.id,
                 "name": category.name,
-                "level": taxonomy.levels[levels[category.id]],
+                "level": taxonomy.levels[level_index_by_category[category.id]],
                 "under": category.under or None,
             }
             for category in taxonomy.tree()
@@ -167,14 +170,14 @@ def diff_command(request: TaxonomyDiffRequest) -> None:
     The last line says whether labels can stay; if not, 'taxonomy migrate' carries them over.
     """
     workspace = existing_workspace(request.common)
-    old = _find_taxonomy(request.old, workspace)
-    new = _find_taxonomy(request.new, workspace)
-    differences = changes(old, new)
+    old_taxonomy = _find_taxonomy(request.old, workspace)
+    new_taxonomy = _find_taxonomy(request.new, workspace)
+    differences = changes(old_taxonomy, new_taxonomy)
     if request.as_json:
-        print_json({"from": old.ref, "to": new.ref, **_changes_json(differences)})
+        print_json({"from": old_taxonomy.ref, "to": new_taxonomy.ref, **_changes_json(differences)})
         return
-    print_line(f"{old.ref} → {new.ref}")
-    for line in _changes_lines(differences, new):
+    print_line(f"{old_taxonomy.ref} → {new_taxonomy.ref}")
+    for line in _changes_lines(differences, new_taxonomy):
         click.echo(line)
 
 
@@ -228,14 +231,16 @@ def migrate_command(request: TaxonomyMigrateRequest) -> int:
     workspace = open_workspace(request.common)
     annotator = login_person(workspace) or request.common.annotator
     if request.undo:
-        return _undo(workspace, annotator, request.as_json)
-    old = _find_taxonomy(str(request.old), workspace)
-    new = _find_taxonomy(str(request.new), workspace)
+        return _undo_last_migration(workspace, annotator, request.as_json)
+    old_taxonomy = _find_taxonomy(str(request.old), workspace)
+    new_taxonomy = _find_taxonomy(str(request.new), workspace)
     mapping = codebook_map(
-        old, new, None if request.map_file is None else find_crosswalk(request.map_file)
+        old_taxonomy,
+        new_taxonomy,
+        None if request.map_file is None else find_crosswalk(request.map_file),
     )
-    check_lead(workspace, old, annotator)
-    viewer = command_viewer(workspace, old.ref, request.common)
+    check_lead(workspace, old_taxonomy, annotator)
+    viewer = command_viewer(workspace, old_taxonomy.ref, request.common)
     document = _carry_over(mapping, annotator, viewer, dry_run=request.dry_run)
     return _print_migration(document, mapping, viewer, (), as_json=request.as_json)
 
@@ -286,15 +291,15 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
     are carried over unchanged; elsewhere the new mode is open, as nobody has looked for it.
     'taxonomy migrate --undo' undoes it.
     """
-    workspace, old = open_with_taxonomy(request.common)
+    workspace, old_taxonomy = open_with_taxonomy(request.common)
     outputs = outputs_beside(workspace, force=request.force)
-    viewer = command_viewer(workspace, old.ref, request.common)
-    check_lead(workspace, old, viewer.name)
-    codes = select_codes(visible_coding(viewer, workspace, old), request.chosen).codes
+    viewer = command_viewer(workspace, old_taxonomy.ref, request.common)
+    check_lead(workspace, old_taxonomy, viewer.name)
+    codes = select_codes(visible_coding(viewer, workspace, old_taxonomy), request.chosen).codes
     if not codes:
         raise click.ClickException("no open code is chosen; 'mast-tui study notes' lists them")
-    new = with_mode(
-        old,
+    new_taxonomy = with_mode(
+        old_taxonomy,
         request.name,
         request.category,
         definition=request.definition,
@@ -303,14 +308,14 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
         version=request.version,
         used_versions=[taxonomy.ref for taxonomy in workspace.taxonomies()],
     )
-    (mode,) = set(new.modes) - set(old.modes)
-    mapping = candidate_map(old, new, mode.slug, codes)
-    file = request.output or Path(f"{new.id}-{new.version}.toml")
+    (mode,) = set(new_taxonomy.modes) - set(old_taxonomy.modes)
+    mapping = candidate_map(old_taxonomy, new_taxonomy, mode.slug, codes)
+    file = request.output or Path(f"{new_taxonomy.id}-{new_taxonomy.version}.toml")
     summary = f"{mode.code} {mode.name}: {len(codes)} open codes are its first labels"
     if request.dry_run:
         lines = [f"{summary}, once written"]
     else:
-        outputs.add(file, taxonomy_toml(new))
+        outputs.add(file, taxonomy_toml(new_taxonomy))
         outputs.commit()
         lines = [summary, f"{file}: written; continue with --taxonomy {file}"]
     document = _carry_over(mapping, viewer.name, viewer, dry_run=request.dry_run)
@@ -325,16 +330,19 @@ def add_mode_command(request: TaxonomyAddRequest) -> int:
 def _carry_over(
     mapping: CodebookMap, annotator: str | None, viewer: Viewer, *, dry_run: bool
 ) -> dict[str, Any]:
-    """Carry labels over, or try that on a copy; return the JSON document of the changes."""
+    """Carry labels over, and return the JSON document of the changes.
+
+    With ``dry_run`` this happens on a copy. The visible traces are recorded as shown to the viewer.
+    """
     workspace = viewer.workspace
-    hidden = viewer.hidden
-    with workspace.trial() if dry_run else nullcontext(workspace) as target:
-        done = migrate(target, mapping, annotator)
-        document = _document(done, mapping, target, _visibility_test(viewer))
+    hidden_traces = viewer.hidden
+    with workspace.trial() if dry_run else nullcontext(workspace) as target_workspace:
+        migrated = migrate(target_workspace, mapping, annotator)
+        document = _migration_json(migrated, mapping, target_workspace, _visibility_test(viewer))
     if dry_run:
         document |= {"dry_run": True, "import": None}
     viewer.reveal(viewer.traces or ())
-    return {**document, **visibility_json(viewer, hidden)}
+    return {**document, **visibility_json(viewer, hidden_traces)}
 
 
 def _print_migration(
@@ -345,11 +353,15 @@ def _print_migration(
     *,
     as_json: bool,
 ) -> int:
-    """Print the document of ``_carry_over``, as text with ``lines``; return the exit code."""
+    """Print the document of ``_carry_over``, as text with ``lines``.
+
+    Returns:
+        The exit code: 1 if labels were lost, else 0.
+    """
     if as_json:
         print_json(document)
     else:
-        _print(document, mapping)
+        _print_document(document, mapping)
         for line in lines:
             print_line(line)
         report_hidden_traces(viewer, viewer.hidden)
@@ -357,7 +369,13 @@ def _print_migration(
 
 
 def _find_taxonomy(name: str, workspace: Workspace | None) -> Taxonomy:
-    """Return the taxonomy in a file, that of this name in the workspace, or MAST."""
+    """Return the taxonomy in the file of this name, or that of this name in the workspace.
+
+    The names ``mast`` and its reference always exist.
+
+    Raises:
+        click.ClickException: There is no such file or taxonomy.
+    """
     if Path(name).is_file():
         return load_taxonomy(Path(name))
     available = (
@@ -381,7 +399,8 @@ def _visibility_test(viewer: Viewer) -> Callable[[str, str], bool]:
     )
 
 
-def _undo(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
+def _undo_last_migration(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
+    """Undo the last migration of the workspace, or report the later work that depends on it."""
     if not standing_migrations(workspace):
         raise click.ClickException("there is no migration in the workspace to undo")
     record = find_import(workspace, "", only=MIGRATION)
@@ -400,15 +419,15 @@ def _undo(workspace: Workspace, annotator: str | None, as_json: bool) -> int:
 # The report of a migration
 
 
-def _document(
+def _migration_json(
     migrated: Migrated,
     mapping: CodebookMap,
     workspace: Workspace,
     may_see: Callable[[str, str], bool],
 ) -> dict[str, Any]:
-    """Make the JSON document of a migration.
+    """Return the JSON document of a migration.
 
-    Labels of others that are hidden from the person who migrates are only counted.
+    Other annotators' labels that are hidden from the person who migrates are only counted.
     """
     visible_carried = [
         label for label in migrated.carried.values() if may_see(label.annotator, label.trace_id)
@@ -468,9 +487,7 @@ def _document(
 def _modes_json(
     mapping: CodebookMap, workspace: Workspace, may_see: Callable[[str, str], bool]
 ) -> list[dict[str, Any]]:
-    """Return each old mode, the modes that it became, and the counts of its verdicts in last
-    passes.
-    """
+    """Return each old mode with its new modes and the number of its visible verdicts by value."""
     counts = Counter(
         (verdict.mode, verdict.value)
         for verdict in workspace.verdicts(taxonomy=mapping.old.ref)
@@ -489,6 +506,7 @@ def _modes_json(
 
 
 def _label_json(label: Label) -> dict[str, Any]:
+    """Return the mode, spans, quote and note of a label."""
     target = label.target
     return {
         "mode": label.mode,
@@ -499,7 +517,8 @@ def _label_json(label: Label) -> dict[str, Any]:
     }
 
 
-def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
+def _print_document(document: Mapping[str, Any], mapping: CodebookMap) -> None:
+    """Print a migration: the counts, a table of the modes, and lists of labels and readings."""
     action = "would carry" if document["dry_run"] else "carried"
     labels = document["labels"]
     hidden = document["hidden"]
@@ -516,7 +535,7 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
     columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("mode", lambda row: f"{row['code']} {row['mode']}"[:_MODE_WIDTH]),
         key_column("change"),
-        TableColumn("becomes", lambda row: _becomes(row, mapping)),
+        TableColumn("becomes", lambda row: _new_codes(row, mapping)),
         *(key_column(value.value, right=True) for value in VerdictValue),
     )
     print_table(columns, document["modes"])
@@ -527,24 +546,25 @@ def _print(document: Mapping[str, Any], mapping: CodebookMap) -> None:
         f"({counted(len(entry['places']), 'place')})"
         for entry in document["look_again"]
     ]
-    _list("traces to look at again", look_again_lines, hidden["look_again"])
-    dropped = "labels of dropped modes stay under the old taxonomy"
-    _list(dropped, _label_lines(document["dropped"]), hidden["dropped"])
+    _print_list("traces to look at again", look_again_lines, hidden["look_again"])
+    dropped_title = "labels of dropped modes stay under the old taxonomy"
+    _print_list(dropped_title, _label_lines(document["dropped"]), hidden["dropped"])
     left_lines = [
         f"{entry['trace_id']} · {entry['annotator']} · {_LEFT_REASONS[entry['why']]}"
         for entry in document["left"]
     ]
-    _list("readings left as they are", left_lines, hidden["left"])
-    _list("labels lost", _label_lines(document["lost"]), hidden=0)
+    _print_list("readings left as they are", left_lines, hidden["left"])
+    _print_list("labels lost", _label_lines(document["lost"]), hidden=0)
 
 
-def _becomes(entry: Mapping[str, Any], mapping: CodebookMap) -> str:
+def _new_codes(entry: Mapping[str, Any], mapping: CodebookMap) -> str:
     if mapping.change(entry["mode"]) is ModeChange.SAME:
         return ""
     return ", ".join(mapping.new.mode(slug).code for slug in entry["becomes"])
 
 
 def _label_lines(labels: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a line for each label: trace, annotator, mode and first span."""
     return [
         f"{label['trace_id']} · {label['annotator']} · {label['mode']} · "
         f"{label['first'] or 'whole trace'}"
@@ -552,10 +572,10 @@ def _label_lines(labels: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _list(title: str, lines: Sequence[str], hidden: int) -> None:
+def _print_list(title: str, lines: Sequence[str], hidden: int) -> None:
     """Print the first lines of a list, with the number of all lines and of hidden ones."""
-    more = f", and {hidden} hidden from you" if hidden else ""
-    click.echo(f"{title}: {len(lines)}{more}")
+    hidden_text = f", and {hidden} hidden from you" if hidden else ""
+    click.echo(f"{title}: {len(lines)}{hidden_text}")
     for line in lines[:_LIST_LENGTH]:
         click.echo(f"  {one_line(line)}")
     if len(lines) > _LIST_LENGTH:
@@ -566,6 +586,7 @@ def _list(title: str, lines: Sequence[str], hidden: int) -> None:
 
 
 def _changes_json(changes: TaxonomyChanges) -> dict[str, Any]:
+    """Return the changes between two versions for ``taxonomy diff --json``."""
     return {
         "same": changes.same,
         "wording": {slug: list(texts) for slug, texts in changes.wording.items()},
@@ -587,6 +608,7 @@ def _differences_json(changes: Sequence[Differs]) -> list[dict[str, str]]:
 
 
 def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]]:
+    """Return the pairs of old and new modes that may be the same, with their likeness."""
     return [
         {
             "from": list(candidate.old),
@@ -598,14 +620,15 @@ def _candidates_json(candidates: Sequence[ModeCandidate]) -> list[dict[str, Any]
 
 
 def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
+    """Yield a line for each change, then whether labels can stay, then a map to start from."""
     for slug, texts in changes.wording.items():
         yield one_line(f"wording   {slug}: {', '.join(texts)}")
-    for title, differs in (
+    for title, differences in (
         ("name", changes.names),
         ("code", changes.codes),
         ("moved", changes.moved),
     ):
-        for difference in differs:
+        for difference in differences:
             yield one_line(f"{title:<9} {difference.mode}: {difference.old} → {difference.new}")
     for category in changes.categories:
         dropped = category.startswith("-")
@@ -633,10 +656,10 @@ def _changes_lines(changes: TaxonomyChanges, new: Taxonomy) -> Iterator[str]:
         yield "a map to start from; check each line:"
         yield "  [modes]"
         candidates = (*changes.renamed, *changes.split, *changes.merged)
-        guesses = [(candidate.old, candidate.new) for candidate in candidates]
         for slug in changes.dropped:
+            candidates_of_slug = [candidate for candidate in candidates if slug in candidate.old]
             targets = dict.fromkeys(
-                target for old_slugs, slugs in guesses if slug in old_slugs for target in slugs
+                target for candidate in candidates_of_slug for target in candidate.new
             )
-            listed = ", ".join(f'"{target}"' for target in targets)
-            yield f"  {slug} = " + (listed if len(targets) == 1 else f"[{listed}]")
+            targets_text = ", ".join(f'"{target}"' for target in targets)
+            yield f"  {slug} = " + (targets_text if len(targets) == 1 else f"[{targets_text}]")

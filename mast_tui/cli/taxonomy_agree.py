@@ -57,7 +57,7 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
     taxonomies that labels were migrated from, and the one they were migrated to.
     """
     workspace = open_workspace(request.common)
-    taxonomies = _versions(workspace, request.versions)
+    taxonomies = _compared_taxonomies(workspace, request.versions)
     names = split_names(request.annotators)
     viewers = [command_viewer(workspace, taxonomy.ref, request.common) for taxonomy in taxonomies]
     studies = [
@@ -66,18 +66,20 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
         )
         for taxonomy, viewer in zip(taxonomies, viewers, strict=True)
     ]
-    last = studies[-1]
+    last_study = studies[-1]
     document: dict[str, Any] = {
-        "annotators": list(last.annotators),
-        "pass": last.pass_label,
+        "annotators": list(last_study.annotators),
+        "pass": last_study.pass_label,
         "versions": [
             {
                 "taxonomy": taxonomy.ref,
                 "modes": len(taxonomy.modes),
-                **_figures(study, _shared_traces(study), request.rounds, request.seed),
+                **_agreement_json(study, _shared_traces(study), request.rounds, request.seed),
                 "same_traces": None
-                if study is last
-                else _on_same_traces(study, last, rounds=request.rounds, seed=request.seed),
+                if study is last_study
+                else _figures_on_same_traces(
+                    study, last_study, rounds=request.rounds, seed=request.seed
+                ),
                 "look_again": _count_look_again(workspace, taxonomy, viewer),
             }
             for taxonomy, study, viewer in zip(taxonomies, studies, viewers, strict=True)
@@ -90,31 +92,36 @@ def agree_versions_command(request: TaxonomyAgreeRequest) -> None:
     if request.as_json:
         print_json(document)
         return
-    _print(document)
+    _print_versions(document)
     report_hidden_traces(viewers[-1], hidden)
 
 
-def _versions(workspace: Workspace, requested: Sequence[str]) -> list[Taxonomy]:
-    """Return the taxonomies to compare, the newest last."""
-    stored = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
+def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list[Taxonomy]:
+    """Return the taxonomies to compare, the newest last; by default those of migrations.
+
+    Raises:
+        click.ClickException: A taxonomy is missing, or no labels were migrated.
+        click.UsageError: There are not two different taxonomies.
+    """
+    stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
     if not requested:
-        steps = [migration.files for migration in standing_migrations(workspace)]
-        olds = list(dict.fromkeys(old for old, _ in steps))
-        news = list(dict.fromkeys(new for _, new in steps))
-        requested = [*olds, *(new for new in news if new not in olds)]
+        migrated_refs = [migration.files for migration in standing_migrations(workspace)]
+        old_refs = list(dict.fromkeys(old_ref for old_ref, _ in migrated_refs))
+        new_refs = list(dict.fromkeys(new_ref for _, new_ref in migrated_refs))
+        requested = [*old_refs, *(ref for ref in new_refs if ref not in old_refs)]
         if not requested:
             raise click.ClickException(
                 "no labels were migrated in this workspace; name the taxonomies to compare"
             )
     for name in requested:
-        if name not in stored:
+        if name not in stored_by_ref:
             raise click.ClickException(
                 f"{name}: no taxonomy of that name in the workspace; there are "
-                f"{', '.join(sorted(stored))}"
+                f"{', '.join(sorted(stored_by_ref))}"
             )
     if len(set(requested)) < max(2, len(requested)):
         raise click.UsageError("name two different taxonomies at least")
-    return [stored[name] for name in requested]
+    return [stored_by_ref[name] for name in requested]
 
 
 def _shared_traces(study: StudyInput) -> frozenset[str]:
@@ -123,9 +130,11 @@ def _shared_traces(study: StudyInput) -> frozenset[str]:
     return frozenset(trace for trace, count in counts.items() if count > 1)
 
 
-def _figures(study: StudyInput, traces: frozenset[str], rounds: int, seed: int) -> dict[str, Any]:
-    """Return the number of traces, and the agreement on all their verdicts together."""
-    finished = {name: done & traces for name, done in study.finished.items()}
+def _agreement_json(
+    study: StudyInput, traces: frozenset[str], rounds: int, seed: int
+) -> dict[str, Any]:
+    """Return the number of traces, and the agreement on all verdicts in them together."""
+    finished = {name: finished_traces & traces for name, finished_traces in study.finished.items()}
     agreement = agreement_figures(
         replace(study, finished=finished, rounds={}), rounds=rounds, seed=seed
     )
@@ -133,12 +142,14 @@ def _figures(study: StudyInput, traces: frozenset[str], rounds: int, seed: int) 
     return {"traces": len(traces), **{name: estimate_json(pooled[name]) for name in _FIGURES}}
 
 
-def _on_same_traces(
-    study: StudyInput, last: StudyInput, *, rounds: int, seed: int
+def _figures_on_same_traces(
+    study: StudyInput, last_study: StudyInput, *, rounds: int, seed: int
 ) -> dict[str, Any]:
     """Return the figures of a version and of the last one, on the traces that both have."""
-    traces = _shared_traces(study) & _shared_traces(last)
-    figures, last_figures = (_figures(version, traces, rounds, seed) for version in (study, last))
+    traces = _shared_traces(study) & _shared_traces(last_study)
+    figures, last_figures = (
+        _agreement_json(version, traces, rounds, seed) for version in (study, last_study)
+    )
     return {
         "traces": len(traces),
         "here": {name: figures[name] for name in _FIGURES},
@@ -156,8 +167,9 @@ def _count_look_again(workspace: Workspace, taxonomy: Taxonomy, viewer: Viewer) 
     )
 
 
-def _print(document: Mapping[str, Any]) -> None:
-    last = document["versions"][-1]["taxonomy"]
+def _print_versions(document: Mapping[str, Any]) -> None:
+    """Print the agreement of each version as a table."""
+    last_ref = document["versions"][-1]["taxonomy"]
     columns = (
         key_column("taxonomy", "version"),
         key_column("modes", right=True),
@@ -172,7 +184,7 @@ def _print(document: Mapping[str, Any]) -> None:
         *(
             _same_traces_column(name, key, f"{title} {column}")
             for name, title in _FIGURE_TITLES.items()
-            for key, column in (("here", "here"), ("last", last))
+            for key, column in (("here", "here"), ("last", last_ref))
         ),
     )
     print_table(columns, document["versions"])
@@ -185,9 +197,11 @@ def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
+    """Return the column of a figure on the traces that a version shares with the last version."""
+
     def cell(version: Mapping[str, Any]) -> str:
-        same = version["same_traces"]
-        return "" if same is None else _figure_text(same[side][name])
+        comparison = version["same_traces"]
+        return "" if comparison is None else _figure_text(comparison[side][name])
 
     return TableColumn(title, cell, right=True)
 
@@ -196,6 +210,8 @@ def _figure_text(figure: Mapping[str, Any]) -> str:
     """Return the text of a figure with its interval, if it has one."""
     if figure["value"] is None:
         return "—"
-    interval = figure.get("ci")
-    ends = "" if interval is None else f" [{interval[0]:.2f}, {interval[1]:.2f}]"
-    return f"{figure['value']:.2f}{ends}"
+    text = f"{figure['value']:.2f}"
+    if figure.get("ci") is None:
+        return text
+    low, high = figure["ci"]
+    return f"{text} [{low:.2f}, {high:.2f}]"

@@ -83,7 +83,7 @@ def copy_command(request: WorkspaceCopyRequest) -> None:
         copy, _ = open_on_server(request.target, Workspace.create_on_server)
         with closing(copy):
             original.copy_into(copy)
-            counts = _counts(copy)
+            counts = _workspace_counts(copy)
     _print_copy(request.target, counts, request.as_json)
 
 
@@ -144,7 +144,7 @@ def check_command(request: WorkspaceCheckRequest) -> None:
     edited = workspace.edited_histories()
     if request.mend and differing:
         workspace.rebuild({difference.annotator for difference in differing})
-    counts = _counts(workspace)
+    counts = _workspace_counts(workspace)
     if request.as_json:
         print_json(
             {
@@ -174,13 +174,14 @@ def check_command(request: WorkspaceCheckRequest) -> None:
 
 
 def _copy_to_file(source: Workspace, output: Path) -> dict[str, int]:
+    """Copy a workspace into a file, check the copy, and return its counts."""
     source.copy_to(output)
     with closing(Workspace.open(output, create=False)) as copy:
         copy.check()
-        return _counts(copy)
+        return _workspace_counts(copy)
 
 
-def _counts(workspace: Workspace) -> dict[str, int]:
+def _workspace_counts(workspace: Workspace) -> dict[str, int]:
     return {"traces": len(workspace.traces()), "events": workspace.event_count()}
 
 

@@ -50,19 +50,19 @@ def bootstrap_json(rounds: int, seed: int) -> BootstrapJson:
 
 
 def ratio(
-    above: NDArray[np.float64], below: NDArray[np.float64], otherwise: float = np.nan
+    numerators: NDArray[np.float64], denominators: NDArray[np.float64], default: float = np.nan
 ) -> NDArray[np.float64]:
     """Divide two arrays element by element.
 
     Args:
-        above: The numerators.
-        below: The denominators.
-        otherwise: The value of the elements whose denominator is not above 0.
+        numerators: The array that is divided.
+        denominators: The array that divides it.
+        default: The value of the elements whose denominator is not above 0.
     """
     quotients: NDArray[np.float64] = np.full(
-        np.broadcast_shapes(np.shape(above), np.shape(below)), otherwise
+        np.broadcast_shapes(np.shape(numerators), np.shape(denominators)), default
     )
-    np.divide(above, below, out=quotients, where=below > 0)
+    np.divide(numerators, denominators, out=quotients, where=denominators > 0)
     return quotients
 
 
@@ -83,35 +83,35 @@ def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32
     at_once = max(1, _CELLS_AT_ONCE // units)
     for start in range(0, rounds, at_once):
         weights = np.empty((min(at_once, rounds - start), units), dtype=np.float32)
-        _fill(weights, random)
+        _draw_weights(weights, random)
         yield weights
 
 
-def _fill(weights: NDArray[np.float32], random: np.random.Generator) -> None:
-    """Draw the resamples, few at a time: counting jumps about in what it counts."""
+def _draw_weights(weights: NDArray[np.float32], random: np.random.Generator) -> None:
+    """Draw resamples into ``weights``, a few rows at a time, so that counts stay in the cache."""
     units = weights.shape[1]
-    few = max(1, _CELLS_NEAR // units)
-    for start in range(0, len(weights), few):
-        part = weights[start : start + few]
-        drawn = random.integers(0, units, size=part.shape, dtype=np.int64)
-        drawn += np.arange(len(part), dtype=np.int64)[:, None] * units
-        part[:] = np.bincount(drawn.ravel(), minlength=part.size).reshape(part.shape)
+    rows_at_once = max(1, _CELLS_NEAR // units)
+    for start in range(0, len(weights), rows_at_once):
+        rows = weights[start : start + rows_at_once]
+        drawn_units = random.integers(0, units, size=rows.shape, dtype=np.int64)
+        drawn_units += np.arange(len(rows), dtype=np.int64)[:, None] * units
+        rows[:] = np.bincount(drawn_units.ravel(), minlength=rows.size).reshape(rows.shape)
 
 
 def resampled_sums(features: NDArray[np.float64], rounds: int, seed: int) -> NDArray[np.float64]:
     """Sum features over the units in each resample.
 
     Args:
-        features: Units × columns, whole numbers whose sums stay below 2^24, so that single
+        features: Units × columns: whole numbers whose sums stay below 2^24, so that single
             precision is exact.
-        rounds: How many resamples are drawn.
-        seed: What they are drawn from.
+        rounds: The number of resamples.
+        seed: The seed of the resamples.
 
     Returns:
-        Rounds × columns; without units there is no resample, so no row.
+        Rounds × columns; no rows without units.
     """
-    narrow = features.astype(np.float32)
-    blocks = [weights @ narrow for weights in resamples(len(features), rounds, seed)]
+    single_precision = features.astype(np.float32)
+    blocks = [weights @ single_precision for weights in resamples(len(features), rounds, seed)]
     if not blocks:
         return np.empty((0, features.shape[1]))
     return np.concatenate(blocks).astype(np.float64)
@@ -128,23 +128,22 @@ def interval(
     Args:
         estimate: The figure of all units.
         values: The figure in each resample, NaN if it is undefined there.
-        left_out: The figure with each unit left out in turn (at ``features.sum(axis=0) -
-            features``), NaN if it is undefined. With it the percentiles are corrected for bias and
-            for a variance that depends on the figure (BCa, Efron 1987), which matters with few
-            units.
+        left_out: The figure without each unit in turn, NaN if it is undefined. With these values,
+            the percentiles are corrected for bias and for a variance that depends on the figure
+            (BCa, Efron 1987), which matters with few units.
 
     Returns:
         The percentiles of the defined values (Efron 1979), widened to include the estimate. None if
-        half of the resamples or more leave the figure undefined, or if all give the same value,
-        since resamples of equal units say nothing of other possible units.
+        the figure is undefined in half of the resamples or more, or if all values are the same:
+        resamples of equal units show nothing of other possible units.
     """
-    defined = values[~np.isnan(values)]
-    if defined.size <= LEAST_DEFINED * values.size or not varies(defined):
+    defined_values = values[~np.isnan(values)]
+    if defined_values.size <= LEAST_DEFINED * values.size or not varies(defined_values):
         return None
     tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
     if left_out is not None:
-        tails = _corrected(tails, estimate, defined, left_out[~np.isnan(left_out)])
-    low, high = np.quantile(defined, tails)
+        tails = _corrected_tails(tails, estimate, defined_values, left_out[~np.isnan(left_out)])
+    low, high = np.quantile(defined_values, tails)
     return min(float(low), estimate), max(float(high), estimate)
 
 
@@ -153,26 +152,37 @@ def varies(values: NDArray[np.float64]) -> bool:
     return values.size > 0 and float(np.ptp(values)) > _ROUNDING
 
 
-def _corrected(
+def _corrected_tails(
     tails: tuple[float, float],
     estimate: float,
     values: NDArray[np.float64],
     left_out: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """Return the percentiles that replace ``tails``."""
-    # Ties count half, as a figure on few units takes few values.
-    below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
-    if not 0 < below < 1:
+    """Return the percentiles that replace ``tails`` in BCa intervals (Efron 1987).
+
+    Args:
+        tails: The uncorrected percentiles.
+        estimate: The figure of all units.
+        values: The defined figures of the resamples.
+        left_out: The defined figures without each unit in turn.
+    """
+    # Ties count half, because a figure on few units has few different values.
+    share_below = float((values < estimate).mean() + (values <= estimate).mean()) / 2
+    if not 0 < share_below < 1:
         return tails
     normal = NormalDist()
-    bias = normal.inv_cdf(below)
-    pulls = left_out.mean() - left_out if left_out.size else left_out
-    spread = float((pulls**2).sum())
-    lean = float((pulls**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
+    bias = normal.inv_cdf(share_below)
+    influences = left_out.mean() - left_out if left_out.size else left_out
+    square_sum = float((influences**2).sum())
+    acceleration = float((influences**3).sum()) / (6 * square_sum**1.5) if square_sum > 0 else 0.0
 
-    def moved(tail: float) -> float:
+    def corrected_tail(tail: float) -> float:
+        """Return a tail, moved by the bias and the acceleration."""
         step = bias + normal.inv_cdf(tail)
-        # Beyond its pole the correction means nothing.
-        return normal.cdf(bias + step / (1 - lean * step)) if lean * step < 1 else tail
+        # The correction has a pole, and holds only before it.
+        return (
+            normal.cdf(bias + step / (1 - acceleration * step)) if acceleration * step < 1 else tail
+        )
 
-    return moved(tails[0]), moved(tails[1])
+    low, high = tails
+    return corrected_tail(low), corrected_tail(high)

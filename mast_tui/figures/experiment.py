@@ -66,8 +66,8 @@ class Experiment:
         baseline: The name of the arm that the others are compared with.
         tested: The codes of the modes whose p-values are adjusted for each other; those that were
             named beforehand, or all.
-        judged: The verdicts of a judge on all runs where ``inputs`` has those of people on a part
-            of them (runs × modes); None without a judge.
+        judged: The verdicts of a judge on all runs (runs × modes), if ``inputs`` has those of
+            people on a part of the runs; None without a judge.
         amounts: The amount that each run used, by its name; NaN where it is unknown.
         change: The change of a rate that planning is about, 0.2 for 20 points.
         without_arm: The number of runs that were left out because they have no arm.
@@ -110,7 +110,7 @@ class Experiment:
 
     @property
     def tasks(self) -> Whole:
-        """The number of each run's task, -1 where it has none; without any, each run is its own."""
+        """The task number of each run, -1 for none; if no run has a task, each run is a task."""
         task = self.inputs.task
         if task is None or (task < 0).all():
             return np.arange(len(self.inputs.traces), dtype=np.int64)
@@ -125,9 +125,9 @@ class Measure:
         name: The name of the scope of its records.
         mode: The code of a mode, the id of a category, or the name of an amount.
         kind: A share of runs or a mean.
-        values: Its value of each run, NaN where there is none.
+        values: Its value of each run, NaN if there is none.
         unresolved: The runs on which annotators differ.
-        judged: The values by the judge, where people labelled only a part of the runs.
+        judged: The values by the judge, if people labelled only a part of the runs.
         sources: The slugs of the modes that its runs show.
     """
 
@@ -142,14 +142,19 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskMeans:
-    """The mean of a measure in each task of one arm, with the number of its runs."""
+    """The mean of a measure in each task of one arm; NaN for a task without a value.
+
+    Attributes:
+        values: The mean of each task.
+        runs: The number of runs of each task.
+    """
 
     values: Values
     runs: Whole
     hits: Values
-    """The sum of the values of its runs, as far as people have labelled them."""
+    """The sum of the values of each task's runs, without runs that people have not labelled."""
     labelled: Whole | None = None
-    """The runs that people have labelled, where a judge has labelled all."""
+    """The number of runs that people have labelled, if a judge has labelled all runs."""
 
     @property
     def defined(self) -> NDArray[np.bool_]:
@@ -162,27 +167,32 @@ class TaskMeans:
         return TaskMeans(self.values[tasks], self.runs[tasks], self.hits[tasks], labelled)
 
     def with_hits_and_misses(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the tasks with a run that has the feature, and those with a run that lacks it."""
-        runs = self.runs if self.labelled is None else self.labelled
-        return self.hits > 0, self.hits < runs
+        """Return a mask of the tasks with a hit, and one of the tasks with a miss.
+
+        A hit is a run that has the measured feature, a miss is a run that lacks it.
+        """
+        run_counts = self.runs if self.labelled is None else self.labelled
+        return self.hits > 0, self.hits < run_counts
 
 
 def task_means(values: Values, task: Whole, tasks: int) -> TaskMeans:
     """Return the means of a measure by task.
 
     Args:
-        values: The value of each run, NaN where there is none.
+        values: The value of each run, NaN if there is none.
         task: The number of its task.
         tasks: The number of tasks.
     """
-    counted = ~np.isnan(values)
-    runs = np.bincount(task[counted], minlength=tasks).astype(np.int64)
-    hits = np.bincount(task[counted], weights=values[counted], minlength=tasks).astype(np.float64)
+    has_value = ~np.isnan(values)
+    runs = np.bincount(task[has_value], minlength=tasks).astype(np.int64)
+    hits = np.bincount(task[has_value], weights=values[has_value], minlength=tasks).astype(
+        np.float64
+    )
     return TaskMeans(ratio(hits, runs.astype(np.float64)), runs, hits)
 
 
 def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> TaskMeans:
-    """Return the means by task where a judge labelled all runs and people a part of them.
+    """Return the means by task if a judge labelled all runs, and people a part of them.
 
     Prediction-powered inference (Angelopoulos and others 2023, arXiv 2311.01453): the mean of the
     judge, corrected by its error on the runs that people labelled, with the weight λ of the least
@@ -190,27 +200,31 @@ def powered_means(people: Values, judge: Values, task: Whole, tasks: int) -> Tas
     of the values is the estimate, and their variance gives its standard error.
 
     Args:
-        people: The value of each run by people, NaN where they have not labelled it.
+        people: The value of each run by people, NaN if people have not labelled it.
         judge: The value by the judge.
         task: The number of the run's task.
         tasks: The number of tasks.
     """
-    both = ~np.isnan(people) & ~np.isnan(judge)
-    of_people = task_means(people, task, tasks)
-    if both.sum() < LEAST_TASKS or both.sum() == (~np.isnan(judge)).sum():
-        return of_people
-    spreads = np.cov(people[both], judge[both])
-    weight = float(spreads[0, 1] / spreads[1, 1]) if spreads[1, 1] else 0.0
+    labelled_by_both = ~np.isnan(people) & ~np.isnan(judge)
+    people_means = task_means(people, task, tasks)
+    if labelled_by_both.sum() < LEAST_TASKS or labelled_by_both.sum() == (~np.isnan(judge)).sum():
+        return people_means
+    covariances = np.cov(people[labelled_by_both], judge[labelled_by_both])
+    weight = float(covariances[0, 1] / covariances[1, 1]) if covariances[1, 1] else 0.0
     weight = min(1.0, max(0.0, weight))
-    of_judge = task_means(judge, task, tasks)
-    error = task_means(np.where(both, people - weight * judge, np.nan), task, tasks)
-    every = of_judge.defined
-    labelled = error.defined
-    value = weight * np.nanmean(of_judge.values) + np.nanmean(error.values)
-    pull = weight * (of_judge.values - np.nanmean(of_judge.values))
-    share = every.sum() / labelled.sum()
-    pull = pull + np.where(labelled, share * (error.values - np.nanmean(error.values)), 0.0)
-    return TaskMeans(value + pull, of_judge.runs, of_people.hits, of_people.runs)
+    judge_means = task_means(judge, task, tasks)
+    error_means = task_means(
+        np.where(labelled_by_both, people - weight * judge, np.nan), task, tasks
+    )
+    judged_tasks = judge_means.defined
+    labelled_tasks = error_means.defined
+    value = weight * np.nanmean(judge_means.values) + np.nanmean(error_means.values)
+    influence = weight * (judge_means.values - np.nanmean(judge_means.values))
+    task_ratio = judged_tasks.sum() / labelled_tasks.sum()
+    influence = influence + np.where(
+        labelled_tasks, task_ratio * (error_means.values - np.nanmean(error_means.values)), 0.0
+    )
+    return TaskMeans(value + influence, judge_means.runs, people_means.hits, people_means.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,40 +245,46 @@ def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
         kind: A share lies between 0 and 1.
     """
     values = means.values[means.defined]
-    tasks = len(values)
-    if not tasks:
+    task_count = len(values)
+    if not task_count:
         return MeanEstimate(None, reason="no_runs")
-    value = float(values.sum()) / tasks
-    if tasks < 2:
+    value = float(values.sum()) / task_count
+    if task_count < 2:
         return MeanEstimate(value, reason="few_tasks")
-    variance = float(((values - value) ** 2).sum()) / (tasks - 1) / tasks
+    variance = float(((values - value) ** 2).sum()) / (task_count - 1) / task_count
     if kind == "mean":
-        error = sqrt(variance)
-        if error <= _ROUNDING * abs(value):
+        standard_error = sqrt(variance)
+        if standard_error <= _ROUNDING * abs(value):
             return MeanEstimate(value, reason="no_variance")
-        interval = _student(value, error, tasks - 1, kind)
+        interval = _student_interval(value, standard_error, task_count - 1, kind)
     else:
         value = min(1.0, max(0.0, value))
-        spread = value * (1 - value)
-        runs = float(means.runs[means.defined].sum())
+        binomial_variance = value * (1 - value)
+        run_count = float(means.runs[means.defined].sum())
         # Equal tasks give no estimate of their variance; then each counts as one case.
-        cases = min(runs, spread / variance) if variance and spread else float(tasks)
+        effective_runs = (
+            min(run_count, binomial_variance / variance)
+            if variance and binomial_variance
+            else float(task_count)
+        )
         # Wilson's formula has the quantile of the normal distribution in it.
-        interval = wilson_of(value, cases * (Z / student_t(_degrees_of_freedom(values))) ** 2)
-    reason = "few_tasks" if tasks < LEAST_TASKS else ""
+        interval = wilson_of(
+            value, effective_runs * (Z / student_t(_degrees_of_freedom(values))) ** 2
+        )
+    reason = "few_tasks" if task_count < LEAST_TASKS else ""
     return MeanEstimate(value, variance, interval, reason)
 
 
 def _degrees_of_freedom(values: Values) -> int:
     """Return Satterthwaite's degrees of freedom of the variance of some values.
 
-    They follow from the variance of that variance, 2 / (n - 1) + κ / n with the excess kurtosis κ
-    (Satterthwaite 1946), which is large in rare modes, as few tasks have any hit. Half of it is
-    taken, as the kurtosis of few values is uncertain itself (``docs/simulations.md``).
+    The degrees are 2 / (2 / (n - 1) + κ / n), with the excess kurtosis κ (Satterthwaite 1946). κ is
+    large in rare modes, as few tasks have any hit. Only half of κ counts, because the kurtosis of
+    few values is uncertain itself (``docs/simulations.md``).
     """
     deviations = values - values.mean()
-    square = float((deviations**2).mean())
-    excess = float((deviations**4).mean()) / square**2 - 3 if square else 0.0
+    variance = float((deviations**2).mean())
+    excess = float((deviations**4).mean()) / variance**2 - 3 if variance else 0.0
     degrees = 2 / (2 / (len(values) - 1) + max(excess, 0.0) / 2 / len(values))
     return max(1, int(degrees))
 
@@ -283,73 +303,87 @@ class ArmDifference:
 def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
     """Return the mean of one arm less that of another, over the tasks that both have run.
 
+    Arms that share no task are compared over all of their tasks.
+
     Args:
-        first: The means of the arm by task.
-        second: Those of the other, of the same tasks.
+        first: The means of one arm by task.
+        second: The means of the other arm, by the same tasks.
         kind: A share lies between 0 and 1.
     """
-    shared = first.defined & second.defined
-    if not shared.any():
-        return _unpaired(first, second, kind)
-    sides = (first.subset(shared), second.subset(shared))
-    a, b = (side.values for side in sides)
-    apart = a - b
-    tasks = len(apart)
-    value = float(apart.sum()) / tasks
+    shared_tasks = first.defined & second.defined
+    if not shared_tasks.any():
+        return _unpaired_difference(first, second, kind)
+    sides = (first.subset(shared_tasks), second.subset(shared_tasks))
+    task_differences = sides[0].values - sides[1].values
+    task_count = len(task_differences)
+    value = float(task_differences.sum()) / task_count
     p_value = _flip_test(sides)
-    reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
-    if tasks < 2:
-        return ArmDifference(value, None, reason, p_value, tasks)
-    error = float(apart.std(ddof=1)) / sqrt(tasks)
-    if error <= _ROUNDING * float(np.abs(sides[0].values).max()):
-        return ArmDifference(value, None, reason or "no_variance", p_value, tasks)
-    degrees = tasks - 1
+    reason = "few_tasks" if task_count < LEAST_TASKS else _rarity_reason(sides, kind)
+    if task_count < 2:
+        return ArmDifference(value, None, reason, p_value, task_count)
+    standard_error = float(task_differences.std(ddof=1)) / sqrt(task_count)
+    if standard_error <= _ROUNDING * float(np.abs(sides[0].values).max()):
+        return ArmDifference(value, None, reason or "no_variance", p_value, task_count)
+    degrees = task_count - 1
     if any(side.labelled is not None for side in sides):
         # The correction of the judge rests on the few tasks that people have labelled.
-        degrees = min(degrees, max(1, 2 * _fewest(sides)))
-    return ArmDifference(value, _student(value, error, degrees, kind), reason, p_value, tasks)
+        degrees = min(degrees, max(1, 2 * _least_task_count(sides)))
+    return ArmDifference(
+        value, _student_interval(value, standard_error, degrees, kind), reason, p_value, task_count
+    )
 
 
-def _unpaired(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
+def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference:
     """Return the difference of arms that share no task, with Welch's interval over their tasks."""
     sides = [first.subset(first.defined), second.subset(second.defined)]
-    ends = [estimate(side, kind) for side in sides]
+    first_mean, second_mean = (estimate(side, kind) for side in sides)
     sizes = [len(side.values) for side in sides]
-    tasks = min(sizes)
-    if ends[0].value is None or ends[1].value is None:
+    task_count = min(sizes)
+    if first_mean.value is None or second_mean.value is None:
         return ArmDifference(None, reason="no_runs")
-    value = ends[0].value - ends[1].value
-    variance = ends[0].variance + ends[1].variance
+    value = first_mean.value - second_mean.value
+    variances = (first_mean.variance, second_mean.variance)
+    variance = sum(variances)
     p_value = group_permutations(*_whole_numbers([side.values for side in sides], sides))
-    reason = "few_tasks" if tasks < LEAST_TASKS else _too_rare(sides, kind)
-    if tasks < 2 or not variance:
-        return ArmDifference(value, None, reason or "no_variance", p_value, tasks)
-    parts = (end.variance**2 / (size - 1) for end, size in zip(ends, sizes, strict=True))
-    degrees = max(1, int(variance**2 / sum(parts)))
-    interval = _student(value, sqrt(variance), degrees, kind)
-    return ArmDifference(value, interval, reason, p_value, tasks)
+    reason = "few_tasks" if task_count < LEAST_TASKS else _rarity_reason(sides, kind)
+    if task_count < 2 or not variance:
+        return ArmDifference(value, None, reason or "no_variance", p_value, task_count)
+    welch_terms = (part**2 / (size - 1) for part, size in zip(variances, sizes, strict=True))
+    degrees = max(1, int(variance**2 / sum(welch_terms)))
+    interval = _student_interval(value, sqrt(variance), degrees, kind)
+    return ArmDifference(value, interval, reason, p_value, task_count)
 
 
-def _student(value: float, error: float, degrees: int, kind: Kind) -> Interval:
+def _student_interval(value: float, standard_error: float, degrees: int, kind: Kind) -> Interval:
     """Return Student's interval; that of a difference of shares ends at -1 and 1."""
-    half = student_t(degrees) * error
+    half_width = student_t(degrees) * standard_error
     if kind == "mean":
-        return value - half, value + half
-    return max(-1.0, value - half), min(1.0, value + half)
+        return value - half_width, value + half_width
+    return max(-1.0, value - half_width), min(1.0, value + half_width)
 
 
-def _fewest(sides: Sequence[TaskMeans]) -> int:
-    """Return the tasks with a run that has the feature, or that lacks it, whichever are fewer."""
-    by_side = [side.with_hits_and_misses() for side in sides]
+def _least_task_count(sides: Sequence[TaskMeans]) -> int:
+    """Return the number of tasks with a hit or with a miss, whichever is less.
+
+    If a judge labelled the runs, it is the least number of either arm. Arms with different tasks
+    add their numbers up.
+    """
+    (first_hits, first_misses), (second_hits, second_misses) = (
+        side.with_hits_and_misses() for side in sides
+    )
     if any(side.labelled is not None for side in sides):
-        return min(int(tasks.sum()) for counts in by_side for tasks in counts)
-    if len(by_side[0][0]) != len(by_side[1][0]):
-        return min(sum(int(counts[i].sum()) for counts in by_side) for i in (0, 1))
-    return min(int((by_side[0][i] | by_side[1][i]).sum()) for i in (0, 1))
+        masks = (first_hits, first_misses, second_hits, second_misses)
+        return min(int(tasks.sum()) for tasks in masks)
+    if len(first_hits) != len(second_hits):
+        hit_count = int(first_hits.sum()) + int(second_hits.sum())
+        return min(hit_count, int(first_misses.sum()) + int(second_misses.sum()))
+    hit_tasks = first_hits | second_hits
+    miss_tasks = first_misses | second_misses
+    return min(int(hit_tasks.sum()), int(miss_tasks.sum()))
 
 
-def _too_rare(sides: Sequence[TaskMeans], kind: Kind) -> str:
-    return "rare_mode" if kind == "share" and _fewest(sides) < LEAST_TASKS else ""
+def _rarity_reason(sides: Sequence[TaskMeans], kind: Kind) -> str:
+    return "rare_mode" if kind == "share" and _least_task_count(sides) < LEAST_TASKS else ""
 
 
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
@@ -360,16 +394,17 @@ def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
 def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
     """Return the values of tasks in a unit that makes them whole numbers.
 
-    The unit of shares is that of all numbers of runs of a task; other values, those of very many
-    runs and those with a judge's corrections are rounded to a thousandth of the largest one.
+    - The unit of shares is one over the least common multiple of the numbers of runs of a task.
+    - The unit is a thousandth of the largest value, and values are rounded, if that multiple is
+      large, if a value is over 1, or if a judge's corrections are in the values.
     """
-    sizes = {n for side in sides for n in side.runs.tolist() if n}
-    parts: float = lcm(*sizes) if sizes else 1
-    largest = max(float(np.abs(of_side).max(initial=0.0)) for of_side in values)
-    corrected = any(side.labelled is not None for side in sides)
-    if parts > _FINEST or largest > 1 or corrected:
-        parts = _FINEST / largest if largest else 1
-    return [np.rint(of_side * parts).astype(np.int64) for of_side in values]
+    run_counts = {n for side in sides for n in side.runs.tolist() if n}
+    parts_per_unit: float = lcm(*run_counts) if run_counts else 1
+    largest = max(float(np.abs(side_values).max(initial=0.0)) for side_values in values)
+    is_corrected = any(side.labelled is not None for side in sides)
+    if parts_per_unit > _FINEST or largest > 1 or is_corrected:
+        parts_per_unit = _FINEST / largest if largest else 1
+    return [np.rint(side_values * parts_per_unit).astype(np.int64) for side_values in values]
 
 
 # The measures of an experiment
@@ -379,79 +414,86 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
     """Yield the measures of an experiment, in the order of the report."""
     inputs = experiment.inputs
     has_outcome = inputs.outcome != UNKNOWN
-    success = _where(inputs.outcome == SUCCEEDED, has_outcome)
+    success = _values_where_defined(inputs.outcome == SUCCEEDED, has_outcome)
     yield Measure("experiment_success", "", "share", success)
     present = inputs.verdicts == PRESENT
     judged = present | (inputs.verdicts == ABSENT)
-    for i, mode in enumerate(inputs.modes):
+    for mode_index, mode in enumerate(inputs.modes):
         by_judge = None
         if experiment.judged is not None:
-            verdicts = experiment.judged[:, i]
-            by_judge = _where(verdicts == PRESENT, np.isin(verdicts, (PRESENT, ABSENT)))
+            verdicts = experiment.judged[:, mode_index]
+            by_judge = _values_where_defined(
+                verdicts == PRESENT, np.isin(verdicts, (PRESENT, ABSENT))
+            )
         yield Measure(
             "experiment_mode",
             mode.code,
             "share",
-            _where(present[:, i], judged[:, i]),
-            inputs.verdicts[:, i] == UNRESOLVED,
+            _values_where_defined(present[:, mode_index], judged[:, mode_index]),
+            inputs.verdicts[:, mode_index] == UNRESOLVED,
             by_judge,
             (mode.slug,),
         )
-    used = judged.any(axis=0)
+    judged_modes = judged.any(axis=0)
     for category, _ in inputs.categories:
         members = np.array([mode.category == category for mode in inputs.modes], dtype=bool)
-        shows = present[:, members].any(axis=1)
-        complete = judged[:, members & used].all(axis=1) & bool((members & used).any())
+        shows_category = present[:, members].any(axis=1)
+        judged_on_all = judged[:, members & judged_modes].all(axis=1) & bool(
+            (members & judged_modes).any()
+        )
         slugs = tuple(mode.slug for mode in inputs.modes if mode.category == category)
-        values = _where(shows, shows | complete)
+        values = _values_where_defined(shows_category, shows_category | judged_on_all)
         yield Measure("experiment_category", category, "share", values, sources=slugs)
-    failed = (inputs.outcome == FAILED) & judged[:, used].all(axis=1) & bool(used.any())
-    counts = _where(present.sum(axis=1), failed)
+    failed = (
+        (inputs.outcome == FAILED) & judged[:, judged_modes].all(axis=1) & bool(judged_modes.any())
+    )
+    counts = _values_where_defined(present.sum(axis=1), failed)
     yield Measure("experiment_amount", "modes_per_failed_run", "mean", counts)
     places = inputs.places
     if places.fatal.any():
         fatal = np.zeros(len(inputs.traces), dtype=bool)
         fatal[places.trace[places.fatal]] = True
-        values = _where(fatal, judged.any(axis=1))
+        values = _values_where_defined(fatal, judged.any(axis=1))
         yield Measure("experiment_amount", "fatal_failure", "share", values)
     if len(places.trace):
         first = np.full(len(inputs.traces), np.inf)
         np.minimum.at(first, places.trace, places.first.astype(np.float64))
-        counted = np.isfinite(first) & (inputs.spans > 0)
+        has_onset = np.isfinite(first) & (inputs.spans > 0)
         lengths = np.maximum(inputs.spans, 1).astype(np.float64)
-        values = np.where(counted, np.minimum(first, lengths - 1) / lengths, np.nan)
+        values = np.where(has_onset, np.minimum(first, lengths - 1) / lengths, np.nan)
         yield Measure("experiment_amount", "onset", "mean", values)
     for name in AMOUNTS:
         if name in experiment.amounts:
             yield Measure("experiment_cost", name, "mean", experiment.amounts[name])
 
 
-def _where(values: NDArray[np.bool_] | Whole, defined: NDArray[np.bool_]) -> Values:
+def _values_where_defined(values: NDArray[np.bool_] | Whole, defined: NDArray[np.bool_]) -> Values:
     return np.where(defined, values.astype(np.float64), np.nan)
 
 
 def experiment_figures(experiment: Experiment) -> list[Figure]:
-    """Return the figures of an experiment; the scope of a measure has a group for each arm.
+    """Return the figures of an experiment; the group of a figure is the arm.
 
-    Beside the measures, ``experiment`` counts the tasks and the runs of each arm and the runs that
-    are left out; ``experiment_pass`` has pass^k with k as the condition.
+    The scope ``experiment`` counts the tasks and runs of each arm, and the runs left out. The scope
+    ``experiment_pass`` has pass^k with k as the condition. Each measure has its own scope; its
+    p-values are adjusted over the measures of one family and the arms.
     """
     figures = [
-        figure for arm in experiment.inputs.group_names for figure in _sizes(experiment, arm)
+        figure for arm in experiment.inputs.group_names for figure in _size_figures(experiment, arm)
     ]
-    by_family: dict[str, list[list[Figure]]] = {}
+    figures_by_family: dict[str, list[list[Figure]]] = {}
     for measure in measures(experiment):
         family = measure.name
         if measure.name in ("experiment_amount", "experiment_cost"):
             family = measure.mode
-        elif measure.mode and measure.name == "experiment_mode" and experiment.tested:
+        elif measure.name == "experiment_mode" and experiment.tested:
             family += "" if measure.mode in experiment.tested else " not tested"
-        by_family.setdefault(family, []).append(list(_of_measure(experiment, measure)))
-    for of_family in by_family.values():
-        flat = [figure for rows in of_family for figure in rows]
-        tests = [figure for figure in flat if figure.statistic == "flip_p"]
+        figures_by_family.setdefault(family, []).append(list(_measure_figures(experiment, measure)))
+    for family_figures in figures_by_family.values():
+        all_figures = [figure for measure_figures in family_figures for figure in measure_figures]
+        tests = [figure for figure in all_figures if figure.statistic == "flip_p"]
         adjusted = holm([test.value for test in tests])
-        figures += flat
+        figures += all_figures
         figures += [
             replace(test, statistic="flip_p_adjusted", value=p)
             for test, p in zip(tests, adjusted, strict=True)
@@ -460,70 +502,73 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
     return figures
 
 
-def _scope(experiment: Experiment, name: str, arm: str, mode: str = "") -> FigureScope:
+def _arm_scope(experiment: Experiment, name: str, arm: str, mode: str = "") -> FigureScope:
     sources = Sources("signatures", group=arm)
     return FigureScope(name, experiment.inputs.taxonomy_ref, arm, mode, sources=sources)
 
 
-def _sizes(experiment: Experiment, arm: str) -> Iterator[Figure]:
+def _size_figures(experiment: Experiment, arm: str) -> Iterator[Figure]:
+    """Yield the numbers of tasks and runs of an arm, of shared tasks, and of runs left out."""
     inputs = experiment.inputs
     in_arm = inputs.group == inputs.group_names.index(arm)
-    rows = experiment.rows(arm)
-    arm_tasks = np.unique(experiment.tasks[rows])
-    shared = np.intersect1d(arm_tasks, experiment.tasks[experiment.rows(experiment.baseline)])
-    scope = _scope(experiment, "experiment", arm)
+    in_tasks = experiment.rows(arm)
+    arm_tasks = np.unique(experiment.tasks[in_tasks])
+    shared_tasks = np.intersect1d(arm_tasks, experiment.tasks[experiment.rows(experiment.baseline)])
+    scope = _arm_scope(experiment, "experiment", arm)
     yield scope.number("tasks", len(arm_tasks))
-    yield scope.number("runs", int(rows.sum()))
-    yield scope.number("shared_tasks", len(shared))
-    yield scope.number("no_task", int((in_arm & ~rows).sum()))
+    yield scope.number("runs", int(in_tasks.sum()))
+    yield scope.number("shared_tasks", len(shared_tasks))
+    yield scope.number("no_task", int((in_arm & ~in_tasks).sum()))
 
 
-def _of_measure(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
+def _measure_figures(experiment: Experiment, measure: Measure) -> Iterator[Figure]:
     """Yield a measure of each arm, with its difference from the baseline."""
-    tasks = int(experiment.tasks.max(initial=-1)) + 1
+    task_count = int(experiment.tasks.max(initial=-1)) + 1
     means: dict[str, TaskMeans] = {}
-    missing_verdicts: dict[str, int | None] = {}
+    needed_verdicts: dict[str, int | None] = {}
     for arm in (experiment.baseline, *experiment.compared):
-        rows = experiment.rows(arm)
-        task = experiment.tasks[rows]
-        values = measure.values[rows]
+        in_arm = experiment.rows(arm)
+        task = experiment.tasks[in_arm]
+        values = measure.values[in_arm]
         if measure.judged is None:
-            means[arm] = task_means(values, task, tasks)
+            means[arm] = task_means(values, task, task_count)
         else:
-            means[arm] = powered_means(values, measure.judged[rows], task, tasks)
-        missing_verdicts[arm] = None
+            means[arm] = powered_means(values, measure.judged[in_arm], task, task_count)
+        needed_verdicts[arm] = None
         if measure.unresolved is not None:
-            unresolved = int(measure.unresolved[rows].sum())
-            missing_verdicts[arm] = to_resolve(unresolved, int((~np.isnan(values)).sum())) or None
+            unresolved = int(measure.unresolved[in_arm].sum())
+            needed_verdicts[arm] = to_resolve(unresolved, int((~np.isnan(values)).sum())) or None
     for arm in experiment.inputs.group_names:
-        scope = _scope(experiment, measure.name, arm, measure.mode)
+        scope = _arm_scope(experiment, measure.name, arm, measure.mode)
         if measure.sources:
             scope = replace(scope, sources=Sources("signatures", measure.sources, group=arm))
         mean = estimate(means[arm], measure.kind)
-        reason = "unresolved" if missing_verdicts[arm] else mean.reason
+        reason = "unresolved" if needed_verdicts[arm] else mean.reason
         yield scope.figure(
             f"task_{measure.kind}",
             mean.value,
             interval=None if reason else mean.interval,
             n=int(means[arm].runs.sum()),
             reason=reason,
-            needs=missing_verdicts[arm],
+            needs=needed_verdicts[arm],
         )
         if arm == experiment.baseline:
             continue
-        apart = difference(means[arm], means[experiment.baseline], measure.kind)
-        missing = missing_verdicts[arm] or missing_verdicts[experiment.baseline]
-        reason = "unresolved" if missing else apart.reason
+        arm_difference = difference(means[arm], means[experiment.baseline], measure.kind)
+        needed_labels = needed_verdicts[arm] or needed_verdicts[experiment.baseline]
+        reason = "unresolved" if needed_labels else arm_difference.reason
         yield scope.figure(
             "arm_difference",
-            apart.value,
-            interval=None if reason else apart.interval,
-            n=apart.tasks,
+            arm_difference.value,
+            interval=None if reason else arm_difference.interval,
+            n=arm_difference.tasks,
             reason=reason,
-            needs=missing,
+            needs=needed_labels,
         )
-        undefined = apart.reason if apart.p_value is None else ""
-        yield scope.number("flip_p", apart.p_value, n=apart.tasks, reason=undefined)
+        undefined = arm_difference.reason if arm_difference.p_value is None else ""
+        yield scope.number(
+            "flip_p", arm_difference.p_value, n=arm_difference.tasks, reason=undefined
+        )
 
 
 def pass_values(successes: Whole, runs: Whole, k: int) -> Values:
@@ -538,18 +583,21 @@ def pass_values(successes: Whole, runs: Whole, k: int) -> Values:
         k: The number of runs that must all succeed.
     """
     values = np.where(runs >= k, 1.0, np.nan)
-    for i in range(k):
-        values = values * ratio(np.maximum(successes - i, 0.0), np.maximum(runs - i, 0.0))
+    for run_number in range(k):
+        values = values * ratio(
+            np.maximum(successes - run_number, 0.0), np.maximum(runs - run_number, 0.0)
+        )
     return values
 
 
 def _pass_figures(experiment: Experiment) -> Iterator[Figure]:
+    """Yield pass^k of each arm, for k up to the most runs of a task."""
     success = next(measures(experiment))
-    tasks = int(experiment.tasks.max(initial=-1)) + 1
+    task_count = int(experiment.tasks.max(initial=-1)) + 1
     for arm in experiment.inputs.group_names:
-        rows = experiment.rows(arm)
-        means = task_means(success.values[rows], experiment.tasks[rows], tasks)
-        scope = _scope(experiment, "experiment_pass", arm)
+        in_arm = experiment.rows(arm)
+        means = task_means(success.values[in_arm], experiment.tasks[in_arm], task_count)
+        scope = _arm_scope(experiment, "experiment_pass", arm)
         for k in range(1, min(MOST_RUNS, int(means.runs.max(initial=0))) + 1):
             values = pass_values(means.hits.astype(np.int64), means.runs, k)
             mean = estimate(replace(means, values=values), "share")

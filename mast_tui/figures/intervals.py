@@ -25,15 +25,15 @@ LEAST_OF_DIFFERENCE: Final = 5
 
 
 def why_no_difference(hits: int, sizes: tuple[int, int]) -> str | None:
-    """Return why the difference of two shares has no interval, None where it has one.
+    """Return why the difference of two shares has no interval; None if it has one.
 
     Args:
         hits: The hits of both sides together.
         sizes: The cases of each side.
 
     Returns:
-        ``few_traces``, or ``rare_mode`` where so few hits or misses are left that no interval
-        could leave 0 out.
+        ``few_traces``; or ``rare_mode`` if there are so few hits or misses that every interval
+        would contain 0.
     """
     if min(sizes) < LEAST_OF_DIFFERENCE:
         return "few_traces"
@@ -61,10 +61,10 @@ def wilson(hits: float, n: float) -> Interval | None:
         raise ValueError(f"{hits} of {n} is no share")
     if n == 0:
         return None
-    middle = (hits + Z * Z / 2) / (n + Z * Z)
-    half = Z / (n + Z * Z) * sqrt(hits * (n - hits) / n + Z * Z / 4)
+    centre = (hits + Z * Z / 2) / (n + Z * Z)
+    half_width = Z / (n + Z * Z) * sqrt(hits * (n - hits) / n + Z * Z / 4)
     # At either end the interval ends there; subtraction alone leaves a rounding error.
-    return (0.0 if hits == 0 else middle - half), (1.0 if hits == n else middle + half)
+    return (0.0 if hits == 0 else centre - half_width), (1.0 if hits == n else centre + half_width)
 
 
 def wilson_of(share: float, n: float) -> Interval:
@@ -77,51 +77,52 @@ def wilson_of(share: float, n: float) -> Interval:
     Returns:
         Both ends, between 0 and 1.
     """
-    middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    centre = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half_width = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     # At either end the interval ends there, as above.
-    return (0.0 if share <= 0 else middle - half), (1.0 if share >= 1 else middle + half)
+    return (0.0 if share <= 0 else centre - half_width), (
+        1.0 if share >= 1 else centre + half_width
+    )
 
 
-def share_of_all(hits: int, n: int, whole: int) -> Interval:
+def share_of_all(hits: int, n: int, trace_count: int) -> Interval:
     """Return the interval of the share among a known number of traces, of which a part was drawn.
 
     It is Wilson's for n(N - 1)/(N - n) cases, which have the variance of a sample without
-    replacement (Cochran 1977, Sampling Techniques), limited to what the other traces can still
-    change.
+    replacement (Cochran 1977, Sampling Techniques). It is limited to the shares that are possible,
+    whatever the other traces show.
 
     Args:
         hits: The hits among the drawn traces.
         n: The number of traces drawn at random.
-        whole: The number N of all traces, more than were drawn.
+        trace_count: The number N of all traces, greater than ``n``.
 
     Returns:
         Both ends, between 0 and 1.
     """
-    left = whole - n
-    low, high = wilson_of(hits / n, n * (whole - 1) / left)
-    return max(low, hits / whole), min(high, (hits + left) / whole)
+    undrawn = trace_count - n
+    low, high = wilson_of(hits / n, n * (trace_count - 1) / undrawn)
+    return max(low, hits / trace_count), min(high, (hits + undrawn) / trace_count)
 
 
 def cases_for(share: float, margin: float) -> int:
-    """Tell how many cases bring the Wilson interval of a share to ``margin`` on either side.
+    """Return the fewest cases whose Wilson interval has at most ``margin`` on either side.
 
     Args:
         share: The share, between 0 and 1.
-        margin: Half the width that is wanted, over 0.
-
-    Returns:
-        The fewest that do.
+        margin: Half of the requested width, above 0.
     """
 
-    def wide(cases: int) -> bool:
+    def is_too_wide(cases: int) -> bool:
         low, high = wilson_of(share, cases)
         return high - low > 2 * margin
 
     high = 1
-    while wide(high):
+    while is_too_wide(high):
         high *= 2
-    return bisect_left(range(high), True, lo=high // 2 + 1, key=lambda cases: not wide(cases))
+    return bisect_left(
+        range(high), True, lo=high // 2 + 1, key=lambda cases: not is_too_wide(cases)
+    )
 
 
 def more_for(hits: float, n: float, margin: float, *, each: float = 1.0) -> int | None:
@@ -172,18 +173,20 @@ def newcombe(hits: float, n: float, other_hits: float, other_n: float) -> Interv
     other_ends = wilson(other_hits, other_n)
     if ends is None or other_ends is None:
         return None
-    return _joined(hits / n, ends, other_hits / other_n, other_ends, 0.0)
+    return _interval_of_difference(hits / n, ends, other_hits / other_n, other_ends, 0.0)
 
 
-def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) -> Interval | None:
+def newcombe_paired(
+    hits_of_both: int, only_first: int, only_second: int, neither: int
+) -> Interval | None:
     """Return the interval of a difference of two shares of the same cases.
 
-    Newcombe 1998, Statistics in Medicine 17:2635-2650, method 10: both Wilson intervals, joined
-    with the correlation φ of the two answers, which is corrected for continuity if it is above 0,
-    and is 0 if a margin is empty.
+    It is method 10 of Newcombe 1998, Statistics in Medicine 17:2635-2650. It joins both Wilson
+    intervals with the correlation φ of the two answers. A φ above 0 is corrected for continuity,
+    and φ is 0 if a margin is empty.
 
     Args:
-        both: The cases that are hits on both sides.
+        hits_of_both: The cases that are hits on both sides.
         only_first: The hits of the first side alone.
         only_second: The hits of the second side alone.
         neither: The cases that are hits on neither.
@@ -191,31 +194,38 @@ def newcombe_paired(both: int, only_first: int, only_second: int, neither: int) 
     Returns:
         Both ends of the first share less the second, between -1 and 1; None without cases.
     """
-    n = both + only_first + only_second + neither
-    first = both + only_first
-    second = both + only_second
+    n = hits_of_both + only_first + only_second + neither
+    first = hits_of_both + only_first
+    second = hits_of_both + only_second
     ends = wilson(first, n)
     ends_of_second = wilson(second, n)
     if ends is None or ends_of_second is None:
         return None
-    margins = first * (n - first) * second * (n - second)
-    cross = float(both * neither - only_first * only_second)
-    if cross > 0:
-        cross = max(cross - n / 2, 0)
-    phi = cross / sqrt(margins) if margins else 0.0
-    return _joined(first / n, ends, second / n, ends_of_second, phi)
+    variance_product = first * (n - first) * second * (n - second)
+    covariance = float(hits_of_both * neither - only_first * only_second)
+    if covariance > 0:
+        covariance = max(covariance - n / 2, 0)
+    phi = covariance / sqrt(variance_product) if variance_product else 0.0
+    return _interval_of_difference(first / n, ends, second / n, ends_of_second, phi)
 
 
-def _joined(p: float, ends: Interval, q: float, ends_of_q: Interval, phi: float) -> Interval:
-    """Return the interval of ``p - q`` from the intervals of both, whose correlation is ``phi``."""
+def _interval_of_difference(
+    share: float, ends: Interval, other_share: float, other_ends: Interval, phi: float
+) -> Interval:
+    """Return the interval of ``share - other_share`` from the intervals of both shares.
+
+    ``phi`` is the correlation of the shares.
+    """
 
     def distance(a: float, b: float) -> float:
         # Rounding may bring a square below 0.
         return sqrt(max(a * a - 2 * phi * a * b + b * b, 0.0))
 
-    down = distance(p - ends[0], ends_of_q[1] - q)
-    up = distance(ends[1] - p, q - ends_of_q[0])
-    return p - q - down, p - q + up
+    low, high = ends
+    other_low, other_high = other_ends
+    down = distance(share - low, other_high - other_share)
+    up = distance(high - share, other_share - other_low)
+    return share - other_share - down, share - other_share + up
 
 
 def katz(hits: float, n: float, other_hits: float, other_n: float) -> Interval | None:
@@ -267,15 +277,17 @@ def effective_cases(hits: Weighed, misses: Weighed) -> Effective:
         The effective hits, and the effective cases.
     """
     n = hits.n + misses.n
-    total = hits.weight + misses.weight
+    weight_sum = hits.weight + misses.weight
     if (hits.weight, misses.weight) == (hits.n, misses.n):
         return hits.n, n
-    p = hits.weight / total
-    spread = hits.square * (1 - p) ** 2 + misses.square * p**2
-    cases = p * (1 - p) * total**2 / spread if hits.n and misses.n else None
-    cases = total**2 / (hits.square + misses.square) if cases is None else cases
+    share = hits.weight / weight_sum
+    weighted_variance = hits.square * (1 - share) ** 2 + misses.square * share**2
+    if hits.n and misses.n:
+        cases = share * (1 - share) * weight_sum**2 / weighted_variance
+    else:
+        cases = weight_sum**2 / (hits.square + misses.square)
     cases = min(float(n), cases)
-    return p * cases, cases
+    return share * cases, cases
 
 
 MOST_UNRESOLVED: Final = 0.02
@@ -286,8 +298,8 @@ def to_resolve(unresolved: int, n: int) -> int:
     """Return how many disagreements must be resolved before a share has an interval.
 
     Args:
-        unresolved: The verdicts on which annotators differ and nobody has decided.
-        n: The verdicts that the share is of.
+        unresolved: The number of verdicts on which annotators differ and no one has decided.
+        n: The number of other verdicts, from which the share is computed.
     """
     return max(0, unresolved - floor(MOST_UNRESOLVED * (n + unresolved)))
 
@@ -295,14 +307,14 @@ def to_resolve(unresolved: int, n: int) -> int:
 def share_figure(
     scope: FigureScope, statistic: str, count: int, n: int, condition: str = ""
 ) -> Figure:
-    """Return the record of a share with its Wilson interval.
+    """Return a share with its Wilson interval as a figure.
 
     Args:
-        scope: What the share is about.
+        scope: The scope of the figure.
         statistic: The name of the statistic.
-        count: How many units are hits.
-        n: How many there are.
-        condition: What narrows the statistic.
+        count: The number of hits.
+        n: The number of units.
+        condition: The condition of the figure.
 
     Raises:
         ValueError: There are more hits than units.
@@ -351,16 +363,17 @@ def rate(
     hits, cases = (count, n) if effective is None else effective
     ends = wilson(hits, cases)
     unresolved = 0 if doubt is None else doubt.unresolved
-    needs = to_resolve(unresolved, n) if unresolved else 0
+    to_decide = to_resolve(unresolved, n) if unresolved else 0
+    reason = "unresolved" if to_decide else ""
     return scope.figure(
         "rate",
         None if ends is None else hits / cases,
         condition=condition,
-        interval=None if needs else ends,
-        bounds=doubt.bounds if doubt is not None and needs else None,
+        interval=None if to_decide else ends,
+        bounds=doubt.bounds if doubt is not None and to_decide else None,
         count=count,
         n=n,
         unresolved=unresolved or None,
-        reason="no_traces" if ends is None else "unresolved" if needs else "",
-        needs=needs or None,
+        reason="no_traces" if ends is None else reason,
+        needs=to_decide or None,
     )

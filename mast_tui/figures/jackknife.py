@@ -1,6 +1,6 @@
 """Confidence intervals from a figure with each trace left out in turn.
 
-The percentiles of resamples are too narrow where there are few traces: at 5 the interval of pooled
+The percentiles of resamples are too narrow if there are few traces: at 5 the interval of pooled
 κ holds the truth in four studies of five. The jackknife (Tukey 1958) tells the spread of a figure,
 and Wilson's interval for as many cases as have that spread does not leave the figure's scale.
 ``scripts/simulate_study.py`` shows where it holds.
@@ -51,10 +51,13 @@ _HALVINGS: Final = 80
 class Scale:
     """The values from ``lowest`` to 1 that a figure can take.
 
-    ``traces`` are the cases at both ends of the scale, where each trace is one unit; 0 where
-    a trace has several, which then are not independent. ``of_answer`` is whether the figure is
-    agreement on one answer: 2J / (1 + J), where J is the share of agreement in the ``traces`` in
-    which the answer occurs. ``capped`` is whether no variance may make more cases of them.
+    Attributes:
+        lowest: The least possible value.
+        traces: The number of cases at both ends of the scale if each trace is one unit; 0 if traces
+            have several units, which are not independent.
+        of_answer: Whether the figure is agreement on one answer: 2J / (1 + J), where J is the share
+            of agreement in the ``traces`` in which the answer occurs.
+        capped: Whether an interval never rests on more cases than that.
     """
 
     lowest: float
@@ -63,7 +66,7 @@ class Scale:
     capped: bool = False
 
     def cases(self, position: float) -> float:
-        """Return how many cases the traces are for a figure at this position between 0 and 1."""
+        """Return the number of cases of a figure at a position between 0 and 1 on its scale."""
         # The variance of 2J / (1 + J), where J is a share of that many traces.
         return 2 * self.traces / (2 - position) ** 2 if self.of_answer else float(self.traces)
 
@@ -82,10 +85,13 @@ def least_over_chance(by_chance: float) -> float:
 class Support:
     """The data that a figure of one table rests on.
 
-    ``traces`` are those in which two or more rated a unit, copies of one block counted once, and
-    ``copied`` is whether there were copies. ``units`` are the traces × modes that they rated,
-    ``present`` and ``absent`` how often each annotator of a unit gave that answer, on average, and
-    ``rare_traces`` in how many traces the rarer one occurs.
+    Attributes:
+        traces: The number of traces in which two or more rated a unit; copies count once.
+        units: The number of traces × modes that they rated.
+        present: The mean number of presents of an annotator.
+        absent: The mean number of absents of an annotator.
+        rare_traces: The number of traces in which the rarer answer occurs.
+        copied: Whether there were copies of traces.
     """
 
     traces: int
@@ -96,7 +102,7 @@ class Support:
     copied: bool = False
 
     def answers(self, name: str) -> float | None:
-        """Return how often the answer was given on which a figure rests; None if on both."""
+        """Return the number of answers on which a figure rests; None if it rests on all."""
         match STATISTICS[name].basis:
             case Basis.PRESENT:
                 return self.present
@@ -108,7 +114,7 @@ class Support:
 
 
 def why_no_interval(name: str, support: Support) -> tuple[Withheld, int] | None:
-    """Return why no interval of a figure of one table would hold, with the number that is needed.
+    """Return why no interval of a figure of one table would hold, with the number that it needs.
 
     Args:
         name: The name of the figure in the report.
@@ -146,13 +152,12 @@ def why_no_mean_interval(name: str, traces: int, ratings: float) -> tuple[Withhe
 
 
 def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> CoefficientJson:
-    """Give a share over all traces together, with its interval over the traces.
+    """Return a share over all traces together, with its interval over the traces.
 
     Args:
-        counts: By trace the hits, and of how many. A trace with none to hit tells nothing, and is
-            no trace for the interval.
-        rounds: How many resamples of the traces; 0 leaves out the interval.
-        seed: What they are drawn from.
+        counts: The hits and the cases of each trace. A trace without cases is left out.
+        rounds: The number of resamples of the traces; 0 leaves out the interval.
+        seed: The seed of the resamples.
     """
     table = np.asarray(counts, dtype=np.float64).reshape(-1, 2)
     table = table[table[:, 1] > 0]
@@ -162,10 +167,13 @@ def share_of_traces(counts: ArrayLike, *, rounds: int, seed: int) -> Coefficient
     value = float(total[0] / total[1])
     if not rounds or len(table) < FEWEST:
         return Coefficient(value).to_json()
-    drawn = resampled_sums(table, rounds, seed)
+    resampled = resampled_sums(table, rounds, seed)
     without = total - table
     return spread_coefficient(
-        value, ratio(drawn[:, 0], drawn[:, 1]), ratio(without[:, 0], without[:, 1]), Scale(0.0)
+        value,
+        ratio(resampled[:, 0], resampled[:, 1]),
+        ratio(without[:, 0], without[:, 1]),
+        Scale(0.0),
     ).to_json()
 
 
@@ -175,7 +183,7 @@ def spread_coefficient(
     left_out: NDArray[np.float64],
     scale: Scale,
 ) -> Coefficient:
-    """Return a figure with its interval: by the jackknife of few traces, of many by BCa.
+    """Return a figure with its interval: by the jackknife of few traces, by BCa of many traces.
 
     Args:
         estimate: The figure of all traces.
@@ -206,28 +214,28 @@ def jackknife_interval(
         scale: The values that the figure can take.
 
     Returns:
-        The interval. None if the figure is undefined without one of the traces, if all values are
-        the same, and at an end of the scale of a figure whose traces have several units.
+        The interval; None if the figure is undefined without one of the traces, if all values are
+        the same, or if a figure whose traces have several units is at an end of its scale.
     """
     traces = left_out.size
     if traces < FEWEST or bool(np.isnan(left_out).any()):
         return None
     width = 1 - scale.lowest
     position = min(1.0, max(0.0, (float(estimate) - scale.lowest) / width))
-    error = sqrt((traces - 1) * float(((left_out - left_out.mean()) ** 2).mean())) / width
+    standard_error = sqrt((traces - 1) * float(((left_out - left_out.mean()) ** 2).mean())) / width
     at_end = not _ALIKE < position < 1 - _ALIKE
     if at_end and scale.traces:
         position = float(round(position))
         cases = scale.cases(position)
-    elif at_end or error <= _ALIKE:
+    elif at_end or standard_error <= _ALIKE:
         return None
     elif scale.traces:
         # The jackknife divides by the traces less one.
-        cases = position * (1 - position) / error**2 * traces / (traces - 1)
+        cases = position * (1 - position) / standard_error**2 * traces / (traces - 1)
         cases = min(cases, scale.cases(position)) if scale.capped else cases
     else:
         # Wilson's formula has the normal distribution's quantile in it.
-        cases = position * (1 - position) / error**2 * (Z / student_t(traces - 1)) ** 2
+        cases = position * (1 - position) / standard_error**2 * (Z / student_t(traces - 1)) ** 2
     low, high = wilson_of(position, cases)
     return scale.lowest + width * low, scale.lowest + width * high
 
@@ -251,17 +259,27 @@ def student_t(degrees: int, level: float = LEVEL) -> float:
         high *= 2
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if student_mass(middle, degrees) < level else (low, middle)
+        if student_mass(middle, degrees) < level:
+            low = middle
+        else:
+            high = middle
     return high
 
 
 def student_mass(t: float, degrees: int) -> float:
-    """Return the mass between -t and t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+    """Return the mass of Student's distribution between -t and t.
+
+    By the series of Abramowitz and Stegun 1964, 26.7.3 and 26.7.4.
+
+    Args:
+        t: The end of the range, which is symmetric about 0.
+        degrees: The degrees of freedom, 1 or more.
+    """
     angle = atan(t / sqrt(degrees))
-    odd = degrees % 2
-    term = cos(angle) if odd else 1.0
-    total = term if degrees > 1 else 0.0
-    for k in range(2 + odd, degrees - 1, 2):
-        term *= cos(angle) ** 2 * (k - 1) / k
-        total += term
-    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
+    is_odd = degrees % 2 == 1
+    term = cos(angle) if is_odd else 1.0
+    series_sum = term if degrees > 1 else 0.0
+    for factor in range(3 if is_odd else 2, degrees - 1, 2):
+        term *= cos(angle) ** 2 * (factor - 1) / factor
+        series_sum += term
+    return 2 / pi * (angle + sin(angle) * series_sum) if is_odd else sin(angle) * series_sum

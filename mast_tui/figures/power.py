@@ -65,28 +65,30 @@ class RateChange:
 
 
 @cache
-def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _quadrature_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     points, weights = hermgauss(60)
     return points * np.sqrt(2), weights / np.sqrt(np.pi)
 
 
-def _moments(middle: float, spread: float) -> tuple[float, float]:
+def _rate_moments(mean_logit: float, spread: float) -> tuple[float, float]:
     """Return the mean and the variance of a rate whose logit is normal."""
-    points, weights = _nodes()
-    rates = 1 / (1 + np.exp(-(middle + spread * points)))
+    points, weights = _quadrature_nodes()
+    rates = 1 / (1 + np.exp(-(mean_logit + spread * points)))
     mean = float(weights @ rates)
     return mean, float(weights @ rates**2) - mean**2
 
 
-def _middle_for(rate: float, spread: float) -> float:
+def _mean_logit_for(rate: float, spread: float) -> float:
+    """Return the mean logit of tasks whose mean rate is ``rate``, by bisection."""
     low = -60.0
     high = 60.0
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if _moments(middle, spread)[0] < rate:
-            low = middle
+        mean_logit = (low + high) / 2
+        mean_rate, _ = _rate_moments(mean_logit, spread)
+        if mean_rate < rate:
+            low = mean_logit
         else:
-            high = middle
+            high = mean_logit
     return (low + high) / 2
 
 
@@ -99,16 +101,17 @@ def logit_normal(rate: float, between: float) -> tuple[float, float]:
         between: The correlation of two runs of one task.
     """
     if not 0 < rate < 1 or between <= 0:
-        return _middle_for(min(max(rate, 1e-9), 1 - 1e-9), 0.0), 0.0
+        return _mean_logit_for(min(max(rate, 1e-9), 1 - 1e-9), 0.0), 0.0
     low = 0.0
     high = 20.0
     for _ in range(_HALVINGS // 2):
         spread = (low + high) / 2
-        if _moments(_middle_for(rate, spread), spread)[1] < between * rate * (1 - rate):
+        _, variance = _rate_moments(_mean_logit_for(rate, spread), spread)
+        if variance < between * rate * (1 - rate):
             low = spread
         else:
             high = spread
-    return _middle_for(rate, spread), spread
+    return _mean_logit_for(rate, spread), spread
 
 
 def draw_hits(
@@ -126,15 +129,18 @@ def draw_hits(
     Returns:
         Two tables of experiments × tasks.
     """
-    common = random.standard_normal((draws, tasks))
-    share = min(1.0, max(0.0, design.shared / design.between)) if design.between > 0 else 0.0
-    sides = []
+    shared_part = random.standard_normal((draws, tasks))
+    shared_share = min(1.0, max(0.0, design.shared / design.between)) if design.between > 0 else 0.0
+    hits_by_arm = []
     for rate in (design.baseline, design.changed):
-        middle, spread = logit_normal(rate, design.between)
-        of_arm = random.standard_normal((draws, tasks))
-        logits = middle + spread * (np.sqrt(share) * common + np.sqrt(1 - share) * of_arm)
-        sides.append(random.binomial(runs, 1 / (1 + np.exp(-logits))).astype(np.int64))
-    return sides[0], sides[1]
+        mean_logit, spread = logit_normal(rate, design.between)
+        arm_part = random.standard_normal((draws, tasks))
+        logits = mean_logit + spread * (
+            np.sqrt(shared_share) * shared_part + np.sqrt(1 - shared_share) * arm_part
+        )
+        hits_by_arm.append(random.binomial(runs, 1 / (1 + np.exp(-logits))).astype(np.int64))
+    baseline_hits, changed_hits = hits_by_arm
+    return baseline_hits, changed_hits
 
 
 def power(
@@ -162,28 +168,30 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
         seed: The seed of the simulated experiments.
     """
 
-    def seen(tasks: int) -> bool:
+    def is_seen(tasks: int) -> bool:
         return power(design, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
     hits, changed_hits = draw_hits(design, _MANY, runs, 1, np.random.default_rng(seed))
-    apart = (changed_hits - hits)[0].astype(np.float64)
+    differences = (changed_hits - hits)[0].astype(np.float64)
     normal = NormalDist()
-    distance = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
-    near = distance**2 * float(apart.var()) / max(float(apart.mean()) ** 2, 1e-9)
-    if near > 2 * MOST_TASKS:
+    quantile_sum = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
+    approximate_tasks = (
+        quantile_sum**2 * float(differences.var()) / max(float(differences.mean()) ** 2, 1e-9)
+    )
+    if approximate_tasks > 2 * MOST_TASKS:
         return None
     # The normal approximation gives the range to search; the test itself decides.
-    low = max(2, int(near / 1.3))
-    high = max(low + 1, int(near * 1.3))
-    while seen(low) and low > 2:
+    low = max(2, int(approximate_tasks / 1.3))
+    high = max(low + 1, int(approximate_tasks * 1.3))
+    while is_seen(low) and low > 2:
         high = low
         low = max(2, low // 2)
-    while not seen(high) and high <= MOST_TASKS:
+    while not is_seen(high) and high <= MOST_TASKS:
         low = high
         high *= 2
     while high - low > max(1, high // 40):
         middle = (low + high) // 2
-        if seen(middle):
+        if is_seen(middle):
             high = middle
         else:
             low = middle
@@ -200,22 +208,22 @@ def detectable(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> f
         seed: The seed of the simulated experiments.
 
     Returns:
-        The change as a share, None if even the largest would be missed.
+        The change as a share; None if even the largest change has less power.
     """
     rises = design.changed > design.baseline
     high = 1 - design.baseline if rises else design.baseline
     low = 0.0
 
-    def seen(change: float) -> bool:
+    def is_seen(change: float) -> bool:
         changed = design.baseline + (change if rises else -change)
-        tried = replace(design, changed=min(max(changed, 0.0), 1.0))
-        return power(tried, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
+        design_with_change = replace(design, changed=min(max(changed, 0.0), 1.0))
+        return power(design_with_change, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
-    if not seen(high):
+    if not is_seen(high):
         return None
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if seen(middle):
+        if is_seen(middle):
             high = middle
         else:
             low = middle
@@ -223,49 +231,62 @@ def detectable(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> f
 
 
 def design_of(experiment: Experiment, measure: Measure, change: float) -> RateChange | None:
-    """Return the design of a planned change from the data so far; None without runs.
+    """Return the design of a planned change from the data so far.
 
-    The correlation within an arm is estimated from tasks with two runs or more, that across arms
-    from tasks that both arms have run. With one run of each task the former is taken to be the
-    latter.
+    The correlation of two runs in one arm is estimated from tasks with two runs or more. The
+    correlation of two runs in two arms is estimated from tasks that both arms have run. If no task
+    has two runs in an arm, the first correlation is set to the second.
 
     Args:
         experiment: The data.
         measure: The share that is to change.
         change: The change, below 0 for a fall.
+
+    Returns:
+        The design; None if the baseline has no runs, or if the rate cannot change so far.
     """
-    tasks = int(experiment.tasks.max(initial=-1)) + 1
+    task_count = int(experiment.tasks.max(initial=-1)) + 1
     arms = {}
     for arm in experiment.inputs.group_names:
-        rows = experiment.rows(arm)
-        arms[arm] = task_means(measure.values[rows], experiment.tasks[rows], tasks)
-    first = arms[experiment.baseline]
-    if not first.defined.any():
+        in_arm = experiment.rows(arm)
+        arms[arm] = task_means(measure.values[in_arm], experiment.tasks[in_arm], task_count)
+    baseline_means = arms[experiment.baseline]
+    if not baseline_means.defined.any():
         return None
-    rate = float(np.nanmean(first.values))
-    within = [value for means in arms.values() if (value := between_runs(means)) is not None]
-    across = [
-        value for arm in experiment.compared if (value := across_arms(first, arms[arm])) is not None
-    ]
-    shared = max(0.0, float(np.mean(across))) if across else 0.0
-    between = max(0.0, float(np.mean(within))) if within else shared
-    changed = rate + change
-    if not 0 <= changed <= 1 or not 0 < rate < 1:
+    rate = float(np.nanmean(baseline_means.values))
+    within_arms_values = [between_runs(means) for means in arms.values()]
+    across_arms_values = [across_arms(baseline_means, arms[arm]) for arm in experiment.compared]
+    defined_within = [value for value in within_arms_values if value is not None]
+    defined_across = [value for value in across_arms_values if value is not None]
+    across_correlation = max(0.0, float(np.mean(defined_across))) if defined_across else 0.0
+    within_correlation = (
+        max(0.0, float(np.mean(defined_within))) if defined_within else across_correlation
+    )
+    changed_rate = rate + change
+    if not 0 <= changed_rate <= 1 or not 0 < rate < 1:
         return None
-    return RateChange(rate, changed, min(between, 0.99), min(shared, between, 0.99))
+    return RateChange(
+        rate,
+        changed_rate,
+        min(within_correlation, 0.99),
+        min(across_correlation, within_correlation, 0.99),
+    )
 
 
 def between_runs(means: TaskMeans) -> float | None:
-    """Return the correlation of two runs of one task of an arm."""
-    several = means.defined & (means.runs > 1)
-    if several.sum() < 2:
+    """Return the correlation of two runs of one task in one arm.
+
+    Return None with fewer than two tasks that have several runs, or if the mean rate is 0 or 1.
+    """
+    has_several_runs = means.defined & (means.runs > 1)
+    if has_several_runs.sum() < 2:
         return None
-    values = means.values[several]
-    runs = means.runs[several]
+    values = means.values[has_several_runs]
+    runs = means.runs[has_several_runs]
     mean = float(values.mean())
-    noise = float((values * (1 - values) * runs / (runs - 1)).mean())
-    spread = mean * (1 - mean)
-    return 1 - noise / spread if spread else None
+    variance_in_tasks = float((values * (1 - values) * runs / (runs - 1)).mean())
+    total_variance = mean * (1 - mean)
+    return 1 - variance_in_tasks / total_variance if total_variance else None
 
 
 def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
@@ -278,14 +299,21 @@ def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
     Returns:
         The correlation; None with fewer than two tasks in both arms, or if a rate is 0 or 1.
     """
-    both = first.defined & second.defined
-    if both.sum() < 2:
+    in_both = first.defined & second.defined
+    if in_both.sum() < 2:
         return None
-    a = first.values[both]
-    b = second.values[both]
-    spread = np.sqrt(a.mean() * (1 - a.mean()) * b.mean() * (1 - b.mean()))
-    covariance = float(((a - a.mean()) * (b - b.mean())).sum()) / (len(a) - 1)
-    return covariance / float(spread) if spread else None
+    first_rates = first.values[in_both]
+    second_rates = second.values[in_both]
+    standard_product = np.sqrt(
+        first_rates.mean()
+        * (1 - first_rates.mean())
+        * second_rates.mean()
+        * (1 - second_rates.mean())
+    )
+    covariance = float(
+        ((first_rates - first_rates.mean()) * (second_rates - second_rates.mean())).sum()
+    ) / (len(first_rates) - 1)
+    return covariance / float(standard_product) if standard_product else None
 
 
 def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
@@ -300,41 +328,45 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
         seed: The seed of the simulated experiments.
     """
     inputs = experiment.inputs
-    every = list(measures(experiment))
-    by_mode = {measure.mode: measure for measure in every if measure.name == "experiment_mode"}
-    rows = experiment.rows(experiment.baseline)
-    named = [code for code in by_mode if code in experiment.tested]
-    if len(named) in (0, len(by_mode)):
+    all_measures = list(measures(experiment))
+    measure_by_mode = {
+        measure.mode: measure for measure in all_measures if measure.name == "experiment_mode"
+    }
+    in_baseline = experiment.rows(experiment.baseline)
+    planned_codes = [code for code in measure_by_mode if code in experiment.tested]
+    if len(planned_codes) in (0, len(measure_by_mode)):
         rates = {
-            code: float(np.nanmean(measure.values[rows]))
-            for code, measure in by_mode.items()
-            if not np.isnan(measure.values[rows]).all()
+            code: float(np.nanmean(measure.values[in_baseline]))
+            for code, measure in measure_by_mode.items()
+            if not np.isnan(measure.values[in_baseline]).all()
         }
-        named = sorted(rates, key=lambda code: -rates[code])[:PLANNED_MODES]
-    judged = sum(not np.isnan(measure.values).all() for measure in by_mode.values())
-    tests = max(1, len(experiment.tested) or judged) * max(1, len(experiment.compared))
+        planned_codes = sorted(rates, key=lambda code: -rates[code])[:PLANNED_MODES]
+    judged_count = sum(not np.isnan(measure.values).all() for measure in measure_by_mode.values())
+    test_count = max(1, len(experiment.tested) or judged_count) * max(1, len(experiment.compared))
     tasks_of_runs = [experiment.tasks[experiment.rows(arm)] for arm in inputs.group_names]
     tasks = len(reduce(np.intersect1d, tasks_of_runs))
     baseline_tasks = tasks_of_runs[0]
     runs = max(1, round(len(baseline_tasks) / max(1, len(np.unique(baseline_tasks)))))
-    for measure in (every[0], *(by_mode[code] for code in named)):
-        rises = measure.name == "experiment_success"
+    for measure in (all_measures[0], *(measure_by_mode[code] for code in planned_codes)):
+        is_success = measure.name == "experiment_success"
         scope = FigureScope(
             f"{measure.name}_power", inputs.taxonomy_ref, experiment.baseline, measure.mode
         )
-        change = experiment.change if rises else -experiment.change
+        change = experiment.change if is_success else -experiment.change
         design = design_of(experiment, measure, change)
         if design is None:
             yield scope.number("power", None, reason="no_such_change")
             continue
-        level = ALPHA / (max(1, len(experiment.compared)) if rises else tests)
+        level = ALPHA / (max(1, len(experiment.compared)) if is_success else test_count)
         design = replace(design, alpha=level)
         if tasks:
             yield scope.number("power", power(design, tasks, runs, seed=seed), n=tasks)
-            least = detectable(design, tasks, runs, seed=seed)
-            reason = "" if least is not None else "more_tasks"
-            yield scope.number("detectable", least, n=tasks, reason=reason)
-        for planned in PLANNED_RUNS:
-            needed = tasks_needed(design, planned, seed=seed)
-            reason = "" if needed is not None else "more_tasks"
-            yield scope.number("tasks_needed", needed, condition=str(planned), reason=reason)
+            least_change = detectable(design, tasks, runs, seed=seed)
+            reason = "" if least_change is not None else "more_tasks"
+            yield scope.number("detectable", least_change, n=tasks, reason=reason)
+        for planned_runs in PLANNED_RUNS:
+            fewest_tasks = tasks_needed(design, planned_runs, seed=seed)
+            reason = "" if fewest_tasks is not None else "more_tasks"
+            yield scope.number(
+                "tasks_needed", fewest_tasks, condition=str(planned_runs), reason=reason
+            )

@@ -71,36 +71,43 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     """Return the prevalence of one mode, corrected for the judge's errors, or why there is none.
 
     The interval is that of Lang and Reiczigel (2014, Preventive Veterinary Medicine 113:13-22),
-    with z and z² as in Agresti and Coull's: one trace of either kind is added to the rates of the
-    judge, z² / 2 to its findings, and the middle is moved for the rates' own errors.
+    with z and z² as in Agresti and Coull's. One trace of either kind is added to the rates of the
+    judge, and z² / 2 to its findings. The middle is moved for the errors of the rates.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
-        unlabelled: How many traces it calls present, and absent.
+        unlabelled: The numbers of traces that the judge calls present, and absent.
     """
-    undefined = _undefined(labelled, unlabelled)
+    undefined = _undefined_reason(labelled, unlabelled)
     if undefined is not None:
         return Coefficient(undefined=undefined)
-    value = float(_theta(labelled, unlabelled))
+    value = float(_corrected_shares(labelled, unlabelled))
     if labelled.sum() < _LEAST_LABELLED:
         return Coefficient(value, withheld=("few_traces", _LEAST_LABELLED))
     tp, fp, fn, tn = (float(count) for count in labelled)
     positives = tp + fn + 2
     negatives = tn + fp + 2
-    traces = float(unlabelled.sum()) + Z**2
+    trace_count = float(unlabelled.sum()) + Z**2
     tpr = (tp + 1) / positives
     tnr = (tn + 1) / negatives
-    apparent = (float(unlabelled[0]) + Z**2 / 2) / traces
+    apparent = (float(unlabelled[0]) + Z**2 / 2) / trace_count
     youden = tpr + tnr - 1
     if youden <= 0:
         return Coefficient(value, ci=(0.0, 1.0))
-    middle = (apparent + tnr - 1) / youden
-    of_tpr = tpr * (1 - tpr) / positives
-    of_tnr = tnr * (1 - tnr) / negatives
-    variance = apparent * (1 - apparent) / traces + (1 - middle) ** 2 * of_tnr + middle**2 * of_tpr
-    half = Z * sqrt(variance) / youden
-    moved = middle + 2 * Z**2 * (middle * of_tpr - (1 - middle) * of_tnr)
-    ends = (min(value, max(0.0, moved - half)), max(value, min(1.0, moved + half)))
+    centre = (apparent + tnr - 1) / youden
+    tpr_variance = tpr * (1 - tpr) / positives
+    tnr_variance = tnr * (1 - tnr) / negatives
+    variance = (
+        apparent * (1 - apparent) / trace_count
+        + (1 - centre) ** 2 * tnr_variance
+        + centre**2 * tpr_variance
+    )
+    half_width = Z * sqrt(variance) / youden
+    moved_centre = centre + 2 * Z**2 * (centre * tpr_variance - (1 - centre) * tnr_variance)
+    ends = (
+        min(value, max(0.0, moved_centre - half_width)),
+        max(value, min(1.0, moved_centre + half_width)),
+    )
     return Coefficient(value, ci=ends)
 
 
@@ -118,46 +125,52 @@ def prevalence(judge_input: JudgeInput, units: Compared, *, group: str = "") -> 
     """
     slugs = judge_input.slugs
     only_judged = judge_input.unlabelled - judge_input.examples
-    unsure = Counter(
+    unsure_counts = Counter(
         mode
         for (trace, mode), value in judge_input.verdicts.items()
         if value is VerdictValue.UNSURE and trace in only_judged
     )
-    beyond = np.array([judge_input.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
-    unlabelled = _unlabelled(judge_input) + beyond.reshape(-1, 3)[:, :2]
+    counts_beyond = np.array([judge_input.beyond.verdicts.get(slug, (0, 0, 0)) for slug in slugs])
+    unlabelled_counts = _unlabelled_counts(judge_input) + counts_beyond.reshape(-1, 3)[:, :2]
     labelled = _Labelled.from_input(judge_input, units)
     absent = _Labelled.from_input(judge_input, units.resolved_as(False))
     present = _Labelled.from_input(judge_input, units.resolved_as(True))
     for column, (slug, code, _) in enumerate(judge_input.modes):
-        table = labelled.tables[column]
-        tp, fp, fn, tn = (int(count) for count in table)
-        judge_present, judge_absent = (int(count) for count in unlabelled[column])
+        judge_counts = labelled.tables[column]
+        tp, fp, fn, tn = (int(count) for count in judge_counts)
+        judge_present, judge_absent = (int(count) for count in unlabelled_counts[column])
         scope = judge_input.scope("prevalence", [slug], mode=code, group=group)
         yield scope.number("n_unlabelled", judge_present + judge_absent)
-        yield scope.number("n_unsure", unsure[slug] + int(beyond[column, 2]))
+        yield scope.number("n_unsure", unsure_counts[slug] + int(counts_beyond[column, 2]))
         yield scope.number("n_positives", tp + fn)
         yield scope.number("n_negatives", fp + tn)
         yield share_figure(scope, "apparent", judge_present, judge_present + judge_absent)
-        corrected = scope.estimate("corrected", corrected_prevalence(table, unlabelled[column]))
-        powered_prevalence = labelled.powered(column, unlabelled[column])
+        corrected = scope.estimate(
+            "corrected", corrected_prevalence(judge_counts, unlabelled_counts[column])
+        )
+        powered_prevalence = labelled.powered(column, unlabelled_counts[column])
         unresolved = units.left_out["unresolved"][slug]
-        needs = to_resolve(unresolved, tp + fp + fn + tn)
+        needed_labels = to_resolve(unresolved, tp + fp + fn + tn)
         bounds: tuple[PoweredPrevalence, PoweredPrevalence] | None = None
-        if needs:
+        if needed_labels:
             tables = (absent.tables[column], present.tables[column])
-            corrected_bounds = _corrected_bounds(tables, unlabelled[column])
-            corrected = _bounded(corrected, corrected_bounds, needs)
+            corrected_bounds = _corrected_bounds(tables, unlabelled_counts[column])
+            corrected = _with_bounds(corrected, corrected_bounds, needed_labels)
             bounds = (
-                absent.powered(column, unlabelled[column]),
-                present.powered(column, unlabelled[column]),
+                absent.powered(column, unlabelled_counts[column]),
+                present.powered(column, unlabelled_counts[column]),
             )
         yield corrected
-        yield from _overall(
-            replace(scope, name="prevalence_overall"), powered_prevalence, unresolved, bounds, needs
+        yield from _overall_figures(
+            replace(scope, name="prevalence_overall"),
+            powered_prevalence,
+            unresolved,
+            bounds,
+            needed_labels,
         )
 
 
-def _overall(
+def _overall_figures(
     scope: FigureScope,
     powered_prevalence: PoweredPrevalence,
     unresolved: int,
@@ -166,7 +179,8 @@ def _overall(
 ) -> Iterator[Figure]:
     """Yield the prevalence over all traces.
 
-    With ``bounds``, those with all unresolved verdicts absent and present, these replace intervals.
+    ``bounds`` are the prevalences with all unresolved verdicts absent, and present. If they are
+    given, they replace the intervals.
     """
     yield scope.number("n", powered_prevalence.n)
     yield scope.number("n_labelled", powered_prevalence.n_labelled)
@@ -180,9 +194,11 @@ def _overall(
     if bounds is not None:
         low, high = bounds
         of_people = (low.people.value, high.people.value)
-        people = _bounded(people, of_people, needs)
-        powered_figure = _bounded(powered_figure, (low.powered.value, high.powered.value), needs)
-        these_figure = these_figure and _bounded(these_figure, of_people, needs)
+        people = _with_bounds(people, of_people, needs)
+        powered_figure = _with_bounds(
+            powered_figure, (low.powered.value, high.powered.value), needs
+        )
+        these_figure = these_figure and _with_bounds(these_figure, of_people, needs)
         more_labels = None
     yield people
     yield powered_figure
@@ -192,8 +208,8 @@ def _overall(
         yield these_figure
 
 
-def _bounded(figure: Figure, bounds: tuple[float | None, float | None], needs: int) -> Figure:
-    """Return a figure with bounds in the place of an interval."""
+def _with_bounds(figure: Figure, bounds: tuple[float | None, float | None], needs: int) -> Figure:
+    """Return a figure with bounds instead of its interval; unchanged if a value is undefined."""
     low, high = bounds
     if figure.value is None or low is None or high is None:
         return figure
@@ -209,18 +225,23 @@ def _bounded(figure: Figure, bounds: tuple[float | None, float | None], needs: i
 
 
 def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tuple[float, float]:
-    """Return the least and the greatest corrected prevalence as disagreements are decided.
+    """Return the least and the greatest corrected prevalence over all decisions of disagreements.
 
-    Those on traces that the judge calls present and those on the others may be decided apart. Where
-    the judge is no better than chance under some of these decisions, nothing is ruled out.
+    Each share of present is tried for the disagreements on traces that the judge calls present,
+    and for those on the other traces. If some decision makes the judge no better than chance, the
+    bounds are 0 and 1.
+
+    Args:
+        tables: The counts with all disagreements absent, and with all of them present.
+        unlabelled: The traces that the judge calls present, and absent.
     """
     absent, present = tables
-    part = np.linspace(0, 1, _STEPS)
-    mixed = absent + part[:, None] * (present - absent)
+    shares = np.linspace(0, 1, _STEPS)
+    tables_by_share = absent + shares[:, None] * (present - absent)
     grid = np.empty((_STEPS, _STEPS, 4))
-    grid[..., :2] = mixed[:, None, :2]
-    grid[..., 2:] = mixed[None, :, 2:]
-    values = _theta(grid, unlabelled)
+    grid[..., :2] = tables_by_share[:, None, :2]
+    grid[..., 2:] = tables_by_share[None, :, 2:]
+    values = _corrected_shares(grid, unlabelled)
     if np.isnan(values).any():
         return 0.0, 1.0
     return float(values.min()), float(values.max())
@@ -235,6 +256,7 @@ class _Labelled:
 
     @classmethod
     def from_input(cls, judge_input: JudgeInput, units: Compared) -> _Labelled:
+        """Sum the verdicts of judge and reference by mode, also weighted if traces have weights."""
         cells = features(units, judge_input.slugs)
         study = judge_input.study
         weights = None
@@ -254,7 +276,7 @@ class _Labelled:
             unlabelled: The counts of traces that only the judge has judged, present and absent.
         """
         weighted = self.weighted[column] if self.weighted else None
-        return powered(self.tables[column], unlabelled, weighted)
+        return prediction_powered(self.tables[column], unlabelled, weighted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,10 +304,15 @@ def weighted_tables(cells: Tables, weights: Values) -> list[Weighted]:
     return [Weighted(*tables) for tables in zip(*sums, strict=True)]
 
 
-class _Joined(NamedTuple):
-    """A prevalence with the judge's weight in it, its variance, and the people's own prevalence.
+class _JoinedPrevalence(NamedTuple):
+    """A prevalence from the labels of people and the verdicts of a judge.
 
-    ``least`` is the number of traces that the labelled traces alone are worth.
+    Attributes:
+        value: The prevalence.
+        judge_weight: The weight of the judge, from 0 to 1.
+        variance: The variance of the prevalence.
+        people: The prevalence from the labels alone.
+        least: The least effective number of traces, which the labels alone have.
     """
 
     value: float
@@ -306,7 +333,7 @@ class PoweredPrevalence:
     too. With ``weighted`` they were drawn with chances of their own, and the figures are weighted.
     ``people`` is the share among the labelled traces, ``powered`` the prediction-powered one, in
     which ``judge_weight`` from 0 to 1 is the weight of the judge. Both are estimates for all traces
-    like these. ``these`` is the share of these ``n`` traces alone, None where they were weighted.
+    like these. ``these`` is the share of these ``n`` traces alone; None if they were weighted.
     ``more_labels`` would bring the interval of ``powered`` to ``MARGIN`` on either side, where it
     has one; that may be more than are left.
     """
@@ -321,82 +348,101 @@ class PoweredPrevalence:
     more_labels: int | None = None
 
 
-def powered(
+def prediction_powered(
     labelled: Tables, unlabelled: Tables, weighted: Weighted | None = None
 ) -> PoweredPrevalence:
     """Return the prevalence over all traces by prediction-powered inference.
 
-    θ = λ f̄ + mean(y − λ f): the judge's share f̄ of the unlabelled traces, and how far the
-    reference y differs from the judge f on the labelled ones; the weight λ between 0 and 1 makes
-    the variance least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453). A judge at
-    chance gets the weight 0, which leaves the share of the labelled traces.
+    θ = λ f̄ + mean(y − λ f). f̄ is the judge's share of the unlabelled traces. On the labelled
+    traces, f are the verdicts of the judge and y those of the reference. The weight λ between 0 and
+    1 makes the variance least (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453). A
+    judge at chance gets the weight 0, which leaves the share of the labelled traces.
 
     The interval is Wilson's for the effective number of traces, θ(1 − θ)/Var θ (Korn and Graubard
-    1998, Survey Methodology 24:193-201): that of the paper, which is symmetric, holds the truth too
-    seldom where a mode is rare. The effective number is never taken for less than that of the
-    labelled traces: with the best λ the judge only adds information, though a few traces may
-    suggest otherwise, which made intervals up to 6 % wider than those of the labels alone.
+    1998, Survey Methodology 24:193-201). The interval of the paper is symmetric, and holds the
+    truth too seldom for rare modes. The effective number is at least that of the labelled traces,
+    because with the best λ the judge only adds information. A few traces may suggest otherwise,
+    which made intervals up to 6 % wider than those of the labels alone.
 
     Args:
         labelled: The counts TP, FP, FN, TN of the judge against the reference.
-        unlabelled: How many further traces it calls present, and absent.
-        weighted: The first by weight; None where the labelled traces are a random sample.
+        unlabelled: The numbers of further traces that the judge calls present, and absent.
+        weighted: The weighted counts; None if the labelled traces are a random sample.
 
     Returns:
-        The prevalence over all. It holds where the labelled traces are a random sample of them, or
-        were drawn with the chances that the weights come from.
+        The prevalence over all traces. It holds if the labelled traces are a random sample of them,
+        or were drawn with the chances that the weights come from.
     """
-    n = int(labelled.sum())
-    total = n + int(unlabelled.sum())
+    labelled_count = int(labelled.sum())
+    total = labelled_count + int(unlabelled.sum())
     positives = int(labelled[0] + labelled[2])
-    result = PoweredPrevalence(total, n, weighted is not None, share(positives, n))
-    if n < 2 or total == n or (weighted is not None and not weighted.sums.any()):
+    result = PoweredPrevalence(
+        total, labelled_count, weighted is not None, share(positives, labelled_count)
+    )
+    if (
+        labelled_count < 2
+        or total == labelled_count
+        or (weighted is not None and not weighted.sums.any())
+    ):
         return result
     if weighted is None:
-        joined = _of_sample(labelled, unlabelled, result.people)
-        result = replace(result, these=_these(positives, n, total))
+        estimate = _powered_from_sample(labelled, unlabelled, result.people)
+        result = replace(result, these=_share_of_these(positives, labelled_count, total))
     else:
-        joined = _of_chances(labelled, unlabelled, weighted)
-    value = joined.value
-    result = replace(result, people=joined.people, judge_weight=joined.judge_weight)
-    if n < _LEAST_POWERED:
+        estimate = _powered_from_chances(labelled, unlabelled, weighted)
+    value = estimate.value
+    result = replace(result, people=estimate.people, judge_weight=estimate.judge_weight)
+    if labelled_count < _LEAST_POWERED:
         return replace(result, powered=Coefficient(value, withheld=("few_traces", _LEAST_POWERED)))
-    effective = value * (1 - value) / joined.variance if joined.variance else float(total)
-    effective = min(max(effective, joined.least), total)
+    effective = value * (1 - value) / estimate.variance if estimate.variance else float(total)
+    effective = min(max(effective, estimate.least), total)
     low, high = (float(end) for end in wilson_of(value, effective))
     more_labels = 0
     if high - low > 2 * MARGIN:
-        needed = Z**2 * value * (1 - value) / MARGIN**2
-        more_labels = max(0, ceil(n * (needed / effective - 1)))
+        needed_cases = Z**2 * value * (1 - value) / MARGIN**2
+        more_labels = max(0, ceil(labelled_count * (needed_cases / effective - 1)))
     return replace(result, powered=Coefficient(value, ci=(low, high)), more_labels=more_labels)
 
 
-def _these(hits: int, n: int, total: int) -> Coefficient:
+def _share_of_these(hits: int, n: int, total: int) -> Coefficient:
     """Return the share of these traces alone, of which a part was labelled."""
     if n < _LEAST_OF_THESE:
         return Coefficient(hits / n, withheld=("few_traces", _LEAST_OF_THESE))
     return Coefficient(hits / n, ci=share_of_all(hits, n, total))
 
 
-def _of_sample(labelled: Tables, unlabelled: Tables, people: Coefficient) -> _Joined:
-    """Return the prevalence where the labelled traces are a random sample of all."""
+def _powered_from_sample(
+    labelled: Tables, unlabelled: Tables, people: Coefficient
+) -> _JoinedPrevalence:
+    """Return the prevalence if the labelled traces are a random sample of all."""
     tp, fp, fn, _ = (int(count) for count in labelled)
-    n = int(labelled.sum())
-    further = int(unlabelled.sum())
-    apparent = unlabelled[0] / further
-    of_all = (tp + fp + unlabelled[0]) / (n + further)
-    spread = of_all * (1 - of_all) * (n + further) / (n + further - 1)
-    covariance = tp / n - (tp + fn) / n * (tp + fp) / n
-    weight = min(1.0, max(0.0, covariance / ((1 + n / further) * spread))) if spread else 0.0
-    value = weight * apparent + (tp + fn - weight * (tp + fp)) / n
-    missed = fn + _UNSEEN_ERRORS
-    invented = fp + _UNSEEN_ERRORS
-    cases = n + 2 * _UNSEEN_ERRORS
-    mean_residual = (tp + missed - weight * (tp + invented)) / cases
-    squares = (tp * (1 - weight) ** 2 + invented * weight**2 + missed) / cases
-    variance = weight**2 * apparent * (1 - apparent) / further
-    variance += (squares - mean_residual**2) / (n - 1)
-    return _Joined(min(1.0, max(0.0, float(value))), float(weight), float(variance), people, n)
+    labelled_count = int(labelled.sum())
+    unlabelled_count = int(unlabelled.sum())
+    apparent = unlabelled[0] / unlabelled_count
+    judge_share = (tp + fp + unlabelled[0]) / (labelled_count + unlabelled_count)
+    judge_variance = (
+        judge_share
+        * (1 - judge_share)
+        * (labelled_count + unlabelled_count)
+        / (labelled_count + unlabelled_count - 1)
+    )
+    covariance = tp / labelled_count - (tp + fn) / labelled_count * (tp + fp) / labelled_count
+    weight = (
+        min(1.0, max(0.0, covariance / ((1 + labelled_count / unlabelled_count) * judge_variance)))
+        if judge_variance
+        else 0.0
+    )
+    value = weight * apparent + (tp + fn - weight * (tp + fp)) / labelled_count
+    missed_count = fn + _UNSEEN_ERRORS
+    invented_count = fp + _UNSEEN_ERRORS
+    case_count = labelled_count + 2 * _UNSEEN_ERRORS
+    mean_residual = (tp + missed_count - weight * (tp + invented_count)) / case_count
+    mean_square = (tp * (1 - weight) ** 2 + invented_count * weight**2 + missed_count) / case_count
+    variance = weight**2 * apparent * (1 - apparent) / unlabelled_count
+    variance += (mean_square - mean_residual**2) / (labelled_count - 1)
+    return _JoinedPrevalence(
+        min(1.0, max(0.0, float(value))), float(weight), float(variance), people, labelled_count
+    )
 
 
 _PEOPLE: Final = np.array([1.0, 0.0, 1.0, 0.0])
@@ -404,56 +450,73 @@ _JUDGE: Final = np.array([1.0, 1.0, 0.0, 0.0])
 """The cells TP, FP, FN, TN in which people, or the judge, say present."""
 
 
-def _of_chances(labelled: Tables, unlabelled: Tables, weighted: Weighted) -> _Joined:
-    """Return the prevalence where labelled traces were drawn with chances of their own.
+def _powered_from_chances(
+    labelled: Tables, unlabelled: Tables, weighted: Weighted
+) -> _JoinedPrevalence:
+    """Return the prevalence if the labelled traces were drawn with different chances.
 
     The means are weighted by one over the chances (active statistical inference: Zrnic and Candès
-    2024, arXiv 2403.03208), and f̄ is the judge's share of all traces. The variance is that of
-    independent draws, Σ w(w − 1) r² of the residuals r, and that of all traces about the truth.
+    2024, arXiv 2403.03208), and f̄ is the judge's share of all traces. The variance is a sum of two:
+    that of independent draws, Σ w(w − 1) r² of the residuals r, and that of all traces about the
+    truth.
     """
-    n = float(labelled.sum())
-    whole = n + float(unlabelled.sum())
-    total = float(weighted.sums.sum())
-    y = float((weighted.sums * _PEOPLE).sum()) / total
-    f = float((weighted.sums * _JUDGE).sum()) / total
-    of_all = float((labelled * _JUDGE).sum() + unlabelled[0]) / whole
+    labelled_count = float(labelled.sum())
+    trace_count = labelled_count + float(unlabelled.sum())
+    weight_sum = float(weighted.sums.sum())
+    people_share = float((weighted.sums * _PEOPLE).sum()) / weight_sum
+    judge_share = float((weighted.sums * _JUDGE).sum()) / weight_sum
+    judge_share_of_all = float((labelled * _JUDGE).sum() + unlabelled[0]) / trace_count
     spreads = weighted.spreads
-    square = float((spreads * (_JUDGE - f) ** 2).sum())
-    covariance = float((spreads * (_PEOPLE - y) * (_JUDGE - f)).sum())
-    weight = min(1.0, max(0.0, covariance / square)) if square else 0.0
-    value = min(1.0, max(0.0, y + weight * (of_all - f)))
+    judge_variance = float((spreads * (_JUDGE - judge_share) ** 2).sum())
+    covariance = float((spreads * (_PEOPLE - people_share) * (_JUDGE - judge_share)).sum())
+    weight = min(1.0, max(0.0, covariance / judge_variance)) if judge_variance else 0.0
+    value = min(1.0, max(0.0, people_share + weight * (judge_share_of_all - judge_share)))
     # A part of a trace for either kind of error, with the mean spread of its judge's verdict.
     false_positive, false_negative = (
         float(spreads[cells].sum() / max(labelled[cells].sum(), 1)) for cells in ([0, 1], [2, 3])
     )
     unseen = np.array([0.0, false_positive, false_negative, 0.0]) * _UNSEEN_ERRORS
 
-    def _variance(weight: float, mean: float, unseen: Tables) -> float:
-        residual = _PEOPLE - y - weight * (_JUDGE - f)
-        within = float(((spreads + unseen) * residual**2).sum()) / total**2
-        return n / (n - 1) * within + mean * (1 - mean) / whole
+    def variance_of(weight: float, mean: float, unseen: Tables) -> float:
+        """Return the variance of a share that is corrected by the judge's verdicts.
 
-    people_variance = _variance(0.0, y, np.zeros(4))
-    effective = y * (1 - y) / people_variance if 0 < y < 1 else n / 2
-    people = Coefficient(y, ci=wilson_of(y, effective))
-    least = total**2 / float(weighted.squares.sum())
-    return _Joined(value, weight, _variance(weight, value, unseen), people, least)
+        Args:
+            weight: The weight of the judge's verdicts.
+            mean: The corrected share.
+            unseen: The spreads of errors that the labelled traces may not show.
+        """
+        residual = _PEOPLE - people_share - weight * (_JUDGE - judge_share)
+        sampling_variance = float(((spreads + unseen) * residual**2).sum()) / weight_sum**2
+        return (
+            labelled_count / (labelled_count - 1) * sampling_variance
+            + mean * (1 - mean) / trace_count
+        )
+
+    people_variance = variance_of(0.0, people_share, np.zeros(4))
+    effective_count = (
+        people_share * (1 - people_share) / people_variance
+        if 0 < people_share < 1
+        else labelled_count / 2
+    )
+    people = Coefficient(people_share, ci=wilson_of(people_share, effective_count))
+    least_count = weight_sum**2 / float(weighted.squares.sum())
+    return _JoinedPrevalence(value, weight, variance_of(weight, value, unseen), people, least_count)
 
 
-def _unlabelled(judge_input: JudgeInput) -> Tables:
+def _unlabelled_counts(judge_input: JudgeInput) -> Tables:
     """Return modes × (present, absent) over the traces that only the judge has judged."""
-    traces = judge_input.unlabelled - judge_input.examples
-    rows = {slug: row for row, slug in enumerate(judge_input.slugs)}
-    columns = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}
-    counts = np.zeros((len(rows), 2))
+    only_judged = judge_input.unlabelled - judge_input.examples
+    row_by_slug = {slug: row for row, slug in enumerate(judge_input.slugs)}
+    column_by_verdict = {VerdictValue.PRESENT: 0, VerdictValue.ABSENT: 1}
+    counts = np.zeros((len(row_by_slug), 2))
     for (trace, mode), value in judge_input.verdicts.items():
-        if trace in traces and mode in rows and value in columns:
-            counts[rows[mode], columns[value]] += 1
+        if trace in only_judged and mode in row_by_slug and value in column_by_verdict:
+            counts[row_by_slug[mode], column_by_verdict[value]] += 1
     return counts
 
 
-def _undefined(labelled: Tables, unlabelled: Tables) -> Undefined | None:
-    """Return why a prevalence cannot be corrected, None where it can."""
+def _undefined_reason(labelled: Tables, unlabelled: Tables) -> Undefined | None:
+    """Return why a prevalence cannot be corrected; None if it can."""
     tp, fp, fn, tn = labelled
     if not unlabelled.sum():
         return "no_unlabelled"
@@ -465,6 +528,6 @@ def _undefined(labelled: Tables, unlabelled: Tables) -> Undefined | None:
     return None if tp * tn > fp * fn else "no_better_than_chance"
 
 
-def _theta(labelled: Tables, unlabelled: Tables) -> Values:
+def _corrected_shares(labelled: Tables, unlabelled: Tables) -> Values:
     apparent = ratio(unlabelled[..., 0], unlabelled[..., 0] + unlabelled[..., 1])
     return rogan_gladen(apparent, true_positive_rate(labelled), true_negative_rate(labelled))

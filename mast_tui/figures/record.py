@@ -62,8 +62,8 @@ class Statistic:
         label: The name in sentences: ``Cohen's κ``.
         formula: The formula, or in words what is counted.
         source: Who published the formula.
-        undefined: Where there is no value.
-        interval: How the interval is computed; empty where there is none.
+        undefined: When the statistic has no value.
+        interval: How the interval is computed; empty if there is none.
         withheld: Where an interval would not hold and is withheld.
         form: The form in JSON documents.
         key: The key in JSON documents, with dots between those of objects in each other; by
@@ -104,10 +104,12 @@ class Statistic:
 class Sources:
     """A query for the traces that a figure rests on.
 
-    ``part`` is the part of the report (``people``, ``spans``, ``judge``, ``signatures``). ``modes``
-    are slugs; without any, the traces of every mode. ``subject`` narrows the traces to those of
-    some annotators, ``group`` to a group, and ``where`` to values of further fields (an outcome, a
-    tenth of the run).
+    Attributes:
+        part: The part of the report: ``people``, ``spans``, ``judge`` or ``signatures``.
+        modes: The slugs of modes; empty for the traces of every mode.
+        subject: The annotators whose traces count; empty for all.
+        group: The group of traces; empty for all.
+        where: Further conditions as (field, value): an outcome, a tenth of the run.
     """
 
     part: str
@@ -130,16 +132,16 @@ class Figure:
         condition: What narrows the statistic further: a degree of overlap, an outcome, a bin, one
             of two annotators, or the statistic that a count belongs to.
         taxonomy: The taxonomy, as ``id@version``.
-        value: None where the figure is undefined.
+        value: None if the figure is undefined.
         low: The lower end of the interval.
         high: The upper end of the interval.
         bound_low: The least value once all unresolved disagreements are decided.
         bound_high: The greatest value of the same.
         count: The units that a share counts, of ``n``.
         n: The units that the figure rests on.
-        unresolved: The further units on which annotators differ, where there are any.
+        unresolved: The further units on which annotators differ, if there are any.
         reason: Why the value is undefined, or why the interval is withheld.
-        needs: How many units an interval takes, where it is withheld.
+        needs: How many units an interval takes, if it is withheld.
         sources: The query for its traces.
     """
 
@@ -180,12 +182,12 @@ class Figure:
 
     @property
     def undefined(self) -> str | None:
-        """The reason for no value; None where there is one."""
+        """The reason for no value; None if there is one."""
         return (self.reason or "undefined") if self.value is None else None
 
     @property
     def withheld(self) -> str | None:
-        """The reason for no interval; None where none is known."""
+        """The reason for no interval; None if none is known."""
         return self.reason or None if self.value is not None else None
 
     def narrowed(self, field_name: str, value: str) -> Figure:
@@ -209,7 +211,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class FigureScope:
-    """The fields that several figures share, and the maker of these figures."""
+    """The fields that several figures share; its methods make these figures."""
 
     name: str
     taxonomy: str = ""
@@ -236,7 +238,7 @@ class FigureScope:
     def estimate(
         self, statistic: str, coefficient: Coefficient, *, condition: str = "", n: int | None = None
     ) -> Figure:
-        """Return the record of a computed coefficient.
+        """Return a computed coefficient as a figure.
 
         Args:
             statistic: The name of the statistic.
@@ -269,19 +271,19 @@ class FigureScope:
         reason: str = "",
         needs: int | None = None,
     ) -> Figure:
-        """Return a record.
+        """Return a figure of this scope.
 
         Args:
             statistic: The name of the statistic.
-            value: Its value, None where it is undefined.
+            value: Its value; None if it is undefined.
             condition: What narrows the statistic.
-            interval: Both ends of its interval, None where it has none.
+            interval: Both ends of its interval; None if it has none.
             bounds: Its bounds, where disagreements are unresolved.
             count: The units that a share counts, of ``n``.
             n: The units that it rests on.
             unresolved: The further units on which annotators differ.
             reason: Why it is undefined, or why its interval is withheld.
-            needs: How many units an interval takes, where it is withheld.
+            needs: How many units an interval takes, if it is withheld.
         """
         low, high = interval or (None, None)
         bound_low, bound_high = bounds or (None, None)
@@ -316,11 +318,11 @@ class FigureScope:
         n: int | None = None,
         reason: str = "",
     ) -> Figure:
-        """Return the record of a count or of a number without an interval.
+        """Return a count, or a number without an interval, as a figure.
 
         Args:
             statistic: The name of the statistic.
-            value: The number, None where it is undefined.
+            value: The number; None if it is undefined.
             annotator: The one annotator that it is about, where the scope itself names none.
             condition: What narrows the statistic.
             n: The units that it rests on.
@@ -346,54 +348,56 @@ class FigureIndex:
     def __init__(self, figures: Iterable[Figure] = ()) -> None:
         self.figures = tuple(figures)
         self._tables: dict[tuple[str, str, tuple[str, ...]], dict[str, FigureTable]] = {}
-        self._rows: dict[tuple[str, str], dict[str, list[Figure]]] = {}
+        """Tables by mode, for each scope, group and subject that ``rows`` has returned."""
+        self._figures: dict[tuple[str, str], dict[str, list[Figure]]] = {}
+        """Figures by mode, for each scope and group."""
         for figure in self.figures:
-            rows = self._rows.setdefault((figure.scope, figure.group), {})
-            rows.setdefault(figure.mode, []).append(figure)
+            by_mode = self._figures.setdefault((figure.scope, figure.group), {})
+            by_mode.setdefault(figure.mode, []).append(figure)
 
     def table(
         self, scope: str, *, group: str = "", mode: str = "", subject: Sequence[str] = ()
     ) -> FigureTable:
-        """Return the figures of one scope.
+        """Return the figures of one scope; an empty table if there are none.
 
         Args:
             scope: The name of the scope.
             group: The round, level or group.
             mode: The code of a mode, or the id of a category.
-            subject: The pair or annotator, where the scope has one table for each.
+            subject: The pair or annotator, if the scope has one table for each.
         """
-        figures = self._rows.get((scope, group), {}).get(mode, [])
+        figures = self._figures.get((scope, group), {}).get(mode, [])
         if subject:
             figures = [figure for figure in figures if figure.subject == tuple(subject)]
         return FigureTable(tuple(figures), scope, group, mode, tuple(subject))
 
     def pairs(self, table: FigureTable) -> dict[tuple[str, ...], FigureTable]:
-        """Return the tables of every two annotators that belong to a table of all of them."""
+        """Return the tables of each pair of annotators, for a table of all annotators."""
         scope = f"{table.scope}_pair"
-        figures = self._rows.get((scope, table.group), {}).get(table.mode, [])
-        by_pair: dict[tuple[str, ...], list[Figure]] = {}
+        figures = self._figures.get((scope, table.group), {}).get(table.mode, [])
+        figures_by_pair: dict[tuple[str, ...], list[Figure]] = {}
         for figure in figures:
-            by_pair.setdefault(figure.subject, []).append(figure)
+            figures_by_pair.setdefault(figure.subject, []).append(figure)
         return {
-            pair: FigureTable(tuple(of_pair), scope, table.group, table.mode, pair)
-            for pair, of_pair in by_pair.items()
+            pair: FigureTable(tuple(pair_figures), scope, table.group, table.mode, pair)
+            for pair, pair_figures in figures_by_pair.items()
         }
 
     def rows(
         self, scope: str, *, group: str = "", subject: Sequence[str] = ()
     ) -> dict[str, FigureTable]:
-        """Return the figures of a scope by mode, in their order.
+        """Return the tables of a scope by mode, in the order of the figures.
 
         Args:
             scope: The name of the scope.
             group: The round, level or group.
-            subject: The pair or annotator, where the scope has one table for each.
+            subject: The pair or annotator, if the scope has one table for each.
         """
         key = (scope, group, tuple(subject))
         if key not in self._tables:
             self._tables[key] = {
                 mode: self.table(scope, group=group, mode=mode, subject=subject)
-                for mode in self._rows.get((scope, group), {})
+                for mode in self._figures.get((scope, group), {})
                 if mode
             }
         return self._tables[key]
@@ -403,7 +407,8 @@ class FigureIndex:
 class FigureTable:
     """The figures of one scope, such as those of a mode: one row of a table, or a little more.
 
-    With a ``subject`` all figures are about it; else single figures are about one annotator each.
+    With a ``subject``, all figures are about that annotator or pair. Without one, figures are about
+    all annotators, and some of them about a single annotator or pair.
     """
 
     figures: tuple[Figure, ...]
@@ -424,7 +429,7 @@ class FigureTable:
         return self.figures[0].sources if self.figures else None
 
     def get(self, statistic: str, condition: str = "") -> Figure | None:
-        """Return the figure of all annotators, None where there is none.
+        """Return the figure of all annotators; None if there is none.
 
         Args:
             statistic: The name of the statistic.
@@ -451,7 +456,7 @@ class FigureTable:
         return (statistic, "") in self._by_key
 
     def value(self, statistic: str, condition: str = "") -> float | None:
-        """Return the value of a figure; None where it is undefined or missing.
+        """Return the value of a figure; None if it is undefined or missing.
 
         Args:
             statistic: The name of the statistic.
@@ -461,7 +466,7 @@ class FigureTable:
         return None if figure is None else figure.value
 
     def count(self, statistic: str, condition: str = "") -> int:
-        """Return the value of a count; 0 where there is none.
+        """Return the value of a count; 0 if there is none.
 
         Args:
             statistic: The name of the statistic.
@@ -470,7 +475,7 @@ class FigureTable:
         return int(self.value(statistic, condition) or 0)
 
     def by_name(self, statistic: str) -> dict[str, Figure]:
-        """Return the figures of a statistic by condition, or else by annotator or pair."""
+        """Return the figures of a statistic by condition; if they have none, by subject."""
         figures = [figure for figure in self.figures if figure.statistic == statistic]
         if any(figure.condition for figure in figures):
             return {figure.condition: figure for figure in figures if figure.condition}
@@ -488,9 +493,13 @@ class FigureTable:
 class ScopePath:
     """The place of a scope's figures in a JSON document.
 
-    Below ``keys`` a figure is under the name of its statistic, then under its subject and its
-    condition unless these are among the keys. ``shows_n`` tells whether figures carry their ``n``,
-    ``shows_subject`` whether a subject is a key: it is none where the document is about it alone.
+    A figure is below ``keys``, under the name of its statistic, then under its subject and its
+    condition, unless the keys contain these already.
+
+    Attributes:
+        keys: The keys; ``{group}``, ``{mode}``, ``{subject}`` and ``{condition}`` are filled in.
+        shows_n: Whether figures show their ``n``.
+        shows_subject: Whether the subject is a key; False if the whole document is about it.
     """
 
     keys: tuple[str, ...]
@@ -520,8 +529,8 @@ def scope_paths(table: str) -> dict[str, ScopePath]:
     Args:
         table: A line for each scope: ``scope | path | no n | no subject``. ``{group}``,
             ``{mode}``, ``{subject}`` and ``{condition}`` in a path stand for the fields of a
-            figure. ``no n`` is written where the figures of the scope do not carry their ``n``,
-            ``no subject`` where their subject is no key.
+            figure. The flag ``no n`` hides the ``n`` of figures; ``no subject`` leaves their
+            subject out of the keys.
     """
     paths: dict[str, ScopePath] = {}
     for line in table.strip().splitlines():
@@ -537,15 +546,12 @@ def scope_paths(table: str) -> dict[str, ScopePath]:
 def nested_json(
     figures: Iterable[Figure], paths: Mapping[str, ScopePath], document: dict[str, Any]
 ) -> dict[str, Any]:
-    """Insert figures into a JSON document, which holds all that is no figure.
+    """Insert figures into a JSON document, and return it.
 
     Args:
         figures: The figures, in the order of the document.
-        paths: The places of their scopes; figures of other scopes are left out.
+        paths: The paths by scope; figures of other scopes are left out.
         document: The document, which is changed.
-
-    Returns:
-        The document.
     """
     for figure in figures:
         path = paths.get(figure.scope)
@@ -553,10 +559,10 @@ def nested_json(
             continue
         *parents, key = path.keys_of(figure)
         parent = document
-        for name in parents:
-            if parent.get(name) is None:
-                parent[name] = {}
-            parent = parent[name]
+        for parent_key in parents:
+            if parent.get(parent_key) is None:
+                parent[parent_key] = {}
+            parent = parent[parent_key]
         definition = figure.definition
         match definition.form:
             case JsonForm.ESTIMATE:
@@ -611,6 +617,7 @@ def rate_json(figure: Figure) -> dict[str, Any]:
 
 
 def _withheld_json(figure: Figure) -> dict[str, Any]:
+    """Return why the interval is withheld, and the units it needs; empty if it is not."""
     if figure.withheld is None:
         return {}
     return {"ci_withheld": figure.withheld, "ci_needs": figure.needs}
@@ -644,32 +651,49 @@ def record_json(figure: Figure) -> dict[str, Any]:
     return asdict(figure)
 
 
-def renamed(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
-    """Return figures with other names for annotators, sorted by the new names, as pairs are.
+def renamed_figures(figures: Iterable[Figure], names: Mapping[str, str]) -> list[Figure]:
+    """Return figures with other names for annotators.
+
+    Figures of the same scope, group, mode and statistic are sorted by the new names.
 
     Args:
         figures: The figures.
         names: The new names by the old ones.
     """
 
-    def subject_of(subject: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(sorted(names.get(name, name) for name in subject))
+    def renamed_subject(subject: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(
+            sorted(names.get(condition_name, condition_name) for condition_name in subject)
+        )
 
-    order: dict[tuple[str, str, str, str], int] = {}
-    changed = []
+    statistic_indexes: dict[tuple[str, str, str, str], int] = {}
+    keyed_figures = []
     for figure in figures:
         sources = figure.sources
-        new = replace(
+        renamed_figure = replace(
             figure,
-            subject=subject_of(figure.subject),
+            subject=renamed_subject(figure.subject),
             condition=names.get(figure.condition, figure.condition),
             group=names.get(figure.group, figure.group),
-            sources=sources and replace(sources, subject=subject_of(sources.subject)),
+            sources=sources and replace(sources, subject=renamed_subject(sources.subject)),
         )
-        row = order.setdefault((new.scope, new.group, new.mode, new.statistic), len(order))
-        name = new.condition if figure.condition in figure.subject else ""
-        changed.append((row, new.subject, name, new))
-    return [figure for _, _, _, figure in sorted(changed, key=lambda row: row[:3])]
+        statistic_key = (
+            renamed_figure.scope,
+            renamed_figure.group,
+            renamed_figure.mode,
+            renamed_figure.statistic,
+        )
+        statistic_index = statistic_indexes.setdefault(statistic_key, len(statistic_indexes))
+        condition_name = renamed_figure.condition if figure.condition in figure.subject else ""
+        keyed_figures.append(
+            (statistic_index, renamed_figure.subject, condition_name, renamed_figure)
+        )
+    return [
+        figure
+        for _, _, _, figure in sorted(
+            keyed_figures, key=lambda statistic_index: statistic_index[:3]
+        )
+    ]
 
 
 # The registry
@@ -1217,7 +1241,7 @@ Rates are in ``_REGISTRY``. Two judges are compared by the conditions ``first``,
 """
 
 
-def _counts(table: str) -> tuple[Statistic, ...]:
+def _count_statistics(table: str) -> tuple[Statistic, ...]:
     """Read statistics that are plain numbers: ``name | title | label | formula | key`` a line."""
     rows = ([part.strip() for part in line.split("|")] for line in table.strip().splitlines())
     return tuple(
@@ -1226,7 +1250,7 @@ def _counts(table: str) -> tuple[Statistic, ...]:
     )
 
 
-_COUNTS: Final = _counts("""
+_COUNTS: Final = _count_statistics("""
     compared | traces | traces compared | traces on which two can be compared
     not_at_hand | missing | traces left out | traces of which no spans are known
     spans | spans | spans | spans that two annotators or more have read

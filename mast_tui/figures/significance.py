@@ -72,36 +72,43 @@ def fisher_exact(
     """
     if not n or not other_n:
         return None
-    together = hits + other_hits
-    k = np.arange(max(0, together - other_n), min(n, together) + 1, dtype=np.int64)
-    if len(k) == 1:
+    all_hits = hits + other_hits
+    possible_hits = np.arange(max(0, all_hits - other_n), min(n, all_hits) + 1, dtype=np.int64)
+    if len(possible_hits) == 1:
         return 1.0
     if logs is None:
-        return _fisher_near(hits, n, other_hits, other_n)
-    chance = logs.choose(n, k) + logs.choose(other_n, together - k)
-    chance = np.exp(chance - chance.max())
-    observed = chance[hits - int(k[0])]
-    return min(1.0, float(chance[chance <= observed * (1 + _TIE)].sum() / chance.sum()))
+        return _fisher_near_likeliest(hits, n, other_hits, other_n)
+    chances = logs.choose(n, possible_hits) + logs.choose(other_n, all_hits - possible_hits)
+    chances = np.exp(chances - chances.max())
+    observed = chances[hits - int(possible_hits[0])]
+    return min(1.0, float(chances[chances <= observed * (1 + _TIE)].sum() / chances.sum()))
 
 
-def _fisher_near(hits: int, n: int, other_hits: int, other_n: int) -> float:
-    """Return the p-value from the tables near the likeliest one; all others vanish in a float."""
-    together = hits + other_hits
+def _fisher_near_likeliest(hits: int, n: int, other_hits: int, other_n: int) -> float:
+    """Return the p-value of ``fisher_exact`` from the tables near the likeliest table.
+
+    The chances of all other tables are 0 as floats.
+    """
+    all_hits = hits + other_hits
     cases = n + other_n
-    likeliest = (together + 1) * (n + 1) // (cases + 2)
-    miss_share = (cases - together) / (cases - 1)
-    spread = (together * (n / cases) * (other_n / cases) * miss_share) ** 0.5
-    reach = int(_FAR * spread) + 1
-    low = max(0, together - other_n, likeliest - reach)
-    high = min(n, together, likeliest + reach)
+    likeliest = (all_hits + 1) * (n + 1) // (cases + 2)
+    miss_share = (cases - all_hits) / (cases - 1)
+    deviation = (all_hits * (n / cases) * (other_n / cases) * miss_share) ** 0.5
+    reach = int(_FAR * deviation) + 1
+    low = max(0, all_hits - other_n, likeliest - reach)
+    high = min(n, all_hits, likeliest + reach)
     if not low <= hits <= high:
         return 0.0
-    k = np.arange(low, high, dtype=np.longdouble)
-    steps = np.log((n - k) * (together - k) / ((k + 1) * (other_n - together + k + 1)))
-    chance = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(steps)])
-    chance = np.exp(chance - chance.max())
-    observed = chance[hits - low]
-    return min(1.0, float(chance[chance <= observed * (1 + _TIE)].sum() / chance.sum()))
+    possible_hits = np.arange(low, high, dtype=np.longdouble)
+    log_ratios = np.log(
+        (n - possible_hits)
+        * (all_hits - possible_hits)
+        / ((possible_hits + 1) * (other_n - all_hits + possible_hits + 1))
+    )
+    chances = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(log_ratios)])
+    chances = np.exp(chances - chances.max())
+    observed = chances[hits - low]
+    return min(1.0, float(chances[chances <= observed * (1 + _TIE)].sum() / chances.sum()))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -109,18 +116,18 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
     Args:
         only_first: The cases that are hits of the first side alone.
-        only_second: Those of the second side alone.
+        only_second: The cases that are hits of the second side alone.
 
     Returns:
-        Twice the chance that a fair coin, thrown once for each case on which the sides differ,
-        shows the rarer side as rarely or more rarely; at most 1, and 1 if they never differ.
+        The two-sided p-value: twice the chance that a fair coin shows the rarer side as often as
+        observed or less often, at most 1. It is 1 if the sides never differ.
     """
-    n = only_first + only_second
-    term = total = 1
+    differing_cases = only_first + only_second
+    ways = total_ways = 1
     for k in range(min(only_first, only_second)):
-        term = term * (n - k) // (k + 1)
-        total += term
-    return min(1.0, 2 * total / 2**n) if n else 1.0
+        ways = ways * (differing_cases - k) // (k + 1)
+        total_ways += ways
+    return min(1.0, 2 * total_ways / 2**differing_cases) if differing_cases else 1.0
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
@@ -128,8 +135,9 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     indices = [index for index, p in enumerate(p_values) if p is not None]
     defined = np.array([p for p in p_values if p is not None], dtype=np.float64)
     order = np.argsort(defined, kind="stable")
-    many = len(defined)
-    raised = defined[order] * many / np.arange(1, many + 1)
+    count = len(defined)
+    raised = defined[order] * count / np.arange(1, count + 1)
+    # An adjusted value is at most that of the next larger p-value.
     lowest = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
     adjusted: list[float | None] = [None] * len(p_values)
     for number, value in zip(order.tolist(), lowest.tolist(), strict=True):
@@ -143,11 +151,11 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     None stays None.
     """
     adjusted: list[float | None] = [None] * len(p_values)
-    defined = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    defined = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     highest = 0.0
-    for rank, (p, i) in enumerate(defined):
+    for rank, (p, index) in enumerate(defined):
         highest = max(highest, min(1.0, p * (len(defined) - rank)))
-        adjusted[i] = highest
+        adjusted[index] = highest
     return adjusted
 
 
@@ -157,12 +165,12 @@ def sign_flips(differences: Sequence[int]) -> float:
 
 
 def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Test for each row whether whole numbers lie about 0 (Fisher's randomisation test).
+    """Test for each row whether the mean of whole numbers is 0 (Fisher's randomisation test).
 
-    Each row has a number for each independent case. With differences of 1 and -1 alone this is
-    McNemar's exact test. Larger ones are those of clusters, such as the modes of a trace, whose
-    sign is flipped as a whole. The chances of all sums follow from their characteristic function,
-    the product of the cosines of the differences, by a Fourier transform.
+    A row has one number for each independent case. With 1 and -1 only, this is McNemar's exact
+    test. Larger numbers are sums over clusters, such as the modes of a trace, whose sign is flipped
+    as a whole. The chances of all sums follow by a Fourier transform of their characteristic
+    function, which is the product of the cosines of the differences.
 
     Args:
         differences: Rows × cases; zeros have no effect.
@@ -174,8 +182,8 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     """
     sizes = np.abs(differences)
     observed = np.abs(differences.sum(axis=1))
-    most = int(sizes.sum(axis=1).max(initial=0))
-    length = 1 << (2 * most + 1).bit_length()
+    largest_sum = int(sizes.sum(axis=1).max(initial=0))
+    length = 1 << (2 * largest_sum + 1).bit_length()
     distinct = np.unique(sizes[sizes > 0])
     if len(distinct) * length * len(sizes) > _MOST_STEPS:
         squares = np.maximum((sizes.astype(np.float64) ** 2).sum(axis=1), 1)
@@ -185,11 +193,13 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
     for size in distinct.tolist():
         product *= np.cos(size * angles) ** (sizes == size).sum(axis=1)[:, None]
     chances = np.fft.irfft(product, n=length, axis=1)[:, : length // 2]
-    far = np.arange(length // 2) >= observed[:, None]
-    both_sides = 2 * np.where(far, chances, 0.0).sum(axis=1)
-    # Rounding hides smaller chances than that of the one combination without any flip.
-    least = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
-    p_values: NDArray[np.float64] = np.where(observed == 0, 1.0, np.clip(both_sides, least, 1.0))
+    is_as_far = np.arange(length // 2) >= observed[:, None]
+    both_sides = 2 * np.where(is_as_far, chances, 0.0).sum(axis=1)
+    # No p-value is smaller than the chance of a single combination of signs on both sides.
+    least_chance = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
+    p_values: NDArray[np.float64] = np.where(
+        observed == 0, 1.0, np.clip(both_sides, least_chance, 1.0)
+    )
     return p_values
 
 
@@ -201,19 +211,19 @@ def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> f
 
     Args:
         first: A number for each case of one group; at least one.
-        second: Those of the other group; at least one.
+        second: A number for each case of the other group; at least one.
 
     Returns:
         The share of all divisions whose means are as far apart or farther. If there are too many
-        sums to count, it is that of the normal distribution with the variance over all divisions.
+        sums to count, the p-value is that of the normal distribution.
     """
     cases = np.concatenate([first, second])
     cases -= cases.min()
-    smaller = cases[: len(first)] if len(first) <= len(second) else cases[len(first) :]
-    size = len(smaller)
+    smaller_group = cases[: len(first)] if len(first) <= len(second) else cases[len(first) :]
+    size = len(smaller_group)
     # In units of 1 / n, so that sums and their mean are whole numbers.
     mean = size * int(cases.sum())
-    observed = abs(len(cases) * int(smaller.sum()) - mean)
+    observed = abs(len(cases) * int(smaller_group.sum()) - mean)
     if observed == 0:
         return 1.0
     highest = int(np.sort(cases)[-size:].sum())
@@ -227,8 +237,8 @@ def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> f
     for case in cases.tolist():
         divisions[1:, case:] += divisions[:-1, : highest + 1 - case]
     complete = divisions[size]
-    far = np.abs(len(cases) * np.arange(highest + 1) - mean) >= observed
-    return float(complete[far].sum() / complete.sum())
+    is_as_far = np.abs(len(cases) * np.arange(highest + 1) - mean) >= observed
+    return float(complete[is_as_far].sum() / complete.sum())
 
 
 class Trend(NamedTuple):
@@ -250,36 +260,37 @@ def cochran_armitage(
 
     Args:
         hits: The hits x of each group, in order.
-        cases: Its cases n.
-        scores: Its score on a scale, such as the days since the first group.
+        cases: The cases n of each group.
+        scores: The score of each group on a scale, such as the days since the first group.
 
     Returns:
-        z with its p-value. With few hits or misses the p-value is the chance, given X and the
-        cases of the groups, of all tables whose T is as far from 0 or farther; else that of the
-        normal distribution. None for fewer than two groups with cases, and if every case is a hit,
-        or none.
+        z with its p-value; None for fewer than two groups with cases, or if all cases or none are
+        hits. With few hits or misses the p-value is exact: the chance of all tables with these X
+        and cases whose T is as far from 0 or farther. Else it is that of the normal distribution.
     """
     x = np.asarray(hits, dtype=np.int64)
     n = np.asarray(cases, dtype=np.int64)
     all_hits = int(x.sum())
-    everything = int(n.sum())
-    if np.count_nonzero(n) < 2 or all_hits in (0, everything):
+    all_cases = int(n.sum())
+    if np.count_nonzero(n) < 2 or all_hits in (0, all_cases):
         return None
     score = np.arange(len(n)) if scores is None else np.asarray(scores, dtype=np.int64)
     # From 0, in the largest possible units, which leaves fewer sums to count.
     score = score - score.min()
     score = score // int(np.gcd.reduce(score))
-    share = all_hits / everything
+    share = all_hits / all_cases
     statistic = float((score * (x - n * share)).sum())
-    weighted = float((n * score).sum())
-    spread = float((n * score * score).sum()) - weighted * weighted / everything
-    z = statistic / sqrt(share * (1 - share) * spread)
-    if 2 * all_hits > everything:
+    score_sum = float((n * score).sum())
+    score_variance = float((n * score * score).sum()) - score_sum * score_sum / all_cases
+    z = statistic / sqrt(share * (1 - share) * score_variance)
+    if 2 * all_hits > all_cases:
         # The misses have the same p-value, and are fewer to count.
         x = n - x
-        all_hits = everything - all_hits
-    steps = all_hits * all_hits * int(score.max()) * int(np.minimum(n, all_hits).sum() + len(n))
-    if all_hits > _RARE or steps > _MOST_STEPS:
+        all_hits = all_cases - all_hits
+    step_count = (
+        all_hits * all_hits * int(score.max()) * int(np.minimum(n, all_hits).sum() + len(n))
+    )
+    if all_hits > _RARE or step_count > _MOST_STEPS:
         return Trend(z, erfc(abs(z) / sqrt(2)), "normal")
     return Trend(z, _exact_trend(x, n, score, all_hits), "exact")
 
@@ -287,22 +298,24 @@ def cochran_armitage(
 def _exact_trend(
     x: NDArray[np.int64], n: NDArray[np.int64], score: NDArray[np.int64], all_hits: int
 ) -> float:
-    """Return the chance of a sum of scores as far from the expected one, with X hits in all."""
+    """Return the chance of a sum of scores as far from the expected sum, with X hits in all."""
     expected = float((n * score).sum()) * all_hits / float(n.sum())
     # The ways to have a number of hits (rows) with a sum of scores (columns), in the groups so far.
     ways = np.zeros((all_hits + 1, all_hits * int(score.max()) + 1))
     ways[0, 0] = 1.0
-    for t, cases in zip(score.tolist(), n.tolist(), strict=True):
+    for group_score, cases in zip(score.tolist(), n.tolist(), strict=True):
         next_ways = np.zeros_like(ways)
-        choose = 1.0
-        for k in range(min(cases, all_hits) + 1):
-            rows = all_hits + 1 - k
-            columns = ways.shape[1] - t * k
-            next_ways[k:, t * k :] += choose * ways[:rows, :columns]
-            choose *= (cases - k) / (k + 1)
+        binomial = 1.0
+        for group_hits in range(min(cases, all_hits) + 1):
+            row_count = all_hits + 1 - group_hits
+            column_count = ways.shape[1] - group_score * group_hits
+            next_ways[group_hits:, group_score * group_hits :] += (
+                binomial * ways[:row_count, :column_count]
+            )
+            binomial *= (cases - group_hits) / (group_hits + 1)
         # Only shares of the last row count, so that all numbers can be scaled down.
         ways = next_ways / next_ways.max()
-    chance = ways[all_hits]
-    distances = np.abs(np.arange(len(chance)) - expected)
+    way_counts = ways[all_hits]
+    distances = np.abs(np.arange(len(way_counts)) - expected)
     observed = abs(float((score * x).sum()) - expected)
-    return min(1.0, float(chance[distances >= observed - _TIE].sum() / chance.sum()))
+    return min(1.0, float(way_counts[distances >= observed - _TIE].sum() / way_counts.sum()))

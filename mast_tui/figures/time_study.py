@@ -32,9 +32,14 @@ Amount = tuple[float, float]
 class TimedPass:
     """An annotator's finished first pass in a study that shows suggestions.
 
-    ``withheld`` is true if suggestions were hidden. ``minutes`` is None if the time is unknown.
-    ``labels`` counts labels. ``suggested`` are the modes that a judge suggests in the trace; None
-    if no judge has judged it.
+    Attributes:
+        annotator: The name of the annotator.
+        trace_id: The id of the trace.
+        withheld: Whether suggestions were hidden.
+        minutes: The minutes of work; None if they are unknown.
+        labels: The number of labels.
+        verdicts: The verdict on each mode.
+        suggested: The modes that a judge suggests in the trace; None if no judge has judged it.
     """
 
     annotator: str
@@ -91,62 +96,70 @@ def time_study(passes: Sequence[TimedPass], modes: Sequence[tuple[str, str, str]
         passes: The passes.
         modes: The slug, code and name of each mode.
     """
-    both = {p.annotator for p in passes if p.withheld} & {
-        p.annotator for p in passes if not p.withheld
+    compared_annotators = {timed_pass.annotator for timed_pass in passes if timed_pass.withheld} & {
+        timed_pass.annotator for timed_pass in passes if not timed_pass.withheld
     }
-    paired = [each for each in passes if each.annotator in both]
+    compared_passes = [
+        timed_pass for timed_pass in passes if timed_pass.annotator in compared_annotators
+    ]
 
-    def minutes(each: TimedPass) -> Amount:
-        return (0, 0) if each.minutes is None else (1, each.minutes)
+    def minutes(timed_pass: TimedPass) -> Amount:
+        return (0, 0) if timed_pass.minutes is None else (1, timed_pass.minutes)
 
     return {
-        "annotators": sorted(both),
-        "shown": _condition([each for each in passes if not each.withheld]),
-        "withheld": _condition([each for each in passes if each.withheld]),
-        "minutes_difference": difference(paired, minutes),
-        "anchoring": _anchoring(paired, [slug for slug, _, _ in modes]),
-        "modes": {code: _anchoring(paired, [slug]) for slug, code, _ in modes},
+        "annotators": sorted(compared_annotators),
+        "shown": _condition_json([timed_pass for timed_pass in passes if not timed_pass.withheld]),
+        "withheld": _condition_json([timed_pass for timed_pass in passes if timed_pass.withheld]),
+        "minutes_difference": difference(compared_passes, minutes),
+        "anchoring": _anchoring_json(compared_passes, [slug for slug, _, _ in modes]),
+        "modes": {code: _anchoring_json(compared_passes, [slug]) for slug, code, _ in modes},
     }
 
 
-def _condition(passes: Sequence[TimedPass]) -> ConditionJson:
-    timed = [each for each in passes if each.minutes is not None]
-    minutes = [each.minutes or 0.0 for each in timed]
-    traces = sorted({each.trace_id for each in timed})
+def _condition_json(passes: Sequence[TimedPass]) -> ConditionJson:
+    """Return the time of some passes, with intervals over their traces."""
+    timed_passes = [timed_pass for timed_pass in passes if timed_pass.minutes is not None]
+    minutes = [timed_pass.minutes or 0.0 for timed_pass in timed_passes]
+    traces = sorted({timed_pass.trace_id for timed_pass in timed_passes})
     sums = np.zeros((len(traces), 3))
-    for each in timed:
-        sums[traces.index(each.trace_id)] += (1, each.minutes or 0.0, each.labels)
+    for timed_pass in timed_passes:
+        sums[traces.index(timed_pass.trace_id)] += (1, timed_pass.minutes or 0.0, timed_pass.labels)
     return {
         "passes": len(passes),
-        "timed": len(timed),
-        "traces": len({each.trace_id for each in passes}),
+        "timed": len(timed_passes),
+        "traces": len({timed_pass.trace_id for timed_pass in passes}),
         "median_minutes": median(minutes) if minutes else None,
-        "minutes_per_trace": _jackknifed(sums, lambda s: ratio(s[..., 1], s[..., 0])),
-        "minutes_per_label": _jackknifed(sums, lambda s: ratio(s[..., 1], s[..., 2])),
+        "minutes_per_trace": _jackknifed_json(sums, lambda s: ratio(s[..., 1], s[..., 0])),
+        "minutes_per_label": _jackknifed_json(sums, lambda s: ratio(s[..., 1], s[..., 2])),
     }
 
 
-def _anchoring(passes: Sequence[TimedPass], modes: Sequence[str]) -> AnchoringJson:
-    def present(*, suggested: bool) -> Callable[[TimedPass], Amount]:
-        def amount(each: TimedPass) -> Amount:
-            if each.suggested is None:
+def _anchoring_json(passes: Sequence[TimedPass], modes: Sequence[str]) -> AnchoringJson:
+    """Return the difference in how often annotators say present on some modes."""
+
+    def amount_of(*, suggested: bool) -> Callable[[TimedPass], Amount]:
+        """Return a function that counts the verdicts of a pass, and those that say present."""
+
+        def amount(timed_pass: TimedPass) -> Amount:
+            if timed_pass.suggested is None:
                 return 0, 0
             verdicts = [
-                each.verdicts[mode]
+                timed_pass.verdicts[mode]
                 for mode in modes
-                if (mode in each.suggested) is suggested and each.verdicts.get(mode) in _DECIDED
+                if (mode in timed_pass.suggested) is suggested
+                and timed_pass.verdicts.get(mode) in _DECIDED
             ]
             return len(verdicts), verdicts.count(VerdictValue.PRESENT)
 
         return amount
 
-    of_suggested = present(suggested=True)
-    of_others = present(suggested=False)
+    suggested_amount = amount_of(suggested=True)
+    other_amount = amount_of(suggested=False)
     return {
-        "suggested": difference(passes, of_suggested),
-        "units": int(sum(of_suggested(each)[0] for each in passes)),
-        "other": difference(passes, of_others),
-        "other_units": int(sum(of_others(each)[0] for each in passes)),
+        "suggested": difference(passes, suggested_amount),
+        "units": int(sum(suggested_amount(timed_pass)[0] for timed_pass in passes)),
+        "other": difference(passes, other_amount),
+        "other_units": int(sum(other_amount(timed_pass)[0] for timed_pass in passes)),
     }
 
 
@@ -155,57 +168,59 @@ def difference(
 ) -> CoefficientJson:
     """Return a mean over passes with suggestions less that over passes without.
 
-    The difference d of each annotator counts with the weight m·n/(m + n), where m and n are the
-    units with and without suggestions (Cochran 1954, Biometrics 10:417-451), so that differences
-    between slow and fast annotators cancel out. Its interval is by the jackknife over traces, with
-    Student's t.
+    The difference of each annotator has the weight m·n/(m + n), where m and n are the units with
+    and without suggestions (Cochran 1954, Biometrics 10:417-451). So differences between slow and
+    fast annotators cancel out. The interval is by the jackknife over traces, with Student's t.
 
     Args:
         passes: The passes of annotators who worked both ways.
-        amount: Returns the units of a pass and their sum.
+        amount: The function that returns the units of a pass and their sum.
     """
-    names = sorted({each.annotator for each in passes})
-    traces = sorted({each.trace_id for each in passes})
-    rows = {trace_id: row for row, trace_id in enumerate(traces)}
+    names = sorted({timed_pass.annotator for timed_pass in passes})
+    traces = sorted({timed_pass.trace_id for timed_pass in passes})
+    row_by_trace = {trace_id: row for row, trace_id in enumerate(traces)}
     sums = np.zeros((len(traces), len(names), 2, 2))
-    for each in passes:
-        cell = sums[rows[each.trace_id], names.index(each.annotator), int(each.withheld)]
-        cell += amount(each)
+    for timed_pass in passes:
+        cell = sums[
+            row_by_trace[timed_pass.trace_id],
+            names.index(timed_pass.annotator),
+            int(timed_pass.withheld),
+        ]
+        cell += amount(timed_pass)
 
-    def weighted(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        assisted = totals[..., 0, :]
-        unassisted = totals[..., 1, :]
-        both = (assisted[..., 0] > 0) & (unassisted[..., 0] > 0)
-        means = ratio(assisted[..., 1], assisted[..., 0]) - ratio(
-            unassisted[..., 1], unassisted[..., 0]
-        )
-        weights = np.where(
-            both,
-            ratio(assisted[..., 0] * unassisted[..., 0], assisted[..., 0] + unassisted[..., 0]),
-            0.0,
-        )
-        return ratio((np.where(both, means, 0.0) * weights).sum(axis=-1), weights.sum(axis=-1))
+    def weighted_difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted mean of the annotators' differences from their sums."""
+        shown_units, shown_sums = np.moveaxis(totals[..., 0, :], -1, 0)
+        hidden_units, hidden_sums = np.moveaxis(totals[..., 1, :], -1, 0)
+        has_both = (shown_units > 0) & (hidden_units > 0)
+        mean_differences = ratio(shown_sums, shown_units) - ratio(hidden_sums, hidden_units)
+        weights = ratio(shown_units * hidden_units, shown_units + hidden_units)
+        weights = np.where(has_both, weights, 0.0)
+        weighted = np.where(has_both, mean_differences, 0.0) * weights
+        return ratio(weighted.sum(axis=-1), weights.sum(axis=-1))
 
-    return _jackknifed(sums, weighted)
+    return _jackknifed_json(sums, weighted_difference)
 
 
-def _jackknifed(
+def _jackknifed_json(
     sums: NDArray[np.float64], figure: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 ) -> CoefficientJson:
     """Return a figure of sums over traces, with its interval."""
     value = float(figure(sums.sum(axis=0)))
     if np.isnan(value):
         return {"value": None, "undefined": "no_overlap"}
-    counted = sums[sums.reshape(len(sums), -1).any(axis=1)]
-    without = figure(counted.sum(axis=0) - counted)
-    traces = len(counted)
-    if traces < LEAST_TRACES or bool(np.isnan(without).any()):
+    nonzero_sums = sums[sums.reshape(len(sums), -1).any(axis=1)]
+    without = figure(nonzero_sums.sum(axis=0) - nonzero_sums)
+    trace_count = len(nonzero_sums)
+    if trace_count < LEAST_TRACES or bool(np.isnan(without).any()):
         return _without_interval(value, "few_traces")
-    error = float(np.sqrt((traces - 1) / traces * ((without - without.mean()) ** 2).sum()))
-    if error == 0:
+    standard_error = float(
+        np.sqrt((trace_count - 1) / trace_count * ((without - without.mean()) ** 2).sum())
+    )
+    if standard_error == 0:
         return _without_interval(value, "rare_answer")
-    reach = student_t(traces - 1) * error
-    return {"value": value, "ci": [value - reach, value + reach]}
+    half_width = student_t(trace_count - 1) * standard_error
+    return {"value": value, "ci": [value - half_width, value + half_width]}
 
 
 def _without_interval(value: float, reason: Withheld) -> CoefficientJson:

@@ -56,15 +56,15 @@ def f1(tables: Tables) -> Values:
 
 def cohen_kappa(tables: Tables) -> Values:
     """Return Cohen's κ (1960)."""
-    n, agreed, by_chance = _agreements(tables)
+    n, agreed, by_chance = _agreement_counts(tables)
     return ratio(n * agreed - by_chance, n * n - by_chance)
 
 
 def least_kappa(tables: Tables) -> Values:
     """Return the least possible value of Cohen's κ with the margins of each table.
 
-    It is reached if both never give the rarer answer together. NaN if a side gives only one answer,
-    or if both give the same one more often than not.
+    It is reached if both sides never give the rarer answer on the same unit. It is NaN if a side
+    gives only one answer, or if both sides mostly give the same answer.
     """
     n = tables.sum(axis=-1)
     rarer = np.stack((tables[..., 0] + tables[..., 1], tables[..., 0] + tables[..., 2]))
@@ -75,7 +75,7 @@ def least_kappa(tables: Tables) -> Values:
 
 def gwet_ac1(tables: Tables) -> Values:
     """Return Gwet's AC1 (2008) of two categories, NaN if only one of them occurs."""
-    n, agreed, _ = _agreements(tables)
+    n, agreed, _ = _agreement_counts(tables)
     present = 2 * tables[..., 0] + tables[..., 1] + tables[..., 2]
     # In halves of ratings: 2·q·(1 - q) with q = present / 2n, times 2n².
     by_chance = present * (2 * n - present)
@@ -85,8 +85,8 @@ def gwet_ac1(tables: Tables) -> Values:
     )
 
 
-def _agreements(tables: Tables) -> tuple[Values, Values, Values]:
-    """Return the units, those with equal answers, and n² times those expected by chance."""
+def _agreement_counts(tables: Tables) -> tuple[Values, Values, Values]:
+    """Return the number n of units, that of equal answers, and n² times the share by chance."""
     tp, fp, fn, tn = np.moveaxis(tables, -1, 0)
     by_chance = (tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)
     return tables.sum(axis=-1), tp + tn, by_chance
@@ -116,8 +116,8 @@ def coefficient(
         left_out: The counts without each trace in turn, traces × 4; None if no interval is needed.
 
     Returns:
-        The figure. It is undefined as ``no_overlap`` without units, as ``single_trace`` if it is
-        an agreement beyond chance of one unit, and else as ``no_variance``.
+        The figure. Its reason for no value is ``no_overlap`` without units, ``single_trace`` for
+        agreement beyond chance on one unit, and ``no_variance`` otherwise.
     """
     value = float(figure(table))
     if not table.sum():
@@ -129,26 +129,31 @@ def coefficient(
     if left_out is None or not len(resampled):
         return Coefficient(value)
     name = next(name for name, formula in FIGURES.items() if formula is figure)
-    each = table - left_out
-    support = _support(table, each)
+    trace_tables = table - left_out
+    support = _support_of_table(table, trace_tables)
     withheld = why_no_interval(name, support)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
     return spread_coefficient(
-        value, figure(resampled), figure(left_out), _scale(name, table, support, each)
+        value,
+        figure(resampled),
+        figure(left_out),
+        _scale_of_figure(name, table, support, trace_tables),
     )
 
 
-def _support(table: Tables, each: Tables) -> Support:
+def _support_of_table(table: Tables, trace_tables: Tables) -> Support:
     """Return the numbers of traces, units and answers of a table, from the counts of each trace."""
-    units = int(table.sum())
+    unit_count = int(table.sum())
     present = float(2 * table[0] + table[1] + table[2]) / 2
     return Support(
-        traces=int((each != 0).any(axis=-1).sum()),
-        units=units,
+        traces=int((trace_tables != 0).any(axis=-1).sum()),
+        units=unit_count,
         present=present,
-        absent=units - present,
-        rare_traces=min(_traces_with(each, cells) for cells in (_WITH_PRESENT, _WITH_ABSENT)),
+        absent=unit_count - present,
+        rare_traces=min(
+            _traces_with(trace_tables, cells) for cells in (_WITH_PRESENT, _WITH_ABSENT)
+        ),
     )
 
 
@@ -161,16 +166,24 @@ def _traces_with(each: Tables, cells: slice) -> int:
     return int((each[:, cells].sum(axis=-1) > 0).sum())
 
 
-def _scale(name: str, table: Tables, support: Support, each: Tables) -> Scale:
+def _scale_of_figure(name: str, table: Tables, support: Support, trace_tables: Tables) -> Scale:
     """Return the scale of a figure of one table."""
-    single = support.units == support.traces
+    has_one_unit_per_trace = support.units == support.traces
     if name == "cohen_kappa":
         lowest = float(least_kappa(table))
-        return Scale(lowest, support.rare_traces if single and lowest < 0 else 0, of_answer=True)
+        return Scale(
+            lowest,
+            support.rare_traces if has_one_unit_per_trace and lowest < 0 else 0,
+            of_answer=True,
+        )
     if name == "f1":
-        return Scale(0.0, _traces_with(each, _WITH_PRESENT) if single else 0, of_answer=True)
+        return Scale(
+            0.0,
+            _traces_with(trace_tables, _WITH_PRESENT) if has_one_unit_per_trace else 0,
+            of_answer=True,
+        )
     if name == "gwet_ac1":
         share = support.present / support.units
         by_chance = 2 * share * (1 - share)
-        return Scale(least_over_chance(by_chance), support.traces if single else 0)
-    return Scale(0.0, support.traces if single and name == "raw_agreement" else 0)
+        return Scale(least_over_chance(by_chance), support.traces if has_one_unit_per_trace else 0)
+    return Scale(0.0, support.traces if has_one_unit_per_trace and name == "raw_agreement" else 0)

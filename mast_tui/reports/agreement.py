@@ -31,13 +31,13 @@ from mast_tui.reports.model import (
     columns,
     estimates,
 )
-from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
+from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 from mast_tui.reports.sentences import (
     Values,
     fact,
     in_words,
     intervals_note,
-    joined,
+    joined_names,
     macro_note,
     of_pair,
     p_words,
@@ -106,15 +106,17 @@ _MISSED: Final = columns("""
 """)
 
 
-def agreement_report(agreement: Agreement, *, sight: Mapping[str, Any] | None = None) -> Report:
+def agreement_report(
+    agreement: Agreement, *, visibility: Mapping[str, Any] | None = None
+) -> Report:
     """Put the figures of ``agree`` into tables and sentences.
 
     Args:
         agreement: The figures of whole traces, with its parts ``spans`` and ``judge``, which may be
             None.
-        sight: Whose sight limits the figures, as the field ``sight`` of ``agree --json``:
-            ``annotator``, ``blind``, ``left_out``. With ``unlabelled`` so many traces that only
-            the judge has judged are hidden from them.
+        visibility: The limits of an annotator's visibility, as the field ``sight`` of
+            ``agree --json``: ``annotator``, ``blind``, ``left_out``. ``unlabelled`` is the number
+            of hidden traces that only the judge has judged. None if nothing is hidden.
     """
     spans = agreement.spans
     judge = agreement.judge
@@ -124,12 +126,16 @@ def agreement_report(agreement: Agreement, *, sight: Mapping[str, Any] | None = 
         categories_section(agreement),
         pairs_section(agreement),
         None if spans is None else places_section(spans),
-        None if judge is None else judge_section(judge, agreement.judges, sight=sight),
+        None if judge is None else judge_section(judge, agreement.judges, visibility=visibility),
     ]
-    notes = [*_nothing(agreement), *_visibility_note(agreement, sight), *_copied(agreement)]
-    worded = revision_words(agreement.revisions or ())
-    if worded:
-        notes.append(Note(f"{worded[0].upper()}{worded[1:]}.", "revisions"))
+    notes = [
+        *_nothing_compared_note(agreement),
+        *_visibility_note(agreement, visibility),
+        *_copied_notes(agreement),
+    ]
+    revisions_sentence = revision_words(agreement.revisions or ())
+    if revisions_sentence:
+        notes.append(Note(f"{revisions_sentence[0].upper()}{revisions_sentence[1:]}.", "revisions"))
     if spans is None:
         notes.append(Note("Places were not compared.", "no_spans"))
     if judge is None:
@@ -138,13 +144,13 @@ def agreement_report(agreement: Agreement, *, sight: Mapping[str, Any] | None = 
     return Report(
         "agreement",
         "Agreement",
-        f"{_annotators(agreement)} on {agreement.taxonomy}, {_pass(agreement)}: "
+        f"{_annotators_text(agreement)} on {agreement.taxonomy}, {_pass_text(agreement)}: "
         f"{traces_compared(agreement)}.",
         tuple(section for section in sections if section is not None),
         tuple(notes),
         facts=modes.facts,
         methods=methods_paragraph(agreement),
-        document=document if sight is None else {**document, "sight": sight},
+        document=document if visibility is None else {**document, "sight": visibility},
     )
 
 
@@ -152,50 +158,53 @@ def methods_paragraph(agreement: Agreement) -> str:
     """Write the paragraph on agreement for the methods section of a paper, without names.
 
     Returns:
-        The paragraph; empty where no traces can be compared.
+        The paragraph; empty if no traces can be compared.
     """
-    if len(agreement.annotators) < 2 or not _shared(agreement):
+    if len(agreement.annotators) < 2 or not _shared_trace_count(agreement):
         return ""
-    return " ".join(_methods(agreement))
+    return " ".join(_methods_sentences(agreement))
 
 
-def _methods(agreement: Agreement) -> Iterator[str]:
+def _methods_sentences(agreement: Agreement) -> Iterator[str]:
+    """Yield the sentences of the methods paragraph."""
     index = agreement.index
-    people = len(agreement.annotators)
+    annotator_count = len(agreement.annotators)
     pooled = index.table("pooled")
-    by_two = "both" if people == 2 else "two or more"
+    finisher_words = "both" if annotator_count == 2 else "two or more"
     yield (
-        f"{people} annotators labelled traces with {counted(len(agreement.modes), 'failure mode')} "
-        f"of the taxonomy {agreement.taxonomy}; {by_two} of them finished "
-        f"{counted(_shared(agreement), 'trace')}."
+        f"{annotator_count} annotators labelled traces with "
+        f"{counted(len(agreement.modes), 'failure mode')} of the taxonomy {agreement.taxonomy}; "
+        f"{finisher_words} of them finished "
+        f"{counted(_shared_trace_count(agreement), 'trace')}."
     )
     if agreement.pass_label == "1":
         yield "Verdicts are those of each annotator's first pass."
     else:
         yield "Verdicts are those of each annotator's last pass."
     left_out = index.table("left_out")
-    missing = [
+    missing_counts = [
         f"{sum(int(n or 0) for n in left_out.values(statistic).values()):,} {description}"
         for statistic, description in (("unsure", "'unsure'"), ("open", "left open"))
     ]
     yield (
         f"The unit is trace × mode, present or absent ({counted(pooled.count('n'), 'unit')} with "
-        f"two verdicts or more); verdicts that are missing ({' and '.join(missing)}) were left out."
+        f"two verdicts or more); verdicts that are missing ({' and '.join(missing_counts)}) were "
+        "left out."
     )
     columns = _People.from_agreement(agreement).columns
     yield (
-        f"Agreement is given as {joined([_cited(column) for column in columns])}, by mode, as "
-        "the mean over modes and over all units together."
+        f"Agreement is given as {joined_names([_name_with_source(column) for column in columns])}, "
+        "by mode, as the mean over modes and over all units together."
     )
-    figures = [
-        f"{column.name} {_number(pooled[column.key])}"
+    figure_texts = [
+        f"{column.name} {_number_text(pooled[column.key])}"
         for column in columns
         if pooled.value(column.key) is not None
     ]
-    if figures:
-        yield f"Over all units these are: {'; '.join(figures)}."
-    yield _intervals_of_methods(agreement)
-    yield from _without_kappa(agreement)
+    if figure_texts:
+        yield f"Over all units these are: {'; '.join(figure_texts)}."
+    yield _intervals_sentence(agreement)
+    yield from _undefined_kappa_sentences(agreement)
     spans = agreement.spans
     if spans is not None and spans.compared:
         naming = spans.index.table("spans_naming")
@@ -203,31 +212,33 @@ def _methods(agreement: Agreement) -> Iterator[str]:
         yield (
             f"On {counted(naming.count('places'), 'marked place')} in "
             f"{counted(spans.compared, 'trace')}, F1 of finding and naming a place is "
-            f"{_number(naming['f1_exact'])} exactly and "
-            f"{_number(naming.find('f1_overlap', '0.5'))} at an overlap of a half; "
-            f"Krippendorff's α_U (1995, 2004) is {_number(alpha_u)}."
+            f"{_number_text(naming['f1_exact'])} exactly and "
+            f"{_number_text(naming.find('f1_overlap', '0.5'))} at an overlap of a half; "
+            f"Krippendorff's α_U (1995, 2004) is {_number_text(alpha_u)}."
         )
     if agreement.identical_blocks:
-        copies = sum(len(block.traces) for block in agreement.identical_blocks)
-        yield f"{counted(copies, 'trace')} share identical blocks of verdicts and are included."
+        copied_count = sum(len(block.traces) for block in agreement.identical_blocks)
+        copied_text = counted(copied_count, "trace")
+        yield f"{copied_text} share identical blocks of verdicts and are included."
     yield f"Figures were computed with mast-tui {__version__}."
 
 
-def _number(figure: Figure) -> str:
+def _number_text(figure: Figure) -> str:
     """Write a figure with its interval, or undefined."""
     return in_words(replace(figure, reason="")) if figure.value is not None else "undefined"
 
 
-def _cited(column: Column) -> str:
+def _name_with_source(column: Column) -> str:
     source = STATISTICS[column.key].source
     return f"{column.name} ({source})" if source else column.name
 
 
-def _intervals_of_methods(agreement: Agreement) -> str:
+def _intervals_sentence(agreement: Agreement) -> str:
+    """Say by which method the intervals were computed."""
     rounds = agreement.bootstrap["rounds"]
     if not rounds:
         return "No intervals were computed."
-    if _shared(agreement) < MANY:
+    if _shared_trace_count(agreement) < MANY:
         return (
             "In brackets are 95 % intervals by the jackknife (Tukey 1958), in which each trace is "
             "left out in turn with all of its modes, and Wilson's formula for as many cases as "
@@ -239,20 +250,26 @@ def _intervals_of_methods(agreement: Agreement) -> str:
     )
 
 
-def _without_kappa(agreement: Agreement) -> Iterator[str]:
+def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
     """Say for how many modes κ is undefined, and for how many it has no interval."""
-    undefined: dict[str, int] = {}
-    withheld: dict[str, int] = {}
+    undefined_counts: dict[str, int] = {}
+    withheld_counts: dict[str, int] = {}
     for _, code, _ in agreement.modes:
         kappa = agreement.index.table("mode", mode=code)[_KAPPA]
-        for reason, counts in ((kappa.undefined, undefined), (kappa.withheld, withheld)):
+        for reason, counts in (
+            (kappa.undefined, undefined_counts),
+            (kappa.withheld, withheld_counts),
+        ):
             if reason is not None:
                 counts[reason] = counts.get(reason, 0) + 1
-    for counts, meaning in ((undefined, "is undefined"), (withheld, "has no interval")):
+    for counts, meaning in (
+        (undefined_counts, "is undefined"),
+        (withheld_counts, "has no interval"),
+    ):
         if counts:
-            reasons = "; ".join(f"{why.replace('_', ' ')}: {n}" for why, n in counts.items())
-            modes = f"{sum(counts.values())} of {len(agreement.modes)} modes"
-            yield f"κ {meaning} for {modes} ({reasons})."
+            reasons_text = "; ".join(f"{why.replace('_', ' ')}: {n}" for why, n in counts.items())
+            modes_text = f"{sum(counts.values())} of {len(agreement.modes)} modes"
+            yield f"κ {meaning} for {modes_text} ({reasons_text})."
 
 
 def modes_section(agreement: Agreement) -> ReportSection:
@@ -260,61 +277,68 @@ def modes_section(agreement: Agreement) -> ReportSection:
     people = _People.from_agreement(agreement)
     tables = [people.modes(), missed_table(agreement), people.sets(), people.rounds()]
     tables += [people.retests(), people.agents()]
-    notes = [*_left_out(agreement), *_halving(agreement), *_missed_untold(agreement)]
+    notes = [
+        *_left_out_notes(agreement),
+        *_halving_note(agreement),
+        *_missed_unknown_note(agreement),
+    ]
     parts = tuple(table for table in tables if table is not None)
     return ReportSection("modes", "Modes", parts, tuple(people.facts()), tuple(notes))
 
 
 def missed_table(agreement: Agreement) -> Table | None:
-    """Make the table of failures that no annotator found; None where two have found none."""
+    """Make the table of failures that no annotator found; None if no failure was found at all."""
     index = agreement.index
     pooled = index.table("missed_pooled")
     if not pooled.count("found"):
         return None
-    by_code = {code: index.table("missed", mode=code) for _, code, _ in agreement.modes}
+    tables_by_code = {code: index.table("missed", mode=code) for _, code, _ in agreement.modes}
     rows = [
-        _missed_row(slug, {"code": code, "name": name}, by_code[code])
+        _missed_row(slug, {"code": code, "name": name}, tables_by_code[code])
         for slug, code, name in agreement.modes
-        if by_code[code].count("found")
+        if tables_by_code[code].count("found")
     ]
-    more = "Chao's estimate" if len(agreement.finders) > 2 else "Chapman's estimate"
+    estimator = "Chao's estimate" if len(agreement.finders) > 2 else "Chapman's estimate"
     return Table(
         "missed",
         "How many did we all miss?",
         (CODE, MODE, *_MISSED),
         (tuple(rows), (_missed_row("pooled", {"name": "pooled"}, pooled),)),
-        f"Failures that nobody found, by capture and recapture of {joined(agreement.finders)} "
-        f"({more}; intervals after Sadinle 2009). {_annotators(agreement)}, {_pass(agreement)}.",
-        (*_missed_notes(agreement), *withheld_notes(*by_code.values(), pooled)),
+        "Failures that nobody found, by capture and recapture of "
+        f"{joined_names(agreement.finders)} ({estimator}; intervals after Sadinle 2009). "
+        f"{_annotators_text(agreement)}, {_pass_text(agreement)}.",
+        (*_missed_notes(agreement), *withheld_notes(*tables_by_code.values(), pooled)),
     )
 
 
-def _missed_untold(agreement: Agreement) -> Iterator[Note]:
+def _missed_unknown_note(agreement: Agreement) -> Iterator[Note]:
     """Yield a note if missed failures cannot be estimated because of suggestions."""
-    suggested = agreement.index.table("missed_left_out").values("with_suggestions")
-    compared = agreement.index.table("missed_pooled").count("n")
-    if compared or not any(suggested.values()):
+    suggested_counts = agreement.index.table("missed_left_out").values("with_suggestions")
+    compared_count = agreement.index.table("missed_pooled").count("n")
+    if compared_count or not any(suggested_counts.values()):
         return
-    assisted = joined([name for name, n in suggested.items() if n])
+    assisted_names = joined_names([name for name, n in suggested_counts.items() if n])
     yield Note(
         "How many failures everybody missed cannot be told: that takes two who looked at the same "
-        f"traces without a judge's suggestions on screen, which {assisted} had.",
+        f"traces without a judge's suggestions on screen, which {assisted_names} had.",
         "missed_untold",
     )
 
 
 def _missed_row(ident: str, cells: dict[str, Cell], table: FigureTable) -> Row:
+    """Make a row with the estimate of missed failures and its interval."""
     missed = Estimate.from_figure(table["missed"])
     text = NONE if missed.value is None else f"{missed.value:.0f}"
     if missed.ci is not None:
-        text += f" [{missed.ci[0]:.0f}, {missed.ci[1]:.0f}]"
+        low, high = missed.ci
+        text += f" [{low:.0f}, {high:.0f}]"
     elif missed.withheld is not None:
         text += f" {WITHHELD}"
     return Row(ident, {**cells, **estimates(table, _MISSED), "missed": text})
 
 
 def _missed_notes(agreement: Agreement) -> Iterator[Note]:
-    """Say what the estimate takes for granted, and whether that holds."""
+    """Yield notes on the assumptions of the estimate, whether they hold, and units left out."""
     yield Note(
         "missed: from how often they found the same failures. It takes finders to be independent, "
         "failures of one mode to be equally hard to find, and all that somebody calls present to "
@@ -323,21 +347,21 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
     )
     index = agreement.index
     p_value = index.table("missed_together").value("p_value")
-    pairs = [index.table("missed_pair", subject=pair) for pair in agreement.pairs]
+    pair_tables = [index.table("missed_pair", subject=pair) for pair in agreement.pairs]
     if agreement.finders_dependent and p_value is not None:
-        alike = agreement.finders_alike
+        is_alike = agreement.finders_alike
         yield Note(
-            f"They are not independent: {'more' if alike else 'less'} was found by several than "
+            f"They are not independent: {'more' if is_alike else 'less'} was found by several than "
             f"chance has it ({p_words(p_value)}). So "
-            f"{'more' if alike else 'fewer'} were missed than the estimate says"
-            f"{', unless wrong calls of single finders make it look so' if alike else ''}.",
+            f"{'more' if is_alike else 'fewer'} were missed than the estimate says"
+            f"{', unless wrong calls of single finders make it look so' if is_alike else ''}.",
             "dependent",
             warning=True,
         )
-        for pair in pairs:
+        for pair in pair_tables:
             p_adjusted = pair.value("p_adjusted")
             if p_adjusted is not None and p_adjusted < ALPHA:
-                yield _dependent(pair, p_adjusted)
+                yield _dependent_pair_note(pair, p_adjusted)
     elif p_value is not None:
         yield Note(
             "Nothing speaks against their independence, by what several found "
@@ -345,46 +369,49 @@ def _missed_notes(agreement: Agreement) -> Iterator[Note]:
             "independence",
         )
     else:
-        three = len(agreement.finders) > 2
-        why = "Too few were found by a third to tell" if three else "Two alone cannot tell"
+        has_third_finder = len(agreement.finders) > 2
+        cause = (
+            "Too few were found by a third to tell" if has_third_finder else "Two alone cannot tell"
+        )
         yield Note(
-            f"{why} whether they are independent; where they are not, more were missed. A third "
+            f"{cause} whether they are independent; where they are not, more were missed. A third "
             "finder can tell, such as a judge: --annotators names all.",
             "independence_untold",
             warning=True,
         )
     left_out = index.table("missed_left_out")
-    left = [
+    suggested_texts = [
         f"{counted(int(n), 'trace × mode', 'traces × modes')} by {name}"
         for name, n in left_out.values("with_suggestions").items()
         if n
     ]
-    if left:
+    if suggested_texts:
         yield Note(
-            f"Left out, as a judge's suggestions were on screen: {', '.join(left)}.", "suggested"
+            f"Left out, as a judge's suggestions were on screen: {', '.join(suggested_texts)}.",
+            "suggested",
         )
-    absent = left_out.count("settled_absent")
-    if absent:
-        yield Note(f"Settled as absent, not counted: {absent:,}.", "settled")
+    absent_count = left_out.count("settled_absent")
+    if absent_count:
+        yield Note(f"Settled as absent, not counted: {absent_count:,}.", "settled")
 
 
-def _dependent(pair: FigureTable, p_adjusted: float) -> Note:
-    """Say that two finders find, or miss, the same failures."""
+def _dependent_pair_note(pair: FigureTable, p_adjusted: float) -> Note:
+    """Return a warning that two finders find the same failures, or different ones, too often."""
     ratio = pair.value("odds_ratio")
-    alike = ratio is None or ratio > 1
-    odds = "" if ratio is None else f"odds ratio {fixed(ratio)}, "
+    is_alike = ratio is None or ratio > 1
+    ratio_text = "" if ratio is None else f"odds ratio {fixed_number(ratio)}, "
     return Note(
-        f"{joined(pair.subject)} are not independent: of what a third found they find "
-        f"{'the same' if alike else 'different ones'} more often than chance has it ({odds}"
-        f"{p_words(p_adjusted)}). So {'more' if alike else 'fewer'} were missed than the "
-        "estimate says.",
+        f"{joined_names(pair.subject)} are not independent: of what a third found they find "
+        f"{'the same' if is_alike else 'different ones'} more often than chance has it "
+        f"({ratio_text}{p_words(p_adjusted)}). So {'more' if is_alike else 'fewer'} were missed "
+        "than the estimate says.",
         "dependent_pair",
         warning=True,
     )
 
 
 def categories_section(agreement: Agreement) -> ReportSection | None:
-    """Make the page of categories of modes; None where the taxonomy has none."""
+    """Make the page of categories of modes; None if the taxonomy has none."""
     if not agreement.categories:
         return None
     people = _People.from_agreement(agreement)
@@ -400,9 +427,9 @@ def pairs_section(agreement: Agreement) -> ReportSection | None:
 
 
 def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
-    """Return the traces of each pair, where two of three annotators or more share few of them.
+    """Return the number of shared traces by pair; empty if all pairs share enough traces.
 
-    Krippendorff's α leads there, as κ of pairs is pulled down.
+    Few shared traces pull κ of a pair down. Reports then put Krippendorff's α first.
     """
     return agreement.index.table("pooled").values("few_shared_by_pair")
 
@@ -411,20 +438,23 @@ def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column,
     """Make the columns of the coefficients.
 
     Args:
-        people: How many annotators are compared; Fleiss' κ is for three or more.
-        rotating: Whether two of them share few of the traces, so that κ comes last.
+        people: The number of annotators; Fleiss' κ is for three or more.
+        rotating: Whether pairs share few traces; then the coefficients of pairs come last.
     """
-    chosen = [column for column in _COLUMNS if people > 2 or column.key != _FLEISS]
+    chosen_columns = [column for column in _COLUMNS if people > 2 or column.key != _FLEISS]
     if people > 2:
-        kappa = next(column for column in chosen if column.key == _KAPPA)
-        mean = replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
-        chosen = [mean if column is kappa else column for column in chosen]
+        kappa = next(column for column in chosen_columns if column.key == _KAPPA)
+        mean_kappa = replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
+        chosen_columns = [mean_kappa if column is kappa else column for column in chosen_columns]
     if rotating:
-        last = [column for column in chosen if column.key in _OF_PAIRS]
-        chosen = [column for column in chosen if column.key not in _OF_PAIRS]
-        chosen += [replace(column, keeps=min(column.keeps, 41)) for column in last]
-    lead = max(chosen, key=lambda column: column.keeps)
-    return tuple(replace(column, keeps=_LEADS) if column is lead else column for column in chosen)
+        pair_columns = [column for column in chosen_columns if column.key in _OF_PAIRS]
+        chosen_columns = [column for column in chosen_columns if column.key not in _OF_PAIRS]
+        chosen_columns += [replace(column, keeps=min(column.keeps, 41)) for column in pair_columns]
+    leading_column = max(chosen_columns, key=lambda column: column.keeps)
+    return tuple(
+        replace(column, keeps=_LEADS) if column is leading_column else column
+        for column in chosen_columns
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,9 +469,10 @@ class _People:
 
     @classmethod
     def from_agreement(cls, agreement: Agreement) -> _People:
-        people = len(agreement.annotators)
-        columns = coefficient_columns(people, rotating=bool(few_shared_by_pair(agreement)))
-        if _few_complete(agreement):
+        """Choose the columns for the number of annotators and the traces that they share."""
+        annotator_count = len(agreement.annotators)
+        columns = coefficient_columns(annotator_count, rotating=bool(few_shared_by_pair(agreement)))
+        if _has_few_complete_traces(agreement):
             # Without two traces that all have judged there is no Fleiss' κ.
             columns = tuple(column for column in columns if column.key != _FLEISS)
         return cls(agreement, columns, coefficient_columns(2))
@@ -469,7 +500,7 @@ class _People:
             if column.key in _HEADLINE:
                 yield fact(column.title, pooled[column.key])
 
-    def _withheld(self, *tables: FigureTable) -> tuple[Note, ...]:
+    def _interval_notes(self, *tables: FigureTable) -> tuple[Note, ...]:
         """Say why figures of these tables, or of pairs in them, have no interval."""
         pairs = [pair for table in tables for pair in self.agreement.index.pairs(table).values()]
         return withheld_notes(*tables, *pairs)
@@ -483,7 +514,9 @@ class _People:
         macro = agreement.index.table("macro")
         tables = self.mode_tables
         rows = [
-            self._row(slug, (code, name), tables[code], self._halves(code), unit="trace")
+            self._table_row(
+                slug, (code, name), tables[code], self._halving_sentence(code), unit="trace"
+            )
             for slug, code, name in agreement.modes
         ]
         totals = (
@@ -492,29 +525,31 @@ class _People:
                 {"name": "macro mean", **self._macro_cells(macro, tables.values())},
                 sources=macro.sources,
             ),
-            self._row(
+            self._table_row(
                 "pooled",
                 ("", "pooled"),
                 pooled,
-                _shares_blocks(agreement),
+                _shared_block_sentences(agreement),
                 mark=COPIED if agreement.identical_blocks else "",
             ),
         )
-        more = " pooled: traces × modes in one table."
-        by_name = {**tables, "pooled": pooled}
+        pooled_sentence = " pooled: traces × modes in one table."
+        tables_by_name = {**tables, "pooled": pooled}
         return Table(
             "modes",
             "Agreement on whole traces, by mode",
             (CODE, MODE, _N, _PRESENT, *self.columns),
             (tuple(rows), totals),
-            self._caption(),
+            self._caption_text(),
             (
-                *self._how_to_read(),
-                macro_note(macro.values("modes_defined"), len(tables), self.columns, more),
+                *self._reading_notes(),
+                macro_note(
+                    macro.values("modes_defined"), len(tables), self.columns, pooled_sentence
+                ),
                 *self._own_n_notes(),
-                *_paradox_note(by_name),
-                *_copied_mark(agreement),
-                *self._withheld(*tables.values(), macro, pooled),
+                *_paradox_note(tables_by_name),
+                *_copied_mark_note(agreement),
+                *self._interval_notes(*tables.values(), macro, pooled),
             ),
         )
 
@@ -525,19 +560,19 @@ class _People:
         rows = []
         for ident, name, slugs in agreement.categories:
             table = tables[name] = agreement.index.table("category", mode=ident)
-            sentence = f"The modes {joined(agreement.codes(slugs))} in one table."
-            rows.append(self._row(ident, ("", name), table, [sentence]))
+            sentence = f"The modes {joined_names(agreement.codes(slugs))} in one table."
+            rows.append(self._table_row(ident, ("", name), table, [sentence]))
         return Table(
             "categories",
             "Agreement on whole traces, by category",
             (replace(MODE, title="category", name="category"), _N, _PRESENT, *self.columns),
             (tuple(rows),),
-            self._caption(),
-            (_N_POOLED, *_paradox_note(tables), *self._withheld(*tables.values())),
+            self._caption_text(),
+            (_N_POOLED, *_paradox_note(tables), *self._interval_notes(*tables.values())),
         )
 
     def levels(self) -> Iterator[Table]:
-        """Make a table per level of categories, where there are several: each as marked."""
+        """Make a table for each level of categories; none if the taxonomy has one level."""
         agreement = self.agreement
         index = agreement.index
         for number, (level, groups) in enumerate(agreement.levels.items(), start=1):
@@ -547,20 +582,19 @@ class _People:
             rows = []
             for ident, name, slugs in groups:
                 table = tables[name] = index.table("level", group=level, mode=ident)
-                sentence = f"Present where any of {joined(agreement.codes(slugs))} is."
-                row = self._row(ident, ("", name), table, [sentence], unit="trace")
-                rows.append(row)
+                sentence = f"Present where any of {joined_names(agreement.codes(slugs))} is."
+                rows.append(self._table_row(ident, ("", name), table, [sentence], unit="trace"))
             unit = f"trace × {level} pair"
             totals = (
                 Row("macro", {"name": "macro mean", **self._macro_cells(macro, tables.values())}),
-                self._row("pooled", ("", "pooled"), pooled, unit=unit),
+                self._table_row("pooled", ("", "pooled"), pooled, unit=unit),
             )
             yield Table(
                 f"level_{number}",
                 f"Agreement on whole traces, at the level of {level}",
                 (replace(MODE, title=level, name=level), _N, _PRESENT, *self.columns),
                 (tuple(rows), totals),
-                self._caption(),
+                self._caption_text(),
                 (
                     Note(
                         "A category counts as present where any mode within it does, as absent "
@@ -573,7 +607,7 @@ class _People:
                         "macro",
                     ),
                     *_paradox_note(tables),
-                    *self._withheld(*tables.values(), macro, pooled),
+                    *self._interval_notes(*tables.values(), macro, pooled),
                 ),
             )
 
@@ -604,7 +638,7 @@ class _People:
                 *set_columns,
             ),
             ((Row("sets", cells, "", detail, table.sources),),),
-            self._caption(),
+            self._caption_text(),
             (
                 Note(
                     "The set of modes that a trace has, over traces in which two or more judged "
@@ -628,10 +662,10 @@ class _People:
                 {
                     "round": name,
                     "traces": index.table("round", group=name).count("traces"),
-                    **_cells(table, self.columns),
+                    **_row_cells(table, self.columns),
                 },
                 paradox_mark(table),
-                tuple(self._detail(table, _UNITS)),
+                tuple(self._detail_sentences(table, _UNITS)),
             )
             for name, table in tables.items()
         ]
@@ -646,14 +680,14 @@ class _People:
                 *self.columns,
             ),
             (tuple(rows),),
-            self._caption(),
-            (*_paradox_note(tables), *self._withheld(*tables.values())),
+            self._caption_text(),
+            (*_paradox_note(tables), *self._interval_notes(*tables.values())),
         )
 
     def retests(self) -> Table | None:
-        """Make a row per annotator who labelled traces once more."""
+        """Make a row per annotator who labelled traces again."""
         names = [(name,) for name in self.agreement.retested]
-        return self._of_two(
+        return self._table_of_pairs(
             "retests",
             "Agreement with oneself, all modes pooled",
             self._tables_of_two("retest", names),
@@ -663,7 +697,7 @@ class _People:
 
     def agents(self) -> Table | None:
         """Make a row per agent and person who have finished the same traces."""
-        return self._of_two(
+        return self._table_of_pairs(
             "agents",
             "Agents, each beside a person, all modes pooled",
             self._tables_of_two("agent", self.agreement.agents),
@@ -675,12 +709,20 @@ class _People:
         self, scope: str, subjects: Iterable[tuple[str, ...]]
     ) -> Mapping[str, FigureTable]:
         index = self.agreement.index
-        return {joined(subject): index.table(scope, subject=subject) for subject in subjects}
+        return {joined_names(subject): index.table(scope, subject=subject) for subject in subjects}
 
-    def _of_two(
+    def _table_of_pairs(
         self, name: str, title: str, tables: Mapping[str, FigureTable], caption: str, note: str
     ) -> Table | None:
-        """Make a table of pairs of readings of the same traces; None for no pair."""
+        """Make a table with a row for each pair of readings of the same traces; None for no pair.
+
+        Args:
+            name: The name of the table.
+            title: Its title.
+            tables: The figures of each pair by the name of the pair.
+            caption: Its caption.
+            note: Its note.
+        """
         if not tables:
             return None
         relation = "with themselves: " if name == "retests" else ""
@@ -690,12 +732,12 @@ class _People:
                 {
                     "annotator": annotator,
                     "traces": table.count("n_traces"),
-                    **_cells(table, self.pair_columns),
+                    **_row_cells(table, self.pair_columns),
                 },
                 paradox_mark(table),
                 (
                     f"{annotator} {relation}{_verdicts_sentence(table, _UNITS)}",
-                    *_undefined(table, self.pair_columns),
+                    *_undefined_sentences(table, self.pair_columns),
                 ),
             )
             for annotator, table in tables.items()
@@ -711,7 +753,7 @@ class _People:
                 *self.pair_columns,
             ),
             (tuple(rows),),
-            f"{caption} (taxonomy {self.agreement.taxonomy}). {self._intervals()}",
+            f"{caption} (taxonomy {self.agreement.taxonomy}). {self._intervals_text()}",
             (Note(note, "n"), *_paradox_note(tables), *withheld_notes(*tables.values())),
         )
 
@@ -720,16 +762,16 @@ class _People:
         pairs = self.agreement.index.pairs(self.pooled)
         names = self.agreement.annotators
         rows = []
-        for number, name in enumerate(names[1:], 1):
+        for row_number, name in enumerate(names[1:], 1):
             cells: dict[str, Cell] = {"name": name}
             cell_sources: dict[str, Sources | None] = {}
             details: dict[str, tuple[str, ...]] = {}
-            for other in names[:number]:
-                key = f"with {other}"
-                pair = (other, name)
-                cells[key] = Estimate.from_figure(pairs[pair][_KAPPA])
-                cell_sources[key] = pairs[pair].sources
-                details[key] = tuple(self._detail(pairs[pair], _UNITS))
+            for other_name in names[:row_number]:
+                column_key = f"with {other_name}"
+                pair = (other_name, name)
+                cells[column_key] = Estimate.from_figure(pairs[pair][_KAPPA])
+                cell_sources[column_key] = pairs[pair].sources
+                details[column_key] = tuple(self._detail_sentences(pairs[pair], _UNITS))
             rows.append(Row(name, cells, cell_sources=cell_sources, detail_cells=details))
         columns = [Column(f"with {name}", name, name=f"κ with {name}") for name in names[:-1]]
         return Table(
@@ -737,24 +779,27 @@ class _People:
             "κ of each pair, all modes pooled",
             (Column("name", "κ", Kind.TEXT, "annotator", keeps=102), *columns),
             (tuple(rows),),
-            self._caption(),
+            self._caption_text(),
             withheld_notes(*(table[_KAPPA] for table in pairs.values())),
         )
 
     def pairs(self) -> Table:
         """Make a row per pair with what it rests on."""
         pairs = self.agreement.index.pairs(self.pooled)
-        shared = few_shared_by_pair(self.agreement)
+        shared_counts = few_shared_by_pair(self.agreement)
         rows = []
         for pair in self.agreement.pairs:
             table = pairs[pair]
-            traces = shared.get(PAIR.join(pair))
+            shared_count = shared_counts.get(PAIR.join(pair))
             cells: dict[str, Cell] = {
-                "pair": joined(pair),
-                "traces": None if traces is None else int(traces),
-                **_cells(table, self.pair_columns),
+                "pair": joined_names(pair),
+                "traces": None if shared_count is None else int(shared_count),
+                **_row_cells(table, self.pair_columns),
             }
-            detail = (*self._detail(table, _UNITS), *_copied_by(self.agreement, pair))
+            detail = (
+                *self._detail_sentences(table, _UNITS),
+                *_copied_by_pair(self.agreement, pair),
+            )
             rows.append(Row(PAIR.join(pair), cells, paradox_mark(table), detail, table.sources))
         return Table(
             "pairs",
@@ -767,11 +812,11 @@ class _People:
                 *self.pair_columns,
             ),
             (tuple(rows),),
-            self._caption(),
+            self._caption_text(),
             (
                 _N_POOLED,
                 *self._pulled_note(),
-                *_paradox_note({joined(pair): table for pair, table in pairs.items()}),
+                *_paradox_note({joined_names(pair): table for pair, table in pairs.items()}),
                 *withheld_notes(*pairs.values()),
             ),
         )
@@ -785,17 +830,17 @@ class _People:
             pooled = pooled_pairs[pair]
             tables = {code: pairs[pair] for code, pairs in by_code.items()}
             rows = [
-                self._row(slug, (code, name), tables[code], unit="trace")
+                self._table_row(slug, (code, name), tables[code], unit="trace")
                 for slug, code, name in agreement.modes
             ]
-            total = self._row("pooled", ("", "pooled"), pooled)
+            total = self._table_row("pooled", ("", "pooled"), pooled)
             yield Table(
                 f"pair_{number}",
-                f"{joined(pair)}, by mode",
+                f"{joined_names(pair)}, by mode",
                 (CODE, MODE, _N, _PRESENT, *self.pair_columns),
                 (tuple(rows), (total,)),
-                f"Labels of {joined(pair)} (taxonomy {agreement.taxonomy}, "
-                f"{_pass(agreement)}). {self._intervals()}",
+                f"Labels of {joined_names(pair)} (taxonomy {agreement.taxonomy}, "
+                f"{_pass_text(agreement)}). {self._intervals_text()}",
                 (
                     *_paradox_note({**tables, "pooled": pooled}),
                     *withheld_notes(*tables.values(), pooled),
@@ -809,15 +854,15 @@ class _People:
         """Return the cells of means, each with its n if it is lower than that of the rows."""
         cells: dict[str, Cell] = {}
         units = macro.values("units")
-        rows = list(tables)
+        row_tables = list(tables)
         for column in self.columns:
             key = column.key
-            row_n = sum(row.count("n") for row in rows if row.value(key) is not None)
+            row_n = sum(row.count("n") for row in row_tables if row.value(key) is not None)
             n = int(units.get(key) or 0)
             cells[key] = Estimate.from_figure(replace(macro[key], n=n), row_n)
         return cells
 
-    def _row(
+    def _table_row(
         self,
         ident: str,
         names: tuple[str, str],
@@ -827,9 +872,15 @@ class _People:
         *,
         unit: str = "",
     ) -> Row:
-        """Make a row of all annotators, or of a pair of them.
+        """Make a row of all annotators, or of the pair that is the subject of the table.
 
-        ``names`` are the code and name of a mode, and ``unit`` is what its n counts.
+        Args:
+            ident: The id of the row.
+            names: The code and the name of a mode; the code is empty for several modes.
+            table: The figures.
+            sentences: Further sentences for the detail.
+            mark: A mark before that of the paradox.
+            unit: What n counts; by default ``_UNITS``.
         """
         code, name = names
         return Row(
@@ -837,20 +888,20 @@ class _People:
             {
                 "code": code,
                 "name": name,
-                **_cells(table, self.pair_columns if table.subject else self.columns),
+                **_row_cells(table, self.pair_columns if table.subject else self.columns),
             },
             mark + paradox_mark(table),
-            (*self._detail(table, unit or _UNITS), *sentences),
+            (*self._detail_sentences(table, unit or _UNITS), *sentences),
             table.sources,
         )
 
-    def _detail(self, table: FigureTable, unit: str) -> Iterator[str]:
+    def _detail_sentences(self, table: FigureTable, unit: str) -> Iterator[str]:
         """Yield the sentences on one row: verdicts, undefined figures, κ by pair, and unsure."""
         yield _verdicts_sentence(table, unit)
-        yield from _undefined(table, self.pair_columns if table.subject else self.columns)
+        yield from _undefined_sentences(table, self.pair_columns if table.subject else self.columns)
         if self.many and not table.subject:
             sentences = [
-                f"{joined(pair)} {in_words(of_pair[_KAPPA])} (n {of_pair.count('n')})"
+                f"{joined_names(pair)} {in_words(of_pair[_KAPPA])} (n {of_pair.count('n')})"
                 for pair, of_pair in self.agreement.index.pairs(table).items()
             ]
             yield f"κ by pair: {'; '.join(sentences)}."
@@ -858,47 +909,50 @@ class _People:
         if unsure:
             yield f"Unsure, counted as missing: {', '.join(unsure)}."
 
-    def _halves(self, code: str) -> Iterator[str]:
+    def _halving_sentence(self, code: str) -> Iterator[str]:
+        """Yield a sentence on the traces that would halve the interval of κ of a mode."""
         plan = self.agreement.index.table("halving", mode=code)
-        more = plan.count("more_traces")
-        if more:
+        trace_count = plan.count("more_traces")
+        if trace_count:
             yield (
-                f"About {more:,} more traces labelled by two would halve the "
-                f"interval of κ ({fixed(plan.value('width') or 0.0)} wide now)."
+                f"About {trace_count:,} more traces labelled by two would halve the "
+                f"interval of κ ({fixed_number(plan.value('width') or 0.0)} wide now)."
             )
 
     # Sentences
 
-    def _caption(self) -> str:
+    def _caption_text(self) -> str:
+        """Name the annotators, traces, taxonomy and pass, and the method of the intervals."""
         agreement = self.agreement
         return (
-            f"Labels of {_annotators(agreement)} on {traces_compared(agreement)} "
-            f"(taxonomy {agreement.taxonomy}, {_pass(agreement)}). {self._intervals()}"
+            f"Labels of {_annotators_text(agreement)} on {traces_compared(agreement)} "
+            f"(taxonomy {agreement.taxonomy}, {_pass_text(agreement)}). {self._intervals_text()}"
         )
 
-    def _intervals(self) -> str:
-        return intervals_note(self.agreement.bootstrap, _shared(self.agreement))
+    def _intervals_text(self) -> str:
+        return intervals_note(self.agreement.bootstrap, _shared_trace_count(self.agreement))
 
-    def _how_to_read(self) -> Iterator[Note]:
+    def _reading_notes(self) -> Iterator[Note]:
         """Yield notes on n, on present, and on the coefficient to lead with."""
         names = self.agreement.annotators
-        shares = f"by {' / '.join(names) or 'nobody'}"
+        share_owners = f"by {' / '.join(names) or 'nobody'}"
         if self.many:
-            shares = "lowest and highest of them"
+            share_owners = "lowest and highest of them"
         raters = "two or more" if self.many else "both"
         yield Note(
             f"n: traces in which {raters} have a verdict on the mode; of several modes, traces × "
-            f"modes. present: the share of that verdict, {shares}.",
+            f"modes. present: the share of that verdict, {share_owners}.",
             "n",
         )
         if self.many:
             yield Note("mean κ: over the pairs for which it is defined.", "mean_kappa")
-            yield from self._shared_note()
+            yield from self._few_shared_note()
 
-    def _shared_note(self) -> Iterator[Note]:
-        shared = few_shared_by_pair(self.agreement)
-        if shared:
-            pairs = ", ".join(f"{of_pair(key)} {n}" for key, n in shared.items())
+    def _few_shared_note(self) -> Iterator[Note]:
+        """Yield a note if pairs share so few traces that their κ is too low."""
+        shared_counts = few_shared_by_pair(self.agreement)
+        if shared_counts:
+            pairs = ", ".join(f"{of_pair(key)} {n}" for key, n in shared_counts.items())
             yield Note(
                 f"Traces that two of them share: {pairs}. So few pull κ of a pair, and mean κ, "
                 "down: lead with Krippendorff's α.",
@@ -910,19 +964,19 @@ class _People:
             yield Note("Few shared traces pull κ of a pair down.", "few_shared_traces")
 
     def _own_n_notes(self) -> Iterator[Note]:
-        """Yield notes on the figures that have fewer units than their row."""
+        """Yield a note for each coefficient whose n differs from that of its row."""
         if not self.many:
             return
         pooled = self.pooled
-        if _few_complete(self.agreement):
-            traces = "only one trace" if pooled.count("n_complete") else "no trace"
-            sentence = f"Fleiss' κ is left out: {traces} was judged by all of them."
+        if _has_few_complete_traces(self.agreement):
+            trace_words = "only one trace" if pooled.count("n_complete") else "no trace"
+            sentence = f"Fleiss' κ is left out: {trace_words} was judged by all of them."
             yield Note(sentence, "n_complete")
         tables = {**self.mode_tables, "pooled": pooled}
         for column in self.columns:
             if column.key not in _OF_PAIRS:
                 continue
-            by_n: dict[int, list[str]] = {}
+            modes_by_n: dict[int, list[str]] = {}
             for name, table in tables.items():
                 figure = table[column.key]
                 if (
@@ -930,8 +984,8 @@ class _People:
                     and figure.n is not None
                     and (figure.n != table.count("n"))
                 ):
-                    by_n.setdefault(figure.n, []).append(name)
-            units = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in by_n.items())
+                    modes_by_n.setdefault(figure.n, []).append(name)
+            units = "; ".join(f"{n:,} ({', '.join(names)})" for n, names in modes_by_n.items())
             if units:
                 meaning, reason = _OF_PAIRS[column.key]
                 yield Note(f"{meaning}: n {units}.", reason)
@@ -943,54 +997,60 @@ _UNITS: Final = "trace × mode pair"
 _SETS: Final = ("krippendorff_alpha_jaccard", "krippendorff_alpha_masi")
 
 
-def _few_complete(agreement: Agreement) -> bool:
+def _has_few_complete_traces(agreement: Agreement) -> bool:
     """Return whether all annotators have judged fewer than two traces, too few for Fleiss' κ."""
     fleiss = agreement.index.table("pooled")[_FLEISS]
     return fleiss.undefined in ("no_overlap", "single_trace")
 
 
-def _cells(table: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]:
+def _row_cells(table: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]:
     n = table.count("n")
-    return {"n": n, "prevalence": _present(table), **estimates(table, columns, n)}
+    return {"n": n, "prevalence": _present_shares(table), **estimates(table, columns, n)}
 
 
-def _present(table: FigureTable) -> str:
-    """Write each annotator's share of present; of three or more the lowest and the highest."""
+def _present_shares(table: FigureTable) -> str:
+    """Write the annotators' shares of present; for three or more, the lowest and the highest."""
     shares = list(table.values("prevalence").values())
     if len(shares) > 2:
-        defined = [share for share in shares if share is not None]
-        return f"{fixed(min(defined))}–{fixed(max(defined))}" if defined else NONE
-    return "/".join(NONE if share is None else fixed(share) for share in shares)
+        defined_shares = [share for share in shares if share is not None]
+        return (
+            f"{fixed_number(min(defined_shares))}–{fixed_number(max(defined_shares))}"
+            if defined_shares
+            else NONE
+        )
+    return "/".join(NONE if share is None else fixed_number(share) for share in shares)
 
 
 def _verdicts_sentence(table: FigureTable, unit: str) -> str:
+    """Say how many units have verdicts, and how often each annotator says present."""
     n = table.count("n")
     prevalence = table.values("prevalence")
     raters = "both" if len(prevalence) == 2 else "two or more"
     shares = [
         f"{name} in {percent(share)}" for name, share in prevalence.items() if share is not None
     ]
-    present = f"; {joined(shares)} say present" if shares else ""
+    shares_text = f"; {joined_names(shares)} say present" if shares else ""
     verb = "has" if n == 1 else "have"
-    return f"{counted(n, unit)} {verb} a verdict by {raters}{present}."
+    return f"{counted(n, unit)} {verb} a verdict by {raters}{shares_text}."
 
 
-def _undefined(table: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
+def _undefined_sentences(table: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
+    """Say why coefficients of the table are undefined."""
     figures: list[tuple[str, Figure | Values]] = [
         (column.name, table[column.key]) for column in columns if column.key in table
     ]
     return why_undefined(figures, _UNDEFINED, _NO_VARIANCE)
 
 
-def _annotators(agreement: Agreement) -> str:
-    return joined(agreement.annotators) or "nobody"
+def _annotators_text(agreement: Agreement) -> str:
+    return joined_names(agreement.annotators) or "nobody"
 
 
-def _pass(agreement: Agreement) -> str:
+def _pass_text(agreement: Agreement) -> str:
     return _PASSES.get(agreement.pass_label, agreement.pass_label)
 
 
-def _shared(agreement: Agreement) -> int:
+def _shared_trace_count(agreement: Agreement) -> int:
     return agreement.index.table("traces").count("finished_by_two")
 
 
@@ -998,20 +1058,21 @@ def traces_compared(agreement: Agreement) -> str:
     """Return the number of compared traces as a text, for the head of a page or a screen.
 
     Returns:
-        ``3 traces by both``; of more annotators, who need not all have finished the same traces,
-        ``20 traces by two or more, 5 of them by all``.
+        ``3 traces by both`` for two annotators; ``20 traces by two or more, 5 of them by all`` for
+        more.
     """
-    people = len(agreement.annotators)
-    by_all = agreement.index.table("traces").count("finished_by_all")
-    if people < 2:
-        return f"{counted(by_all, 'trace')} finished"
-    if people == 2:
-        return f"{counted(by_all, 'trace')} by both"
-    shared = f"{counted(_shared(agreement), 'trace')} by two or more"
-    return f"{shared}, {by_all:,} of them by all" if by_all else shared
+    annotator_count = len(agreement.annotators)
+    finished_count = agreement.index.table("traces").count("finished_by_all")
+    if annotator_count < 2:
+        return f"{counted(finished_count, 'trace')} finished"
+    if annotator_count == 2:
+        return f"{counted(finished_count, 'trace')} by both"
+    shared_text = f"{counted(_shared_trace_count(agreement), 'trace')} by two or more"
+    return f"{shared_text}, {finished_count:,} of them by all" if finished_count else shared_text
 
 
 def _paradox_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
+    """Yield a note on the modes in which nearly all verdicts are the same."""
     return paradox_note(
         tables,
         ". Nearly all verdicts are the same there, so nearly all agreement counts as chance: read "
@@ -1029,53 +1090,57 @@ _LEFT_OUT: Final = {
 }
 
 
-def _left_out(agreement: Agreement) -> Iterator[Note]:
+def _left_out_notes(agreement: Agreement) -> Iterator[Note]:
     """Yield notes on the traces, verdicts and annotators that no figure includes."""
-    left = agreement.index.table("left_out")
+    left_out = agreement.index.table("left_out")
     parts = []
     for statistic, description in _LEFT_OUT.items():
-        counts = [f"{name} {n:,}" for name, n in left.values(statistic).items() if n]
+        counts = [f"{name} {n:,}" for name, n in left_out.values(statistic).items() if n]
         if counts:
             parts.append(f"{description} ({', '.join(counts)})")
-    outside = [
-        f"{name} {counted(int(n or 0), 'trace')}" for name, n in left.values("not_in_study").items()
+    outside_texts = [
+        f"{name} {counted(int(n or 0), 'trace')}"
+        for name, n in left_out.values("not_in_study").items()
     ]
     if parts:
         yield Note(f"Left out: {'; '.join(parts)}.", "left_out")
-    elif not outside and agreement.only_seen_by is None:
+    elif not outside_texts and agreement.only_seen_by is None:
         yield Note("Nothing was left out.", "left_out")
-    if outside:
+    if outside_texts:
         yield Note(
-            f"Not counted, as they have no part in the study: {', '.join(outside)} finished. "
+            f"Not counted, as they have no part in the study: {', '.join(outside_texts)} finished. "
             "--annotators counts whom it names.",
             "not_in_study",
         )
 
 
-def _halving(agreement: Agreement) -> Iterator[Note]:
+def _halving_note(agreement: Agreement) -> Iterator[Note]:
     """Yield a note on the number of traces, by mode, that would halve the interval of κ."""
-    planned: dict[int, list[str]] = {}
-    unknown: dict[str, list[str]] = {}
+    codes_by_trace_count: dict[int, list[str]] = {}
+    codes_by_reason: dict[str, list[str]] = {}
     for _, code, _ in agreement.modes:
-        more = agreement.index.table("halving", mode=code)["more_traces"]
-        if more.value is not None:
-            planned.setdefault(int(more.value), []).append(code)
+        trace_count = agreement.index.table("halving", mode=code)["more_traces"]
+        if trace_count.value is not None:
+            codes_by_trace_count.setdefault(int(trace_count.value), []).append(code)
         else:
-            unknown.setdefault(more.reason.replace("_", " "), []).append(code)
-    if planned:
-        plans = "; ".join(
-            f"about {more:,} for {', '.join(planned[more])}" for more in sorted(planned)
+            codes_by_reason.setdefault(trace_count.reason.replace("_", " "), []).append(code)
+    if codes_by_trace_count:
+        plans_text = "; ".join(
+            f"about {trace_count:,} for {', '.join(codes_by_trace_count[trace_count])}"
+            for trace_count in sorted(codes_by_trace_count)
         )
-        none = "".join(
-            f"; nobody can tell for {', '.join(codes)} ({why})" for why, codes in unknown.items()
+        unknown_text = "".join(
+            f"; nobody can tell for {', '.join(codes)} ({why})"
+            for why, codes in codes_by_reason.items()
         )
         yield Note(
-            f"More traces, labelled by two, that would halve the interval of κ: {plans}{none}.",
+            "More traces, labelled by two, that would halve the interval of κ: "
+            f"{plans_text}{unknown_text}.",
             "halving",
         )
 
 
-def _nothing(agreement: Agreement) -> Iterator[Note]:
+def _nothing_compared_note(agreement: Agreement) -> Iterator[Note]:
     """Yield a note if no annotators can be compared."""
     if len(agreement.annotators) < 2:
         yield Note(
@@ -1083,7 +1148,7 @@ def _nothing(agreement: Agreement) -> Iterator[Note]:
             "few_annotators",
             warning=True,
         )
-    elif not _shared(agreement):
+    elif not _shared_trace_count(agreement):
         yield Note(
             "Agreement needs a trace that two of them have finished.",
             "nothing_shared",
@@ -1091,46 +1156,48 @@ def _nothing(agreement: Agreement) -> Iterator[Note]:
         )
 
 
-def _visibility_note(agreement: Agreement, sight: Mapping[str, Any] | None) -> Iterator[Note]:
-    name = agreement.only_seen_by or (sight or {}).get("annotator")
+def _visibility_note(agreement: Agreement, visibility: Mapping[str, Any] | None) -> Iterator[Note]:
+    """Yield a warning if only the traces count that one annotator may see."""
+    name = agreement.only_seen_by or (visibility or {}).get("annotator")
     if name is None:
         return
-    hidden = (sight or {}).get("left_out")
-    left_out = "all others are left out"
-    if hidden is not None:
-        left_out = f"{counted(hidden, 'other')} left out"
+    hidden_count = (visibility or {}).get("left_out")
+    left_out_text = "all others are left out"
+    if hidden_count is not None:
+        left_out_text = f"{counted(hidden_count, 'other')} left out"
     yield Note(
-        f"Only traces that {name} has finished or adjudicates count; {left_out}.",
+        f"Only traces that {name} has finished or adjudicates count; {left_out_text}.",
         "only_seen_by",
         warning=True,
     )
 
 
-def _copied(agreement: Agreement) -> Iterator[Note]:
+def _copied_notes(agreement: Agreement) -> Iterator[Note]:
     """Yield warnings if several traces share one block of verdicts."""
     blocks = agreement.identical_blocks
     if not blocks:
         return
-    traces = sum(len(block.traces) for block in blocks)
-    every = agreement.index.table("blocks")
+    trace_count = sum(len(block.traces) for block in blocks)
+    block_counts = agreement.index.table("blocks")
     yield Note(
-        f"{counted(traces, 'trace')} share {counted(len(blocks), 'block')} of verdicts: everybody "
-        "said the same of every mode on several traces, where chance would hardly have it so. Were "
-        "they copied, or labelled together? They count as agreement all the same. In all, "
-        f"{counted(every.count('traces'), 'trace')} hold "
-        f"{counted(every.count('distinct'), 'different block')}.",
+        f"{counted(trace_count, 'trace')} share {counted(len(blocks), 'block')} of verdicts: "
+        "everybody said the same of every mode on several traces, where chance would hardly have "
+        "it so. Were they copied, or labelled together? They count as agreement all the same. In "
+        f"all, {counted(block_counts.count('traces'), 'trace')} hold "
+        f"{counted(block_counts.count('distinct'), 'different block')}.",
         "identical_blocks",
         warning=True,
     )
     for block in blocks:
         yield Note(
-            f"One block, by {joined(block.annotators)}: {_some(block.traces)}.",
+            f"One block, by {joined_names(block.annotators)}: {_first_traces(block.traces)}.",
             "identical_block",
             warning=True,
         )
 
 
-def _copied_mark(agreement: Agreement) -> Iterator[Note]:
+def _copied_mark_note(agreement: Agreement) -> Iterator[Note]:
+    """Yield the legend of the mark at the pooled row, if traces share blocks of verdicts."""
     if agreement.identical_blocks:
         yield Note(
             f"{COPIED} pooled: traces that share a block of verdicts are counted.",
@@ -1138,23 +1205,28 @@ def _copied_mark(agreement: Agreement) -> Iterator[Note]:
         )
 
 
-def _shares_blocks(agreement: Agreement) -> Iterator[str]:
+def _shared_block_sentences(agreement: Agreement) -> Iterator[str]:
+    """Yield a sentence for each block of verdicts that several traces share."""
     for block in agreement.identical_blocks:
         yield (
-            f"The verdicts of {joined(block.annotators)} are the same on "
-            f"{counted(len(block.traces), 'trace')}. Was one copied? {_some(block.traces)}."
+            f"The verdicts of {joined_names(block.annotators)} are the same on "
+            f"{counted(len(block.traces), 'trace')}. Was one copied? {_first_traces(block.traces)}."
         )
 
 
-def _copied_by(agreement: Agreement, pair: tuple[str, str]) -> Iterator[str]:
+def _copied_by_pair(agreement: Agreement, pair: tuple[str, str]) -> Iterator[str]:
     """Yield a sentence if two annotators share blocks of verdicts."""
-    shared = [block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)]
-    if shared:
-        traces = sum(len(block.traces) for block in shared)
-        blocks = counted(len(shared), "block")
-        yield f"{counted(traces, 'trace')} of theirs share {blocks} of verdicts."
+    shared_blocks = [
+        block for block in agreement.identical_blocks if set(pair) <= set(block.annotators)
+    ]
+    if shared_blocks:
+        trace_count = sum(len(block.traces) for block in shared_blocks)
+        blocks_text = counted(len(shared_blocks), "block")
+        yield f"{counted(trace_count, 'trace')} of theirs share {blocks_text} of verdicts."
 
 
-def _some(traces: Sequence[str]) -> str:
-    more = len(traces) - MOST_NAMED
-    return ", ".join(traces[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _first_traces(traces: Sequence[str]) -> str:
+    further_count = len(traces) - MOST_NAMED
+    return ", ".join(traces[:MOST_NAMED]) + (
+        f" and {further_count} more" if further_count > 0 else ""
+    )

@@ -75,7 +75,7 @@ def group_words(figures: SignatureReport, name: str) -> str:
 
 
 def source_words(figures: SignatureReport) -> str:
-    """Name whose labels the figures rest on, and the taxonomy; explain bounds where there are."""
+    """Name the annotators of the labels and the taxonomy; explain bounds if there are any."""
     inputs = figures.inputs
     sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
@@ -87,41 +87,56 @@ def source_words(figures: SignatureReport) -> str:
 
 
 def group_parts(figures: SignatureReport) -> dict[str, str]:
-    """Return the part of file names and ids for each group of a report, and for ``OVERALL``."""
+    """Return the text that stands for a group in file names and ids, by group and ``OVERALL``."""
     parts = file_names(figures.groups)
     has_group_all = figures.inputs.by != ALL and "all" in parts.values()
     return {OVERALL: "all-traces" if has_group_all else "all", **parts}
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a unique part of a file name for each name, in plain lower case.
+    """Return a unique text for file names for each name, in plain lower case.
 
-    The part of a name does not depend on the other names, unless two names would share one. Then,
-    and if no plain character of a name is left, it ends in digits of the name's hash.
+    The text ends in digits of the name's hash if
+
+    - no plain character of the name is left,
+    - the name is too long,
+    - two names would have the same text.
     """
-    plain: dict[str, str] = {}
+    plain_names: dict[str, str] = {}
     for name in names:
         ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-        plain[name] = re.sub(r"[^a-z0-9._]+", "-", ascii_only.lower()).strip("-._")
-    shared = list(plain.values())
+        plain_names[name] = re.sub(r"[^a-z0-9._]+", "-", ascii_only.lower()).strip("-._")
+    plain_texts = list(plain_names.values())
     return {
-        name: part
-        if part and len(part) <= _LONGEST_NAME and shared.count(part) == 1
-        else f"{part[:_LONGEST_NAME]}-{_digits(name)}".lstrip("-")
-        for name, part in plain.items()
+        name: text
+        if text and len(text) <= _LONGEST_NAME and plain_texts.count(text) == 1
+        else f"{text[:_LONGEST_NAME]}-{_hash_digits(name)}".lstrip("-")
+        for name, text in plain_names.items()
     }
 
 
-def _digits(name: str) -> str:
+def _hash_digits(name: str) -> str:
     return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def _chart(id: str, title: str, note: str, drawn: Drawing, *, folded: bool = False) -> Chart:
+def _folded_chart(id: str, title: str, note: str, drawn: Drawing, *, folded: bool = False) -> Chart:
     return Chart(id, title, note, drawn.width, drawn.height, tuple(drawn.parts), folded)
 
 
 class _GroupCharts:
-    """The charts of one group."""
+    """The charts of one group.
+
+    Attributes:
+        figures: The figures of the report.
+        name: The name of the group, or ``OVERALL``.
+        group: The figures of the group as a whole.
+        part: The text that stands for the group in ids.
+        names: The codes and names of the modes.
+        modes: The figures of each mode by its code.
+        failed: The number of failed traces.
+        succeeded: The number of successful traces.
+        sides: The words for both numbers.
+    """
 
     def __init__(self, figures: SignatureReport, name: str) -> None:
         self.figures = figures
@@ -133,19 +148,19 @@ class _GroupCharts:
         self.failed, self.succeeded = (self.group.count("traces", side) for side in OUTCOMES)
         self.sides = f"{self.failed} failed and {self.succeeded} successful"
 
-    def chart(self, kind: str, title: str, note: str, drawn: Drawing) -> tuple[str, Chart]:
-        """Return a chart with the end that titles and captions of a group share.
+    def chart(self, kind: str, title: str, note: str, drawing: Drawing) -> tuple[str, Chart]:
+        """Return a chart with its kind; its title names the group, its caption the labels.
 
         Args:
-            kind: Its kind.
-            title: Its title, to which the group is added.
-            note: Its caption, to which the source of the labels is added.
-            drawn: Its drawing.
+            kind: The kind of the chart.
+            title: The title without the group.
+            note: The caption without the source of the labels.
+            drawing: The drawing.
         """
         title = f"{title}: {group_words(self.figures, self.name)}"
         note = f"{note} {source_words(self.figures)}"
         folded = kind in _FOLDED
-        return kind, _chart(f"{kind}-{self.part}", title, note, drawn, folded=folded)
+        return kind, _folded_chart(f"{kind}-{self.part}", title, note, drawing, folded=folded)
 
     def charts(self) -> Iterator[tuple[str, Chart]]:
         """Yield the charts for which there are data."""
@@ -155,20 +170,21 @@ class _GroupCharts:
         if compares:
             yield from self.of_outcomes()
         yield from self.of_places()
-        of_failed = compares and self.failed > 0
-        pairs = self.figures.rows(f"together_{'failed' if of_failed else 'all'}", self.name)
+        uses_failed = compares and self.failed > 0
+        pairs = self.figures.rows(f"together_{'failed' if uses_failed else 'all'}", self.name)
         if pairs:
-            traces = "failed traces" if of_failed else "traces"
-            n = self.failed if of_failed else self.group.count("traces")
+            traces_text = "failed traces" if uses_failed else "traces"
+            trace_count = self.failed if uses_failed else self.group.count("traces")
             note = (
-                f"Cells: number of {traces} that show both modes; the stronger the colour, the "
-                f"larger their share of the traces with either. n = {n} {traces}."
+                f"Cells: number of {traces_text} that show both modes; the stronger the colour, "
+                f"the larger their share of the traces with either. n = {trace_count} "
+                f"{traces_text}."
             )
-            drawn = together(pairs, self.names)
-            yield self.chart("together", "Modes that show together", note, drawn)
+            drawing = together(pairs, self.names)
+            yield self.chart("together", "Modes that show together", note, drawing)
 
     def of_outcomes(self) -> Iterator[tuple[str, Chart]]:
-        """Yield the charts of failed traces, and of these against successful ones."""
+        """Yield the charts of failed traces, and of failed against successful traces."""
         if self.failed and self.group.count("n_complete"):
             yield self.distribution()
             yield self.shapes()
@@ -189,8 +205,8 @@ class _GroupCharts:
             f"n = {self.group.count('traces')} traces."
         )
         rows = [_Row(code, name, self.modes[code].find("rate", "all")) for code, name in self.names]
-        drawn = bars(rows, [("all labelled traces", "v-first")])
-        return self.chart("occurrence", "Share of traces with each mode", note, drawn)
+        drawing = bars(rows, [("all labelled traces", "v-first")])
+        return self.chart("occurrence", "Share of traces with each mode", note, drawing)
 
     def distribution(self) -> tuple[str, Chart]:
         """Draw the number of modes per failed trace."""
@@ -207,10 +223,10 @@ class _GroupCharts:
     def shapes(self) -> tuple[str, Chart]:
         """Draw the shares of isolated and cascading failures."""
         rules = self.figures.rules
-        most = rules.isolated
+        isolated_counts = "1 mode" if rules.isolated == 1 else f"1 to {rules.isolated} modes"
         labels = {
             "none": "no mode",
-            "isolated": f"isolated ({'1 mode' if most == 1 else f'1 to {most} modes'})",
+            "isolated": f"isolated ({isolated_counts})",
             "between": "between",
             "cascading": f"cascading ({rules.cascading} modes or more)",
             "open": "open",
@@ -220,11 +236,11 @@ class _GroupCharts:
             f"Parts of the bar: shares of n = {self.failed} failed traces, counts in "
             "brackets. Open: modes not judged could change the word."
         )
-        drawn = shares([("failed traces", parts)])
-        return self.chart("shapes", "Isolated and cascading failures", note, drawn)
+        drawing = shares([("failed traces", parts)])
+        return self.chart("shapes", "Isolated and cascading failures", note, drawing)
 
     def rows(self) -> list[_Row]:
-        """Return a row of shares for each mode."""
+        """Return a row for each mode: its shares by outcome, their difference, and its classes."""
         return [
             _Row(
                 mode.code,
@@ -239,15 +255,15 @@ class _GroupCharts:
         ]
 
     def prevalence(self) -> tuple[str, Chart]:
-        """Draw failed against successful traces."""
+        """Draw the share of each mode in failed and in successful traces."""
         note = (
             "Bars: share of traces that show the mode, of those judged on it; lines: Wilson 95 % "
             f"intervals; right: share and counts, and the class that follows. n = {self.sides} "
             "traces."
         )
         sides = (("failed traces", "v-failed"), ("successful traces", "v-succeeded"))
-        drawn = bars(self.rows(), sides)
-        return self.chart("prevalence", "Failed against successful traces", note, drawn)
+        drawing = bars(self.rows(), sides)
+        return self.chart("prevalence", "Failed against successful traces", note, drawing)
 
     def difference(self) -> tuple[str, Chart]:
         """Draw the differences and classes of the modes."""
@@ -263,8 +279,8 @@ class _GroupCharts:
         if published is not None:
             note += f" Published: what the {published.source} say, not what follows here."
         heads = ("class", "" if published is None else "published")
-        drawn = differences(self.rows(), heads)
-        return self.chart("difference", "Difference and class of each mode", note, drawn)
+        drawing = differences(self.rows(), heads)
+        return self.chart("difference", "Difference and class of each mode", note, drawing)
 
     def categories(self) -> tuple[str, Chart]:
         """Draw the shares of the categories."""
@@ -275,45 +291,50 @@ class _GroupCharts:
         )
         note = (
             "Parts of the bars: share of each category among what shows, a mode in a trace "
-            f"counting once; n = {sum(n for _, n in failed)} in {self.failed} failed and "
-            f"{sum(n for _, n in succeeded)} in {self.succeeded} successful traces."
+            f"counting once; n = {sum(count for _, count in failed)} in {self.failed} failed and "
+            f"{sum(count for _, count in succeeded)} in {self.succeeded} successful traces."
         )
         rows = [("failed traces", failed), ("successful traces", succeeded)]
-        drawn = shares(rows, "no mode shows in these traces")
-        return self.chart("categories", "Categories of failure", note, drawn)
+        drawing = shares(rows, "no mode shows in these traces")
+        return self.chart("categories", "Categories of failure", note, drawing)
 
     def of_places(self) -> Iterator[tuple[str, Chart]]:
-        """Yield onset, order and chains, of failed traces where there are any, else of all."""
+        """Yield the charts of onset, order and chains.
+
+        They show failed traces if outcomes are compared and a failed trace has a place, else all.
+        Without any place in the group there is no chart.
+        """
         side = "failed"
-        which = "failed traces"
+        traces_text = "failed traces"
         places = self.figures.places(self.name, side)
         if places is None:
             return
         if not places.count("traces") or not compares_outcomes(self.group):
             side = "all"
-            which = "traces"
+            traces_text = "traces"
             places = self.figures.places(self.name, side)
             assert places is not None
-        traces = places.count("traces")
+        trace_count = places.count("traces")
         onsets = self.figures.rows(f"onset_{side}", self.name)
         if onsets:
             note = (
-                f"Bars: {which} by the tenth of the run in which they first fail; strips: the same "
-                "for each mode's first span, the stronger the colour the more traces. Dots: "
-                f"medians; lines: quartiles. n = {places['position'].n} of "
-                f"{places.count('showing')} {which} with a failure, those whose labels name spans."
+                f"Bars: {traces_text} by the tenth of the run in which they first fail; strips: "
+                "the same for each mode's first span, the stronger the colour the more traces. "
+                f"Dots: medians; lines: quartiles. n = {places['position'].n} of "
+                f"{places.count('showing')} {traces_text} with a failure, those whose labels name "
+                "spans."
             )
-            drawn = onset(places, onsets, self.names)
-            yield self.chart("onset", "Where in the run failures set on", note, drawn)
+            drawing = onset(places, onsets, self.names)
+            yield self.chart("onset", "Where in the run failures set on", note, drawing)
         pairs = self.figures.rows(f"order_{side}", self.name)
         if pairs:
             note = (
                 "Cells: in how many of the traces with both modes the mode of the row sets on "
                 "before that of the column; the stronger the colour, the larger the share. n = "
-                f"{traces} {which} whose labels name spans."
+                f"{trace_count} {traces_text} whose labels name spans."
             )
-            drawn = order(pairs, self.names)
-            yield self.chart("order", "Which mode sets on first", note, drawn)
+            drawing = order(pairs, self.names)
+            yield self.chart("order", "Which mode sets on first", note, drawing)
         chains = [
             (chain_of(chain), table.count("chains"))
             for chain, table in self.figures.rows(f"chains_{side}", self.name).items()
@@ -321,7 +342,7 @@ class _GroupCharts:
         if chains:
             note = (
                 "Rows: modes in the order of their onset, those of one span joined by +; bars: "
-                f"number of traces. n = {traces} {which} whose labels name spans; the "
+                f"number of traces. n = {trace_count} {traces_text} whose labels name spans; the "
                 f"{len(chains)} most frequent chains."
             )
             yield self.chart("chains", "Chains of failure", note, chain_rows(chains))
@@ -330,43 +351,48 @@ class _GroupCharts:
 # What several drawings share: scales, names and numbers as words, legends.
 
 
-def _points(value: float) -> str:
-    """Write points with their sign."""
+def _signed_points(value: float) -> str:
+    """Write a difference in points, rounded and with its sign."""
     rounded = round(value)
-    return f"{'−' if rounded < 0 else '+' if rounded > 0 else ''}{abs(rounded)}"
+    return f"{rounded:+d}".replace("-", "−") if rounded else "0"
 
 
-def _ticks(most: int) -> list[int]:
-    """Return at most six round numbers from 0 to at least ``most``."""
-    step = 1
-    for step in (k * 10**e for e in range(12) for k in (1, 2, 5)):
-        if most <= 5 * step:
-            break
-    return list(range(0, max(most, 1) + step, step))
+def _tick_values(largest: int) -> list[int]:
+    """Return at most six round numbers from 0 to at least ``largest``."""
+    steps = [multiple * 10**exponent for exponent in range(12) for multiple in (1, 2, 5)]
+    step = next((step for step in steps if largest <= 5 * step), steps[-1])
+    return list(range(0, max(largest, 1) + step, step))
 
 
-def _named_rows(
-    drawing: Drawing, names: Names, top: float, least: float
+def _write_row_names(
+    drawing: Drawing, names: Names, top: float, least_height: float
 ) -> Iterator[tuple[float, float]]:
-    """Write the names of modes in rows, and yield the middle and the end of each row."""
+    """Write the names of modes below each other; yield the middle and the bottom of each row.
+
+    Args:
+        drawing: The drawing, which is changed.
+        names: The codes and names of the modes.
+        top: The top of the first row.
+        least_height: The least height of a row.
+    """
     for code, name in names:
         lines = wrapped(f"{code} {name}", _LABELS)
-        height = max(least, 14 * len(lines) + (8 if least > 30 else 6))
+        height = max(least_height, 14 * len(lines) + (8 if least_height > 30 else 6))
         middle = top + height / 2
         drawing.lines(0, middle + 4 - 7 * (len(lines) - 1), lines)
         top += height
         yield middle, top
 
 
-def _legend(drawing: Drawing, y: float, sides: Sequence[tuple[str, str]]) -> None:
-    """Draw a line of boxes with labels, ``y`` at the baseline; ``sides`` are labels and kinds."""
-    left: float = _LEFT
-    room = (drawing.width - left) / len(sides) - 32
-    for label, kind in sides:
-        label = clipped(label, room)
-        drawing.rect(left, y - 9, 14, 10, kind)
-        drawing.text(left + 20, y, label)
-        left += 20 + text_width(label) + 20
+def _draw_legend(drawing: Drawing, y: float, entries: Sequence[tuple[str, str]]) -> None:
+    """Draw a line of boxes with labels at the baseline ``y``; entries are (label, CSS class)."""
+    x: float = _LEFT
+    text_room = (drawing.width - x) / len(entries) - 32
+    for label, kind in entries:
+        label = clipped(label, text_room)
+        drawing.rect(x, y - 9, 14, 10, kind)
+        drawing.text(x + 20, y, label)
+        x += 20 + text_width(label) + 20
 
 
 # Shares of each mode on two sides, and their difference.
@@ -376,7 +402,17 @@ _BAR: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A mode on one side or two, with its class (``word``) and its ``published`` class."""
+    """A mode in a chart.
+
+    Attributes:
+        code: The code of the mode.
+        name: The name of the mode.
+        first: Its share on the first side, such as failed traces.
+        second: Its share on the second side, if there are two.
+        difference: The difference of both shares.
+        word: Its class, such as ``fatal``.
+        published: Its published class.
+    """
 
     code: str
     name: str
@@ -401,45 +437,52 @@ def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
     drawing = Drawing(WIDTH)
     right = 528
     top = 26.0
-    _legend(drawing, 12, sides)
-    least = 31 if len(sides) > 1 else 24
-    placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, least))
-    bottom = placed[-1][1] if placed else top
+    _draw_legend(drawing, 12, sides)
+    least_height = 31 if len(sides) > 1 else 24
+    row_positions = list(
+        _write_row_names(drawing, [(row.code, row.name) for row in rows], top, least_height)
+    )
+    bottom = row_positions[-1][1] if row_positions else top
     for quarter in range(5):
         x = _LEFT + (right - _LEFT) * quarter / 4
         drawing.line(x, top, x, bottom, "v-grid" if quarter else "v-axis")
         drawing.text(x, bottom + 15, f"{25 * quarter} %", "v-s v-m", "middle")
-    for row, (middle, _) in zip(rows, placed, strict=True):
+    for row, (middle, _) in zip(rows, row_positions, strict=True):
         rates = [row.first] if row.second is None else [row.first, row.second]
-        tops = [middle - _BAR / 2] if row.second is None else [middle - _BAR - 1, middle + 1.5]
-        for rate, side, y in zip(rates, sides, tops, strict=True):
-            _bar(drawing, y, rate, side, right, f"{row.code} {row.name}")
-        drawing.text(WIDTH, middle + 4, row.word, _weight(row.word), "end")
+        bar_tops = [middle - _BAR / 2] if row.second is None else [middle - _BAR - 1, middle + 1.5]
+        for rate, side, y in zip(rates, sides, bar_tops, strict=True):
+            _draw_bar(drawing, y, rate, side, right, f"{row.code} {row.name}")
+        drawing.text(WIDTH, middle + 4, row.word, _text_class(row.word), "end")
     drawing.height = bottom + 22
     return drawing
 
 
-def _bar(drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, name: str) -> None:
+def _draw_bar(
+    drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, name: str
+) -> None:
+    """Draw one share as a bar with its interval, tooltip and counts; say if none was judged."""
     baseline = y + _BAR - 1.2
-    ends = rate.interval or rate.bounds
-    if rate.value is None or ends is None:
+    side_name, bar_class = side
+    interval = rate.interval or rate.bounds
+    if rate.value is None or interval is None:
         drawing.text(_LEFT + 6, baseline, "not judged", "v-s v-m")
         return
-    low, tip, high = (_LEFT + (right - _LEFT) * share for share in (ends[0], rate.value, ends[1]))
-    differ = f", {rate.unresolved} unresolved" if rate.interval is None else ""
+    shares = (interval[0], rate.value, interval[1])
+    low, bar_end, high = (_LEFT + (right - _LEFT) * share for share in shares)
+    unresolved_text = f", {rate.unresolved} unresolved" if rate.interval is None else ""
     if rate.count:
         tooltip = (
-            f"{name}, {side[0]}: {rate.count} of {rate.n}, {percent(rate.value)} "
-            f"({percent(ends[0])} to {percent(ends[1])}"
-            f"{differ})"
+            f"{name}, {side_name}: {rate.count} of {rate.n}, {percent(rate.value)} "
+            f"({percent(interval[0])} to {percent(interval[1])}"
+            f"{unresolved_text})"
         )
-        drawing.rect(_LEFT, y, tip - _LEFT, _BAR, side[1], tip=tooltip)
+        drawing.rect(_LEFT, y, bar_end - _LEFT, _BAR, bar_class, tip=tooltip)
     middle = y + _BAR / 2
-    if side[1] not in _DARK_BARS or tip - low < 1:
+    if bar_class not in _DARK_BARS or bar_end - low < 1:
         drawing.interval(low, high, middle, set_off=False)
     else:
         # The part of an interval inside a dark bar is light.
-        for start, end, cap, kind in ((low, tip, low, "v-in"), (tip, high, high, "v-end")):
+        for start, end, cap, kind in ((low, bar_end, low, "v-in"), (bar_end, high, high, "v-end")):
             if end > start:
                 drawing.line(start, middle, end, middle, kind)
                 drawing.line(cap, middle - 3, cap, middle + 3, kind)
@@ -447,7 +490,7 @@ def _bar(drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, na
     drawing.text(622, baseline, f"{rate.count}/{rate.n}", "v-s v-m", "end")
 
 
-def _weight(word: str) -> str:
+def _text_class(word: str) -> str:
     return "v-b" if word == "fatal" else "v-m" if word == "unclear" else ""
 
 
@@ -461,10 +504,10 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     drawing = Drawing(WIDTH)
     right = 496 if any(heads) else 600
     top = 28.0
-    drawn = [(row, row.difference) for row in rows if row.difference is not None]
+    rows_with_difference = [(row, row.difference) for row in rows if row.difference is not None]
     ends = [
         100 * end
-        for _, difference in drawn
+        for _, difference in rows_with_difference
         for end in difference.interval or difference.bounds or ()
     ]
     reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
@@ -473,15 +516,15 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     def x_of(points: float) -> float:
         return _LEFT + (right - _LEFT) * (points - low) / (reach - low)
 
-    placed = list(_named_rows(drawing, [(row.code, row.name) for row in rows], top, 24))
-    bottom = placed[-1][1] if placed else top
+    row_positions = list(_write_row_names(drawing, [(row.code, row.name) for row in rows], top, 24))
+    bottom = row_positions[-1][1] if row_positions else top
     for points in range(low, reach + 1, 25):
         drawing.line(x_of(points), top, x_of(points), bottom, "v-grid" if points else "v-axis")
-        drawing.text(x_of(points), bottom + 15, _points(points), "v-s v-m", "middle")
+        drawing.text(x_of(points), bottom + 15, _signed_points(points), "v-s v-m", "middle")
     drawing.text(612, 14, heads[0], "v-s v-m", "end")
     drawing.text(WIDTH, 14, heads[1], "v-s v-m", "end")
     drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
-    for (row, difference), (middle, _) in zip(drawn, placed, strict=True):
+    for (row, difference), (middle, _) in zip(rows_with_difference, row_positions, strict=True):
         interval = difference.interval
         bounds = difference.bounds
         if difference.value is None:
@@ -495,8 +538,8 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
                 drawing.line(low_x, middle, high_x, middle, "v-end")
             value = 100 * difference.value
             drawing.dot(x_of(value), middle, 4)
-            drawing.text(right + 40, middle + 4, _points(value), "v-s", "end")
-        drawing.text(612, middle + 4, row.word, _weight(row.word), "end")
+            drawing.text(right + 40, middle + 4, _signed_points(value), "v-s", "end")
+        drawing.text(612, middle + 4, row.word, _text_class(row.word), "end")
         drawing.text(WIDTH, middle + 4, row.published, "v-m", "end")
     drawing.height = bottom + 22
     return drawing
@@ -508,97 +551,106 @@ def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
 def distribution(group: FigureTable) -> Drawing:
     """Draw how many failed traces show how many modes, and the mean with its interval above."""
     drawing = Drawing(WIDTH)
-    left = 40.0
-    plot = 110.0
+    left_edge = 40.0
+    plot_height = 110.0
     mean = group["modes_per_failed_trace"]
     counts = {
         int(modes): int(figure.value or 0)
         for modes, figure in group.by_name("traces_with_modes").items()
     }
-    high = mean.value or 0 if mean.high is None else mean.high
-    last = max([*counts, int(high) + 1])
-    marks = _ticks(max(counts.values(), default=0))
-    bottom = 44.0 + plot
-    slot = (WIDTH - left) / (last + 1)
-    wide = min(44.0, 0.7 * slot)
+    highest_mean = (mean.value or 0) if mean.high is None else mean.high
+    last_count = max([*counts, int(highest_mean) + 1])
+    ticks = _tick_values(max(counts.values(), default=0))
+    bottom = 44.0 + plot_height
+    slot = (WIDTH - left_edge) / (last_count + 1)
+    bar_width = min(44.0, 0.7 * slot)
 
     def x_of(modes: float) -> float:
-        return left + slot * (modes + 0.5)
+        return left_edge + slot * (modes + 0.5)
 
-    for mark in marks:
-        y = bottom - plot * mark / marks[-1]
-        drawing.line(left, y, WIDTH, y, "v-grid" if mark else "v-axis")
-        drawing.text(left - 8, y + 4, str(mark), "v-s v-m", "end")
-    for modes in range(last + 1):
+    for tick in ticks:
+        y = bottom - plot_height * tick / ticks[-1]
+        drawing.line(left_edge, y, WIDTH, y, "v-grid" if tick else "v-axis")
+        drawing.text(left_edge - 8, y + 4, str(tick), "v-s v-m", "end")
+    for modes in range(last_count + 1):
         count = counts.get(modes, 0)
-        tall = plot * count / marks[-1]
+        bar_height = plot_height * count / ticks[-1]
         if count:
-            tip = f"{count} failed traces show {modes} modes"
-            drawing.rect(x_of(modes) - wide / 2, bottom - tall, wide, tall, "v-failed", tip=tip)
-            y = bottom - tall - 5
+            tooltip = f"{count} failed traces show {modes} modes"
+            drawing.rect(
+                x_of(modes) - bar_width / 2,
+                bottom - bar_height,
+                bar_width,
+                bar_height,
+                "v-failed",
+                tip=tooltip,
+            )
+            y = bottom - bar_height - 5
             drawing.text(x_of(modes), y, str(count), "v-s v-halo", "middle")
-        if last <= 24 or modes % 5 == 0:
+        if last_count <= 24 or modes % 5 == 0:
             drawing.text(x_of(modes), bottom + 16, str(modes), "v-s", "middle")
     axis = "number of modes in a failed trace"
-    drawing.text((left + WIDTH) / 2, bottom + 34, axis, "v-s v-m", "middle")
+    drawing.text((left_edge + WIDTH) / 2, bottom + 34, axis, "v-s v-m", "middle")
     drawing.text(0, 12, "traces", "v-s v-m")
     if mean.value is not None:
         label = f"mean {mean.value:.1f}"
         middle = x_of(mean.value)
-        ci = mean.interval
-        if ci is not None:
-            label += f" ({ci[0]:.1f} to {ci[1]:.1f})"
-            drawing.interval(x_of(ci[0]), x_of(ci[1]), 24)
-            middle = x_of(sum(ci) / 2)
+        interval = mean.interval
+        if interval is not None:
+            label += f" ({interval[0]:.1f} to {interval[1]:.1f})"
+            drawing.interval(x_of(interval[0]), x_of(interval[1]), 24)
+            middle = x_of(sum(interval) / 2)
         drawing.dot(x_of(mean.value), 24, 4)
         # Bold letters are wider than the plain ones that are measured.
         room = text_width(label, 14) / 2
-        drawing.text(min(max(middle, left + 20 + room), WIDTH - room), 12, label, "v-b", "middle")
+        drawing.text(
+            min(max(middle, left_edge + 20 + room), WIDTH - room), 12, label, "v-b", "middle"
+        )
     drawing.height = bottom + 40
     return drawing
 
 
 def shares(
-    rows: Sequence[tuple[str, Sequence[tuple[str, int]]]], nothing: str = "nothing to share"
+    rows: Sequence[tuple[str, Sequence[tuple[str, int]]]], placeholder: str = "nothing to share"
 ) -> Drawing:
     """Draw bars that are divided into parts.
 
     Args:
         rows: The name of each bar, and its parts with their counts, the same parts in each row.
-        nothing: The text in place of a bar without counts.
+        placeholder: The text in place of a bar without counts.
     """
     drawing = Drawing(WIDTH)
-    left = 120.0
+    left_edge = 120.0
     y = 0.0
     for name, parts in rows:
         total = sum(count for _, count in parts)
         lines = wrapped(name, 112)
         drawing.lines(0, y + 19 - 7 * (len(lines) - 1), lines)
         if not total:
-            drawing.text(left, y + 19, nothing, "v-s v-m")
-        x = left
+            drawing.text(left_edge, y + 19, placeholder, "v-s v-m")
+        x = left_edge
         for number, (part, count) in enumerate(parts):
             if count:
-                wide = (WIDTH - left) * count / total
-                tip = f"{name}: {part} {count} of {total}, {percent(count / total)}"
+                part_width = (WIDTH - left_edge) * count / total
+                tooltip = f"{name}: {part} {count} of {total}, {percent(count / total)}"
                 shade = _SHADES[number % len(_SHADES)]
-                drawing.rect(x, y, wide, 30, "v-cell v-paper")
-                drawing.rect(x, y, wide, 30, "v-heat", tip=tip, opacity=shade)
+                drawing.rect(x, y, part_width, 30, "v-cell v-paper")
+                drawing.rect(x, y, part_width, 30, "v-heat", tip=tooltip, opacity=shade)
                 for label in (f"{percent(count / total)} ({count})", str(count)):
-                    if text_width(label, 10.5) + 6 <= wide:
-                        drawing.text(x + wide / 2, y + 19, label, on_shade(shade), "middle")
+                    if text_width(label, 10.5) + 6 <= part_width:
+                        drawing.text(x + part_width / 2, y + 19, label, on_shade(shade), "middle")
                         break
-                x += wide
+                x += part_width
         y += 40
-    with_counts = {
+    parts_by_number = {
         number: part for _, parts in rows for number, (part, count) in enumerate(parts) if count
     }
-    x = left
+    x = left_edge
     y += 14
-    for number, part in sorted(with_counts.items()):
-        label = wrapped(part, WIDTH - 150, most=1)[0]
-        if x > left and x + 20 + text_width(label) > WIDTH:
-            x = left
+    for number, part in sorted(parts_by_number.items()):
+        label = wrapped(part, WIDTH - 150, max_lines=1)[0]
+        if x > left_edge and x + 20 + text_width(label) > WIDTH:
+            x = left_edge
             y += 20
         drawing.rect(x, y - 9, 14, 10, "v-cell v-paper")
         drawing.rect(x, y - 9, 14, 10, "v-heat", opacity=_SHADES[number % len(_SHADES)])
@@ -612,26 +664,26 @@ def shares(
 def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
     """Draw chains of onset as boxes with arrows, each with its number of traces."""
     drawing = Drawing(WIDTH)
-    left = 132.0
+    left_edge = 132.0
     gap = 20.0
     y = 0.0
-    largest = max((count for _, count in chains), default=1)
+    largest_count = max((count for _, count in chains), default=1)
     for chain, count in chains:
         drawing.text(24, y + 17, str(count), "v-b", "end")
-        drawing.rect(32, y + 5, 84 * count / largest, 16, "v-failed", tip=f"{count} traces")
-        x = left
+        drawing.rect(32, y + 5, 84 * count / largest_count, 16, "v-failed", tip=f"{count} traces")
+        x = left_edge
         for number, step in enumerate(chain):
-            label = wrapped(" + ".join(step), WIDTH - left - 24, most=1)[0]
-            wide = text_width(label) + 16
-            if number and x + gap + wide > WIDTH:
-                x = left + gap
+            label = wrapped(" + ".join(step), WIDTH - left_edge - 24, max_lines=1)[0]
+            box_width = text_width(label) + 16
+            if number and x + gap + box_width > WIDTH:
+                x = left_edge + gap
                 y += 30
             if number:
                 drawing.text(x + gap / 2, y + 17, "→", "v-m", "middle")
                 x += gap
-            drawing.rect(x, y, wide, 26, "v-cell", radius=5)
-            drawing.text(x + wide / 2, y + 17, label, "", "middle")
-            x += wide
+            drawing.rect(x, y, box_width, 26, "v-cell", radius=5)
+            drawing.text(x + box_width / 2, y + 17, label, "", "middle")
+            x += box_width
         y += 34
     drawing.height = max(y - 8, 20)
     return drawing
@@ -653,11 +705,13 @@ def onset(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) 
     drawing = Drawing(WIDTH)
     top = 22.0
     plot = 70.0
-    _firsts(drawing, places, top, plot)
+    _draw_first_failures(drawing, places, top, plot)
     rows = [(code, name) for code, name in names if code in onsets]
     y = top + plot + 20
-    for (code, name), (middle, end) in zip(rows, _named_rows(drawing, rows, y, 24), strict=True):
-        _strip(drawing, middle, onsets[code], f"{code} {name}")
+    for (code, name), (middle, end) in zip(
+        rows, _write_row_names(drawing, rows, y, 24), strict=True
+    ):
+        _draw_onset_strip(drawing, middle, onsets[code], f"{code} {name}")
         y = end
     y += 4
     for quarter in range(5):
@@ -670,53 +724,64 @@ def onset(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) 
     return drawing
 
 
-def _bins(table: FigureTable) -> list[int]:
+def _tenth_counts(table: FigureTable) -> list[int]:
     return [table.count("position_tenth", str(tenth)) for tenth in range(BINS)]
 
 
-def _firsts(drawing: Drawing, places: FigureTable, top: float, plot: float) -> None:
-    bottom = top + plot
-    bins = _bins(places)
+def _draw_first_failures(
+    drawing: Drawing, places: FigureTable, top: float, plot_height: float
+) -> None:
+    """Draw the number of traces by the tenth of the run in which they first fail."""
+    bottom = top + plot_height
+    counts = _tenth_counts(places)
     position = places["position"]
-    marks = _ticks(max(bins, default=0))
-    tenth = (_RUN_ENDS - _LEFT) / BINS
-    drawing.lines(0, top + plot / 2 - 2, ["first failure", f"of {position.n} traces"], "v-b")
-    for mark in marks:
-        y = bottom - plot * mark / marks[-1]
-        drawing.line(_LEFT, y, _RUN_ENDS, y, "v-grid" if mark else "v-axis")
-        drawing.text(_RUN_ENDS + 8, y + 4, str(mark), "v-s v-m")
-    for number, count in enumerate(bins):
+    ticks = _tick_values(max(counts, default=0))
+    tenth_width = (_RUN_ENDS - _LEFT) / BINS
+    drawing.lines(0, top + plot_height / 2 - 2, ["first failure", f"of {position.n} traces"], "v-b")
+    for tick in ticks:
+        y = bottom - plot_height * tick / ticks[-1]
+        drawing.line(_LEFT, y, _RUN_ENDS, y, "v-grid" if tick else "v-axis")
+        drawing.text(_RUN_ENDS + 8, y + 4, str(tick), "v-s v-m")
+    for tenth, count in enumerate(counts):
         if count:
-            tall = plot * count / marks[-1]
-            tip = f"{count} traces first fail between {10 * number} and {10 * number + 10} %"
-            x = _LEFT + tenth * number + 2
-            drawing.rect(x, bottom - tall, tenth - 4, tall, "v-failed", tip=tip)
+            bar_height = plot_height * count / ticks[-1]
+            tooltip = f"{count} traces first fail between {10 * tenth} and {10 * tenth + 10} %"
+            x = _LEFT + tenth_width * tenth + 2
+            drawing.rect(
+                x, bottom - bar_height, tenth_width - 4, bar_height, "v-failed", tip=tooltip
+            )
     if position.value is not None and position.interval is not None:
-        _box(drawing, top - 10, position.value, position.interval)
+        _draw_median(drawing, top - 10, position.value, position.interval)
         drawing.text(WIDTH, top - 6, f"median {percent(position.value)}", "v-s", "end")
 
 
-def _strip(drawing: Drawing, y: float, onset: FigureTable, mode: str) -> None:
-    bins = _bins(onset)
+def _draw_onset_strip(drawing: Drawing, y: float, onset: FigureTable, mode: str) -> None:
+    """Draw the tenths in which a mode sets on as shades, with the median and n."""
+    counts = _tenth_counts(onset)
     position = onset["position"]
-    tenth = (_RUN_ENDS - _LEFT) / BINS
-    most = max(bins, default=0)
+    tenth_width = (_RUN_ENDS - _LEFT) / BINS
+    largest_count = max(counts, default=0)
     drawing.rect(_LEFT, y - 8, _RUN_ENDS - _LEFT, 16, "v-cell")
-    for number, count in enumerate(bins):
+    for tenth, count in enumerate(counts):
         if count:
-            tip = f"{mode}: {count} of {position.n} between {10 * number} and {10 * number + 10} %"
-            x = _LEFT + tenth * number
-            shade = 0.15 + 0.55 * count / most
-            drawing.rect(x + 0.5, y - 7.5, tenth - 1, 15, "v-heat", tip=tip, opacity=shade)
+            tooltip = (
+                f"{mode}: {count} of {position.n} between {10 * tenth} and {10 * tenth + 10} %"
+            )
+            x = _LEFT + tenth_width * tenth
+            shade = 0.15 + 0.55 * count / largest_count
+            drawing.rect(
+                x + 0.5, y - 7.5, tenth_width - 1, 15, "v-heat", tip=tooltip, opacity=shade
+            )
     if position.value is None or position.interval is None:
         drawing.text(_LEFT + 6, y + 4, "nobody counted the spans", "v-s v-m")
         return
-    _box(drawing, y, position.value, position.interval)
+    _draw_median(drawing, y, position.value, position.interval)
     drawing.text(618, y + 4, percent(position.value), "v-s", "end")
     drawing.text(WIDTH, y + 4, f"n {position.n}", "v-s v-m", "end")
 
 
-def _box(drawing: Drawing, y: float, median: float, quartiles: tuple[float, float]) -> None:
+def _draw_median(drawing: Drawing, y: float, median: float, quartiles: tuple[float, float]) -> None:
+    """Draw a median as a dot on a line between the quartiles."""
     low, middle, high = (
         _LEFT + (_RUN_ENDS - _LEFT) * share for share in (quartiles[0], median, quartiles[1])
     )
@@ -731,7 +796,9 @@ _Cell = tuple[str, float, str]
 
 
 def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw in how many traces both modes show; the darker, the more of those with either.
+    """Draw a matrix of the traces that show both of two modes.
+
+    A cell is darker the larger its share of the traces with either mode.
 
     Args:
         pairs: The figures of each pair of modes.
@@ -741,18 +808,23 @@ def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     for pair, table in pairs.items():
         first, second = pair.split(PAIR)
         jaccard = table["jaccard"]
-        both = jaccard.count
-        alone = table.count("only_first") + table.count("only_second")
+        both_count = jaccard.count
+        one_count = table.count("only_first") + table.count("only_second")
         n = table["phi"].n
-        tip = f"{first} and {second}: both in {both} of {n} traces, one alone in {alone}"
+        tooltip = (
+            f"{first} and {second}: both in {both_count} of {n} traces, one alone in {one_count}"
+        )
         # Pairs come in the order of the modes; under the diagonal the later mode is the row.
-        cells[second, first] = (str(both), jaccard.value or 0.0, tip)
-    used = {code for pair in cells for code in pair}
-    return _grid([mode for mode in names if mode[0] in used], cells, half=True)
+        cells[second, first] = (str(both_count), jaccard.value or 0.0, tooltip)
+    shown_codes = {code for pair in cells for code in pair}
+    shown_modes = [(code, name) for code, name in names if code in shown_codes]
+    return _mode_matrix(shown_modes, cells, half=True)
 
 
 def order(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw in how many traces with both modes that of the row sets on before that of the column.
+    """Draw a matrix of the order of onset of two modes.
+
+    A cell counts the traces with both modes in which the mode of the row sets on first.
 
     Args:
         pairs: The figures of each pair of modes.
@@ -762,46 +834,60 @@ def order(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     for pair, table in pairs.items():
         first, second = pair.split(PAIR)
         n = table.find("sets_on", "before").n or 0
-        for modes, condition in (((first, second), "before"), ((second, first), "after")):
+        for earlier, later, condition in ((first, second, "before"), (second, first, "after")):
             count = table.count("sets_on", condition)
-            tip = (
-                f"{modes[0]} before {modes[1]} in {count} of {n} traces with both, "
+            tooltip = (
+                f"{earlier} before {later} in {count} of {n} traces with both, "
                 f"at the same span in {table.count('sets_on', 'together')}"
             )
-            cells[modes] = (f"{count}/{n}", count / n, tip)
-    used = {code for pair in cells for code in pair}
-    return _grid([mode for mode in names if mode[0] in used], cells, half=False)
+            cells[earlier, later] = (f"{count}/{n}", count / n, tooltip)
+    shown_codes = {code for pair in cells for code in pair}
+    shown_modes = [(code, name) for code, name in names if code in shown_codes]
+    return _mode_matrix(shown_modes, cells, half=False)
 
 
-def _grid(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: bool) -> Drawing:
-    """Draw modes against modes; ``cells`` are by the codes of row and column.
+def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: bool) -> Drawing:
+    """Draw a matrix of modes against modes.
 
-    With ``half`` only the cells under the diagonal are drawn.
+    Args:
+        names: The codes and names of the modes.
+        cells: The label, share and tooltip of a cell, by the codes of its row and column.
+        half: Whether only the cells under the diagonal are drawn.
     """
     rows, columns = (names[1:], names[:-1]) if half else (names, names)
-    many = max(len(columns), 1)
-    side = max(26.0, min(44.0, (WIDTH - _LEFT) / many))
-    drawing = Drawing(max(WIDTH, _LEFT + side * many))
-    tall = 28.0
+    column_count = max(len(columns), 1)
+    cell_width = max(26.0, min(44.0, (WIDTH - _LEFT) / column_count))
+    drawing = Drawing(max(WIDTH, _LEFT + cell_width * column_count))
+    cell_height = 28.0
     top = 22.0
     for column, (code, _) in enumerate(columns):
-        head = clipped(code, side - 2, 10.5)
-        drawing.text(_LEFT + side * (column + 0.5), top - 8, head, "v-s v-m", "middle")
+        head = clipped(code, cell_width - 2, 10.5)
+        drawing.text(_LEFT + cell_width * (column + 0.5), top - 8, head, "v-s v-m", "middle")
     for row, (code, name) in enumerate(rows):
-        y = top + tall * row
-        lines = wrapped(f"{code} {name}", _LABELS, 11, most=2)
-        drawing.lines(0, y + tall / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
-        for column, (other, _) in enumerate(columns[: row + 1] if half else columns):
-            x = _LEFT + side * column
-            cell = cells.get((code, other))
-            drawing.rect(x + 0.5, y + 0.5, side - 1, tall - 1, "v-cell")
+        y = top + cell_height * row
+        lines = wrapped(f"{code} {name}", _LABELS, 11, max_lines=2)
+        drawing.lines(0, y + cell_height / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
+        for column, (column_code, _) in enumerate(columns[: row + 1] if half else columns):
+            x = _LEFT + cell_width * column
+            cell = cells.get((code, column_code))
+            drawing.rect(x + 0.5, y + 0.5, cell_width - 1, cell_height - 1, "v-cell")
             if cell is not None:
-                label, share, tip = cell
+                label, share, tooltip = cell
                 shade = 0.9 * share
-                drawing.rect(x + 1, y + 1, side - 2, tall - 2, "v-heat", tip=tip, opacity=shade)
-                label = clipped(label, side - 2, 10.5)
-                drawing.text(x + side / 2, y + tall / 2 + 4, label, on_shade(shade), "middle")
-    drawing.height = top + tall * len(rows) + 4
+                drawing.rect(
+                    x + 1,
+                    y + 1,
+                    cell_width - 2,
+                    cell_height - 2,
+                    "v-heat",
+                    tip=tooltip,
+                    opacity=shade,
+                )
+                label = clipped(label, cell_width - 2, 10.5)
+                drawing.text(
+                    x + cell_width / 2, y + cell_height / 2 + 4, label, on_shade(shade), "middle"
+                )
+    drawing.height = top + cell_height * len(rows) + 4
     if not rows:
         drawing.text(0, 14, "no two modes show in one trace", "v-m")
     return drawing

@@ -27,10 +27,16 @@ MOST_EXAMPLES: Final = 3
 class LabelExample:
     """A label of a failed trace.
 
-    ``first`` and ``last`` are the numbers of spans on screen, from 1; None if the label is on the
-    whole trace (``whole``) or the index of a span is unknown. ``text`` is the quote of the label,
-    or else the text of its first span, if the file of the trace can be read. ``fatal`` is the
-    label's severity.
+    Attributes:
+        group: The name of the group, or ``OVERALL``.
+        code: The code of the mode.
+        trace: The id of the trace.
+        first: The number of the first span on screen, from 1; None if it is unknown.
+        last: The number of the last span on screen; None if it is unknown.
+        whole: Whether the label is on the whole trace.
+        text: The quote of the label, else the text of its first span if it can be read.
+        note: The note of the label.
+        fatal: Whether the label is fatal.
     """
 
     group: str
@@ -48,8 +54,11 @@ class LabelExample:
 class Extras:
     """The taxonomy with its strategies, the traces that modes decided, and example labels.
 
-    Groups have their names, all traces together are ``OVERALL``. ``decided`` counts by group and
-    code the failed traces whose labels call the mode fatal; it has no groups without such labels.
+    Attributes:
+        taxonomy: The taxonomy with its strategies.
+        decided: The number of failed traces whose labels call a mode fatal, by group and code. All
+            traces together are the group ``OVERALL``; groups without such labels have no entry.
+        examples: The example labels.
     """
 
     taxonomy: Taxonomy | None = None
@@ -73,76 +82,86 @@ def extras_from_workspace(
         workspace: The workspace.
         taxonomy: The taxonomy.
         signature_input: The input of the report.
-        gold_of: Returns the gold of traces.
-        order_of: Returns the order of a trace's spans.
-        text_of: Returns the text of a span by trace id and key; empty if it cannot be read.
-        called: Returns the shown name of the author of a note.
+        gold_of: The function that returns the gold of traces.
+        order_of: The function that returns the order of a trace's spans.
+        text_of: The function that returns the text of a span by trace id and key; empty if it
+            cannot be read.
+        called: The function that returns the shown name of the author of a note.
     """
-    fatal = _fatal_pairs(workspace, taxonomy, signature_input)
+    fatal_units = _fatal_units(workspace, taxonomy, signature_input)
     decided: dict[str, dict[str, int]] = {}
     for group, members in signature_input.members().items():
-        for row, column in sorted(fatal):
+        for row, column in sorted(fatal_units):
             if members[row]:
-                of_group = decided.setdefault(group, {})
+                counts_by_code = decided.setdefault(group, {})
                 code = signature_input.modes[column].code
-                of_group[code] = of_group.get(code, 0) + 1
-    chosen = list(_chosen(signature_input, fatal))
-    needed = {signature_input.traces[row] for _, row, _ in chosen}
-    labels = _labels(workspace, taxonomy, signature_input, needed, gold_of)
+                counts_by_code[code] = counts_by_code.get(code, 0) + 1
+    example_units = list(_example_units(signature_input, fatal_units))
+    needed_traces = {signature_input.traces[row] for _, row, _ in example_units}
+    labels = _labels_of_traces(workspace, taxonomy, signature_input, needed_traces, gold_of)
     examples = []
-    for group, row, column in chosen:
+    for group, row, column in example_units:
         trace = signature_input.traces[row]
         mode = signature_input.modes[column]
-        ordered = sorted(
+        sorted_labels = sorted(
             (label for label in labels.get(trace, ()) if label.mode == mode.slug),
-            key=lambda label: (not _fatal(label), label.target.is_whole, not _quote(label)),
+            key=lambda label: (not _is_fatal(label), label.target.is_whole, not _quote_of(label)),
         )
-        if not ordered:
+        if not sorted_labels:
             continue
-        example = _example(ordered[0], group, mode.code, trace, order_of(trace), text_of, called)
+        example = _example_of_label(
+            sorted_labels[0], group, mode.code, trace, order_of(trace), text_of, called
+        )
         # A label without any text adds nothing to the figures.
         if example.text or example.note:
             examples.append(example)
     return Extras(taxonomy, decided, tuple(examples))
 
 
-def _chosen(
-    signatures: SignatureInput, fatal: set[tuple[int, int]]
+def _example_units(
+    signatures: SignatureInput, fatal_units: set[tuple[int, int]]
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield group, row and column of a few failed traces of each group and mode, fatal first."""
+    """Yield a few failed traces of each group and mode, as (group, row, column).
+
+    Traces whose labels call the mode fatal come first.
+    """
     for group, members in signatures.members().items():
         rows = np.flatnonzero(members & (signatures.outcome == FAILED))
         for column in range(len(signatures.modes)):
-            showing = rows[signatures.verdicts[rows, column] == PRESENT].tolist()
-            first = nsmallest(
+            rows_with_mode = rows[signatures.verdicts[rows, column] == PRESENT].tolist()
+            preferred = nsmallest(
                 MOST_EXAMPLES,
-                ((((row, column) not in fatal), signatures.traces[row], row) for row in showing),
+                (
+                    (((row, column) not in fatal_units), signatures.traces[row], row)
+                    for row in rows_with_mode
+                ),
             )
-            yield from ((group, row, column) for _, _, row in first)
+            yield from ((group, row, column) for _, _, row in preferred)
 
 
-def _labels(
+def _labels_of_traces(
     workspace: Workspace,
     taxonomy: Taxonomy,
     signature_input: SignatureInput,
     traces: set[str],
     gold_of: GoldOf,
 ) -> dict[str, tuple[Label | GoldLabel, ...]]:
+    """Return the labels of some traces: those of the gold, or of the annotator."""
     if signature_input.labels == GOLD:
         return {trace: gold.labels for trace, gold in gold_of(sorted(traces)).items()}
-    judge = signature_input.labels_kind == AnnotatorKind.JUDGE
+    is_judge = signature_input.labels_kind == AnnotatorKind.JUDGE
     return {
         trace: workspace.labels(
             trace_id=trace,
             annotator=signature_input.labels,
             taxonomy=taxonomy.ref,
-            pass_number="last" if judge else "finished",
+            pass_number="last" if is_judge else "finished",
         )
         for trace in sorted(traces)
     }
 
 
-def _example(
+def _example_of_label(
     label: Label | GoldLabel,
     group: str,
     code: str,
@@ -151,6 +170,7 @@ def _example(
     text_of: Callable[[str, str], str],
     called: Callable[[str], str],
 ) -> LabelExample:
+    """Return a label as an example, with the numbers of its spans on screen."""
     target = label.target
     first = None if target.first is None else order(target.first)
     last = None if target.last is None else order(target.last)
@@ -161,66 +181,74 @@ def _example(
         None if first is None else first + 1,
         None if first is None or last is None else last + 1,
         target.is_whole,
-        _quote(label) or ("" if target.first is None else text_of(trace, target.first)),
-        _note(label, called),
-        _fatal(label),
+        _quote_of(label) or ("" if target.first is None else text_of(trace, target.first)),
+        _note_of(label, called),
+        _is_fatal(label),
     )
 
 
-def _quote(label: Label | GoldLabel) -> str:
+def _quote_of(label: Label | GoldLabel) -> str:
     if label.target.quote:
         return label.target.quote
     evidence = label.evidence if isinstance(label, Label) else None
     return "" if evidence is None else evidence.quote
 
 
-def _note(label: Label | GoldLabel, called: Callable[[str], str]) -> str:
+def _note_of(label: Label | GoldLabel, called: Callable[[str], str]) -> str:
     if isinstance(label, Label):
         return label.note
     return " · ".join(f"{called(author)}: {note}" for author, note in label.notes if note)
 
 
-def _fatal(label: Label | GoldLabel) -> bool:
+def _is_fatal(label: Label | GoldLabel) -> bool:
     decisive = label.decisive if isinstance(label, Label) else None
     return label.severity is Severity.FATAL or decisive is True
 
 
-def _fatal_pairs(
+def _fatal_units(
     workspace: Workspace, taxonomy: Taxonomy, signature_input: SignatureInput
 ) -> set[tuple[int, int]]:
-    """Return row and column of each failed trace and mode that its labels call fatal.
+    """Return the row and the column of each failed trace and mode that its labels call fatal.
 
-    One label of an annotator is enough; in the gold, all who gave a severity must agree.
+    One fatal label of an annotator is enough. In the gold, all annotators who gave a severity must
+    have a fatal label.
     """
     equal_to = {"taxonomy": taxonomy.ref}
     if signature_input.labels != GOLD:
         equal_to["annotator"] = signature_input.labels
-    of_judge = signature_input.labels_kind == AnnotatorKind.JUDGE
-    passes = last_readings(workspace, equal_to, unfinished=of_judge)
-    failed = signature_input.outcome == FAILED
-    rows = {trace: row for row, trace in enumerate(signature_input.traces) if failed[row]}
-    if of_judge:
+    is_judge = signature_input.labels_kind == AnnotatorKind.JUDGE
+    passes = last_readings(workspace, equal_to, unfinished=is_judge)
+    is_failed = signature_input.outcome == FAILED
+    row_by_trace = {
+        trace: row for row, trace in enumerate(signature_input.traces) if is_failed[row]
+    }
+    if is_judge:
         for trace in workspace.run_examples(signature_input.labels):
-            rows.pop(trace, None)
-    columns = {mode.slug: column for column, mode in enumerate(signature_input.modes)}
+            row_by_trace.pop(trace, None)
+    column_by_mode = {mode.slug: column for column, mode in enumerate(signature_input.modes)}
     fatal_by_annotator: dict[tuple[int, int], dict[str, bool]] = {}
 
     def collect(records: Iterable[tuple[Any, ...]]) -> None:
+        """Note for each trace and mode which annotators call a label fatal."""
         for name, trace, number, mode, severity, decisive in records:
-            row = rows.get(trace)
-            column = columns.get(mode)
+            row = row_by_trace.get(trace)
+            column = column_by_mode.get(mode)
             if row is None or column is None or passes.get((name, trace)) != number:
                 continue
             if signature_input.labels == GOLD and not annotator_kind(name).is_person:
                 continue
             if signature_input.verdicts[row, column] == PRESENT:
-                by_name = fatal_by_annotator.setdefault((row, column), {})
-                fatal = severity == Severity.FATAL or decisive == 1
-                by_name[name] = by_name.get(name, False) or fatal
+                is_fatal_by_name = fatal_by_annotator.setdefault((row, column), {})
+                is_fatal = severity == Severity.FATAL or decisive == 1
+                is_fatal_by_name[name] = is_fatal_by_name.get(name, False) or is_fatal
 
     label_columns = ("annotator", "trace_id", "pass_number", "mode", "severity", "decisive")
     for not_null in ("severity", "decisive"):
         workspace.read_columns(
             "labels", label_columns, collect, equal_to=equal_to, not_null=not_null
         )
-    return {unit for unit, by_name in fatal_by_annotator.items() if all(by_name.values())}
+    return {
+        unit
+        for unit, is_fatal_by_name in fatal_by_annotator.items()
+        if all(is_fatal_by_name.values())
+    }

@@ -105,12 +105,14 @@ def experiment_report(experiment: Experiment, figures: FigureIndex) -> model.Rep
     """
     sections = (
         *experiment_sections(experiment, figures),
-        ReportSection("method", "How it was counted", (_method(experiment), published_gains())),
+        ReportSection(
+            "method", "How it was counted", (_method_text(experiment), published_gains())
+        ),
     )
     return model.Report(
         id="experiment",
         title=f"Experiment by {experiment.inputs.by}",
-        about=_about(experiment),
+        about=_report_description(experiment),
         sections=sections,
         notes=experiment_notes(experiment, figures),
         document=experiment_document(experiment, figures),
@@ -127,7 +129,7 @@ def experiment_sections(experiment: Experiment, figures: FigureIndex) -> Iterato
     yield ReportSection("arms", "Arms", (_arms_table(experiment, figures),))
     for number, arm in enumerate(experiment.compared, 1):
         parts = tuple(_tables_of_arm(experiment, figures, arm, number))
-        facts = tuple(_in_short(experiment, figures, arm))
+        facts = tuple(_success_and_changes(experiment, figures, arm))
         yield ReportSection(f"arm-{number}", f"{arm} against {experiment.baseline}", parts, facts)
     plan = _plan_table(experiment, figures)
     if plan.rows:
@@ -148,7 +150,8 @@ def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[m
     return (_arms_table(experiment, figures), *tables, *((plan,) if plan.rows else ()))
 
 
-def _about(experiment: Experiment) -> str:
+def _report_description(experiment: Experiment) -> str:
+    """Name the taxonomy, the annotators of the labels, the number of runs and the baseline."""
     inputs = experiment.inputs
     judge = "" if experiment.judged is None else ", with a judge on all runs"
     return (
@@ -158,8 +161,9 @@ def _about(experiment: Experiment) -> str:
 
 
 def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
+    """Make the table of tasks, runs, success and pass^k of each arm."""
     table_columns = list(columns(_ARMS))
-    most = max(
+    highest_k = max(
         (
             int(figure.condition)
             for arm in experiment.inputs.group_names
@@ -167,24 +171,23 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         ),
         default=1,
     )
-    for k in range(2, most + 1):
+    for k in range(2, highest_k + 1):
         table_columns += columns(_PASS.format(k=k, keeps=50 - k))
     rows = []
     for arm in experiment.inputs.group_names:
-        sizes = figures.table("experiment", group=arm)
+        run_counts = figures.table("experiment", group=arm)
         success = figures.table("experiment_success", group=arm)
         cells: dict[str, Cell] = {
             "arm": arm + (" (baseline)" if arm == experiment.baseline else ""),
-            "tasks": sizes.count("tasks"),
-            "runs": sizes.count("runs"),
+            "tasks": run_counts.count("tasks"),
+            "runs": run_counts.count("runs"),
         }
-        cells |= _cells(success, ("task_share", "arm_difference", "flip_p_adjusted"))
-        by_k = figures.table("experiment_pass", group=arm)
-        cells |= {
-            f"pass_{k}": Estimate.from_figure(figure)
-            for k in range(2, most + 1)
-            if (figure := by_k.get("pass_k", str(k))) is not None
-        }
+        cells |= _estimate_cells(success, ("task_share", "arm_difference", "flip_p_adjusted"))
+        pass_figures = figures.table("experiment_pass", group=arm)
+        for k in range(2, highest_k + 1):
+            figure = pass_figures.get("pass_k", str(k))
+            if figure is not None:
+                cells[f"pass_{k}"] = Estimate.from_figure(figure)
         rows.append(Row(arm, cells, sources=success.sources))
     caption = (
         "Success is the mean over tasks of the share of successful runs (pass@1), pass^k the "
@@ -193,7 +196,8 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
     return Table("arms", "Success of each arm", tuple(table_columns), (tuple(rows),), caption)
 
 
-def _cells(table: FigureTable, names: tuple[str, ...]) -> dict[str, Cell]:
+def _estimate_cells(table: FigureTable, names: tuple[str, ...]) -> dict[str, Cell]:
+    """Return the cells of some statistics; a statistic that the table lacks gets no cell."""
     cells: dict[str, Cell] = {}
     for name in names:
         figure = table.get(name)
@@ -205,16 +209,17 @@ def _cells(table: FigureTable, names: tuple[str, ...]) -> dict[str, Cell]:
 def _tables_of_arm(
     experiment: Experiment, figures: FigureIndex, arm: str, number: int
 ) -> Iterator[Table]:
+    """Yield the tables that compare an arm with the baseline: shares, then means."""
     inputs = experiment.inputs
     baseline = experiment.baseline
-    shared = figures.table("experiment", group=arm).count("shared_tasks")
-    tasks = f"{counted(shared, 'task')} that both have run."
-    if not shared:
-        tasks = "The arms share no task; their tasks count as independent."
-    caption = f"{tasks} Labels: {labels_source(inputs)}."
+    shared_count = figures.table("experiment", group=arm).count("shared_tasks")
+    tasks_text = f"{counted(shared_count, 'task')} that both have run."
+    if not shared_count:
+        tasks_text = "The arms share no task; their tasks count as independent."
+    caption = f"{tasks_text} Labels: {labels_source(inputs)}."
     modes = [("experiment_mode", mode.code, mode.code, mode.name) for mode in inputs.modes]
     categories = [("experiment_category", id, "", name) for id, name in inputs.categories]
-    share = [("experiment_amount", _FATAL, "", _AMOUNT_NAMES[_FATAL])]
+    fatal_failure = [("experiment_amount", _FATAL, "", _AMOUNT_NAMES[_FATAL])]
     means = [
         ("experiment_amount", name, "", title)
         for name, title in _AMOUNT_NAMES.items()
@@ -222,30 +227,36 @@ def _tables_of_arm(
     ]
     means += [("experiment_cost", name, "", name) for name in AMOUNTS]
     for id, title, table_columns, groups in (
-        ("modes", f"Modes in runs of {arm} and {baseline}", _SHARES, (modes, categories, share)),
+        (
+            "modes",
+            f"Modes in runs of {arm} and {baseline}",
+            _SHARES,
+            (modes, categories, fatal_failure),
+        ),
         ("means", f"Failures and costs of {arm} and {baseline}", _MEANS, (means,)),
     ):
-        made: tuple[Column, ...] = columns(table_columns, baseline=baseline, arm=arm)
-        rows = tuple(
-            tuple(
-                row
-                for scope, key, code, name in group
-                if (row := _row(experiment, figures, arm, scope, key, code, name)) is not None
-            )
+        arm_columns: tuple[Column, ...] = columns(table_columns, baseline=baseline, arm=arm)
+        row_groups = [
+            tuple(filter(None, (_measure_row(experiment, figures, arm, *row) for row in group)))
             for group in groups
-        )
-        if any(rows):
-            used = [
+        ]
+        if any(row_groups):
+            tables = [
                 figures.table(scope, group=arm, mode=key)
                 for group in groups
                 for scope, key, *_ in group
             ]
             yield Table(
-                f"{id}-{number}", title, made, tuple(filter(None, rows)), caption, _withheld(used)
+                f"{id}-{number}",
+                title,
+                arm_columns,
+                tuple(filter(None, row_groups)),
+                caption,
+                _missing_interval_notes(tables),
             )
 
 
-def _row(
+def _measure_row(
     experiment: Experiment,
     figures: FigureIndex,
     arm: str,
@@ -254,19 +265,21 @@ def _row(
     code: str,
     name: str,
 ) -> Row | None:
+    """Make the row of a measure in an arm and the baseline; None if it has no value in the arm."""
     table = figures.table(scope, group=arm, mode=key)
-    of_baseline = figures.table(scope, group=experiment.baseline, mode=key)
+    baseline_table = figures.table(scope, group=experiment.baseline, mode=key)
     if all(figure.value is None for figure in table.figures):
         return None
     cells: dict[str, Cell] = {"code": code, "name": name}
-    cells["baseline"] = Estimate.from_figure(of_baseline.figures[0])
+    cells["baseline"] = Estimate.from_figure(baseline_table.figures[0])
     cells["arm"] = Estimate.from_figure(table.figures[0])
-    cells |= _cells(table, ("arm_difference", "flip_p", "flip_p_adjusted"))
-    cell_sources = {"baseline": of_baseline.sources, "arm": table.sources}
+    cells |= _estimate_cells(table, ("arm_difference", "flip_p", "flip_p_adjusted"))
+    cell_sources = {"baseline": baseline_table.sources, "arm": table.sources}
     return Row(key, cells, cell_sources=cell_sources if scope == "experiment_mode" else {})
 
 
-def _withheld(tables: list[FigureTable]) -> tuple[Note, ...]:
+def _missing_interval_notes(tables: list[FigureTable]) -> tuple[Note, ...]:
+    """Return a note for each reason for which a figure has no interval."""
     reasons = {
         figure.reason for table in tables for figure in table.figures if figure.value is not None
     }
@@ -277,12 +290,11 @@ def _withheld(tables: list[FigureTable]) -> tuple[Note, ...]:
     )
 
 
-def _in_short(
+def _success_and_changes(
     experiment: Experiment, figures: FigureIndex, arm: str
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the change in success and the modes whose change is more than chance."""
-    success = figures.table("experiment_success", group=arm)
-    yield "success", *_change_text(success)
+    """Yield facts as (title, value, comment): the change in success, and the changed modes."""
+    yield "success", *_change_text(figures.table("experiment_success", group=arm))
     tables = {
         mode.code: figures.table("experiment_mode", group=arm, mode=mode.code)
         for mode in experiment.inputs.modes
@@ -291,12 +303,14 @@ def _in_short(
         yield "modes", "no mode was judged in runs of both", ""
         return
     for direction, sign in (("less often", -1), ("more often", 1)):
-        changed = []
+        changes = []
         for code, table in tables.items():
-            p = table.value("flip_p_adjusted")
-            if p is not None and p < ALPHA and sign * (table.value("arm_difference") or 0) > 0:
-                changed.append(f"{code} {_change_text(table)[0]}")
-        yield direction, ", ".join(changed) or "no mode", ""
+            p_value = table.value("flip_p_adjusted")
+            has_direction = sign * (table.value("arm_difference") or 0) > 0
+            if p_value is not None and p_value < ALPHA and has_direction:
+                points, _ = _change_text(table)
+                changes.append(f"{code} {points}")
+        yield direction, ", ".join(changes) or "no mode", ""
 
 
 def _change_text(table: FigureTable) -> tuple[str, str]:
@@ -306,12 +320,15 @@ def _change_text(table: FigureTable) -> tuple[str, str]:
         return "unknown", ""
     text = f"{100 * difference.value:+.0f} points"
     if difference.interval is not None:
-        text += f" ({100 * difference.interval[0]:+.0f} to {100 * difference.interval[1]:+.0f})"
-    p = table.value("flip_p_adjusted")
-    return text, "not more than chance" if p is None or p >= ALPHA else "more than chance"
+        low, high = difference.interval
+        text += f" ({100 * low:+.0f} to {100 * high:+.0f})"
+    p_value = table.value("flip_p_adjusted")
+    is_chance = p_value is None or p_value >= ALPHA
+    return text, "not more than chance" if is_chance else "more than chance"
 
 
 def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
+    """Make the table of power and of needed tasks, for success and each mode."""
     table_columns = list(columns(_PLAN))
     for runs in PLANNED_RUNS:
         table_columns += columns(_PLANNED.format(runs=runs))
@@ -323,14 +340,14 @@ def _plan_table(experiment: Experiment, figures: FigureIndex) -> Table:
         if not table.figures:
             continue
         cells: dict[str, Cell] = {"code": code, "name": name}
-        cells |= _cells(table, ("power",))
-        least = table.value("detectable")
-        cells["detectable"] = None if least is None else round(100 * least)
+        cells |= _estimate_cells(table, ("power",))
+        least_change = table.value("detectable")
+        cells["detectable"] = None if least_change is None else round(100 * least_change)
         for runs in PLANNED_RUNS:
             figure = table.get("tasks_needed", str(runs))
             if figure is not None:
-                needed = figure.value
-                cells[f"tasks_{runs}"] = None if needed is None else int(needed)
+                task_count = figure.value
+                cells[f"tasks_{runs}"] = None if task_count is None else int(task_count)
         rows.append(Row(code or "success", cells))
     points = f"{100 * experiment.change:.0f} points"
     caption = (
@@ -348,10 +365,11 @@ def experiment_notes(experiment: Experiment, figures: FigureIndex) -> tuple[Note
         experiment: The runs.
         figures: Its figures.
     """
-    return tuple(_notes(experiment, figures))
+    return tuple(_note_lines(experiment, figures))
 
 
-def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
+def _note_lines(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
+    """Yield notes on how tasks are identified, and on the runs and tasks left out."""
     if experiment.by_words:
         yield Note(
             f"{counted(experiment.by_words, 'run')} without a task id: runs whose task has the "
@@ -360,42 +378,48 @@ def _notes(experiment: Experiment, figures: FigureIndex) -> Iterator[Note]:
             warning=True,
         )
     if experiment.without_arm:
-        runs = counted(experiment.without_arm, "run")
-        yield Note(f"Left out: {runs} without a {experiment.inputs.by}.", "no_arm", warning=True)
-    if experiment.repeated_trials:
-        runs = counted(experiment.repeated_trials, "run")
+        runs_text = counted(experiment.without_arm, "run")
         yield Note(
-            f"{runs} with the same arm, task and trial number as another run. Was one imported "
-            "twice?",
+            f"Left out: {runs_text} without a {experiment.inputs.by}.", "no_arm", warning=True
+        )
+    if experiment.repeated_trials:
+        runs_text = counted(experiment.repeated_trials, "run")
+        yield Note(
+            f"{runs_text} with the same arm, task and trial number as another run. Was one "
+            "imported twice?",
             "repeated_trials",
             warning=True,
         )
     for arm in experiment.inputs.group_names:
-        sizes = figures.table("experiment", group=arm)
-        known = figures.table("experiment_success", group=arm).get("task_share")
-        unknown = sizes.count("runs") - (0 if known is None else known.n or 0)
-        if unknown:
-            runs = counted(unknown, "run")
+        run_counts = figures.table("experiment", group=arm)
+        success_figure = figures.table("experiment_success", group=arm).get("task_share")
+        unknown_count = run_counts.count("runs") - (
+            0 if success_figure is None else success_figure.n or 0
+        )
+        if unknown_count:
+            runs_text = counted(unknown_count, "run")
             yield Note(
-                f"{arm}: {runs} without an outcome, not counted in success.",
+                f"{arm}: {runs_text} without an outcome, not counted in success.",
                 "no_outcome",
                 warning=True,
             )
-        left_out = sizes.count("no_task")
-        if left_out:
-            runs = counted(left_out, "run")
-            yield Note(f"Left out of {arm}: {runs} without a task.", "no_task", warning=True)
-        unpaired = sizes.count("tasks") - sizes.count("shared_tasks")
-        if arm != experiment.baseline and unpaired and sizes.count("shared_tasks"):
-            tasks = counted(unpaired, "task")
+        left_out_count = run_counts.count("no_task")
+        if left_out_count:
+            runs_text = counted(left_out_count, "run")
+            yield Note(f"Left out of {arm}: {runs_text} without a task.", "no_task", warning=True)
+        unpaired_count = run_counts.count("tasks") - run_counts.count("shared_tasks")
+        if arm != experiment.baseline and unpaired_count and run_counts.count("shared_tasks"):
+            tasks_text = counted(unpaired_count, "task")
             yield Note(
-                f"Differences leave out {tasks} of {arm} that {experiment.baseline} has not run.",
+                f"Differences leave out {tasks_text} of {arm} that {experiment.baseline} has not "
+                "run.",
                 "unpaired",
             )
 
 
-def _method(experiment: Experiment) -> model.Text:
-    judge = (
+def _method_text(experiment: Experiment) -> model.Text:
+    """Return the text on rules and intervals."""
+    judge_sentences = (
         "Where people have labelled a part of the runs, shares of modes are prediction-powered: "
         "those of the judge, corrected by its errors on that part, which must be a random one.",
     )
@@ -410,7 +434,7 @@ def _method(experiment: Experiment) -> model.Text:
             "p: Fisher's randomisation test, which flips the signs of the differences of whole "
             "tasks in all ways; adjusted after Holm over the tested modes and the arms, so that "
             "any false finding has a chance of at most 5 %.",
-            *(judge if experiment.judged is not None else ()),
+            *(judge_sentences if experiment.judged is not None else ()),
         ),
     )
 
@@ -452,7 +476,7 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
     return nested_json(figures.figures, PATHS, document)
 
 
-def _points(share: float | None) -> float | None:
+def _in_points(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
@@ -467,37 +491,39 @@ def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
     first = experiment.compared[0]
     names = (first, experiment.baseline)
     arms = [document["arms"][name] for name in names]
+    arm, baseline = arms
     modes = {
-        code: {"name": mode["name"], **_pair_measure(mode, arms[1]["modes"][code])}
-        for code, mode in arms[0]["modes"].items()
+        code: {"name": mode["name"], **_pair_measure(mode, baseline["modes"][code])}
+        for code, mode in arm["modes"].items()
     }
     paired = {
         "by": document["by"],
         "pair": list(names),
-        "tasks": arms[0]["shared_tasks"],
-        "runs": [arm["runs"] for arm in arms],
+        "tasks": arm["shared_tasks"],
+        "runs": [side["runs"] for side in arms],
         "left_out": {
-            "no_task": [arm["left_out"]["no_task"] for arm in arms],
-            "unpaired": [arm["tasks"] - arms[0]["shared_tasks"] for arm in arms],
+            "no_task": [side["left_out"]["no_task"] for side in arms],
+            "unpaired": [side["tasks"] - arm["shared_tasks"] for side in arms],
         },
-        "success": _pair_measure(arms[0]["success"], arms[1]["success"]),
+        "success": _pair_measure(arm["success"], baseline["success"]),
         "modes": modes,
     }
     comparison = {"groups": list(names), "over": "tasks", "modes": modes}
     return {
         "comparison": comparison,
-        "paired": paired if arms[0]["shared_tasks"] else None,
+        "paired": paired if arm["shared_tasks"] else None,
         "experiment": document,
     }
 
 
 def _pair_measure(first: Document, second: Document) -> Document:
+    """Return a measure of both arms, their difference in points, and its p-values."""
     difference = first.get("difference", {})
     ends = difference.get("ci")
     return {
         "first": first.get("rate"),
         "second": second.get("rate"),
-        "difference_pp": _points(difference.get("value")),
+        "difference_pp": _in_points(difference.get("value")),
         "difference_ci_pp": None if ends is None else [100 * end for end in ends],
         "p_value": difference.get("p"),
         "p_adjusted": difference.get("p_adjusted"),

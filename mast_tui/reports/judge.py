@@ -29,7 +29,7 @@ from mast_tui.reports.sentences import (
     fact,
     in_words,
     intervals_note,
-    joined,
+    joined_names,
     macro_note,
     p_words,
     paradox_mark,
@@ -151,28 +151,30 @@ def judge_section(
     report: JudgeReport,
     comparison: JudgeComparison | None = None,
     *,
-    sight: Mapping[str, Any] | None = None,
+    visibility: Mapping[str, Any] | None = None,
 ) -> ReportSection:
     """Make the page of a judge.
 
     Args:
         report: The figures of the judge.
         comparison: Its comparison with another judge, if there is one.
-        sight: The limits of the annotator's visibility, as ``agreement_report`` takes them.
+        visibility: The limits of the annotator's visibility, as ``agreement_report`` takes them.
     """
     tables = (
-        _rates(report),
+        _rates_table(report),
         _chance_table(report),
-        _calibration(report),
-        _answers(report),
-        _localisation(report),
-        _prevalence(report, sight),
-        _overall(report),
-        _effect(report),
+        _calibration_table(report),
+        _answers_table(report),
+        _localisation_table(report),
+        _prevalence_table(report, visibility),
+        _overall_table(report),
+        _effect_table(report),
         None if comparison is None else compared_table(comparison),
     )
-    made = tuple(table for table in tables if table is not None)
-    return ReportSection("judge", "Judge", made, _facts(report), tuple(_notes(report)))
+    existing_tables = tuple(table for table in tables if table is not None)
+    return ReportSection(
+        "judge", "Judge", existing_tables, _fact_texts(report), tuple(_page_notes(report))
+    )
 
 
 def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
@@ -181,14 +183,14 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
     Args:
         reports: The figures by judge, all compared with the same reference.
     """
-    pooled = {name: report.table("judge_pooled") for name, report in reports.items()}
+    pooled_tables = {name: report.table("judge_pooled") for name, report in reports.items()}
     rows = [
         Row(
             name,
             {
                 "judge": name,
                 "traces": report.count("compared"),
-                **estimates(pooled[name], (_N, *_RATES, *_CHANCE)),
+                **estimates(pooled_tables[name], (_N, *_RATES, *_CHANCE)),
                 "left_out": ", ".join(_left_out_parts(report)) or "nothing",
             },
         )
@@ -199,16 +201,16 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
         "Judges, all modes pooled",
         _JUDGES,
         (tuple(rows),),
-        notes=withheld_notes(*pooled.values()),
+        notes=withheld_notes(*pooled_tables.values()),
     )
     return ReportSection("judges", "Judges", (table,))
 
 
 def compared_table(comparison: JudgeComparison) -> Table:
-    """Make a table of two judges on the same units, with the units on which only one is right."""
+    """Make a table of two judges on the same units: how often only the first or second is right."""
     first, second = comparison.judges
-    against = comparison.against
-    whole = comparison.table("judges")
+    reference = comparison.against
+    counts = comparison.table("judges")
     pooled = comparison.table("judges_pooled")
     modes = {code: comparison.table("judges_mode", code) for _, code, _ in comparison.modes}
     rows = [
@@ -223,13 +225,13 @@ def compared_table(comparison: JudgeComparison) -> Table:
         )
         for slug, code, name in comparison.modes
     ]
-    total = Row(
+    total_row = Row(
         "pooled", {"name": "pooled", **_compared_cells(pooled), "p": pooled.value("p_value")}
     )
     notes = [
         Note(
-            f"The same {counted(whole.count('units'), 'unit')} (traces × modes) for both. only 1: "
-            f"{first} says what {against} says and {second} does not; only 2: the other "
+            f"The same {counted(counts.count('units'), 'unit')} (traces × modes) for both. only 1: "
+            f"{first} says what {reference} says and {second} does not; only 2: the other "
             "way round. Differences are the first judge minus the second, with paired intervals.",
             "n",
         ),
@@ -241,8 +243,8 @@ def compared_table(comparison: JudgeComparison) -> Table:
         ),
         *withheld_notes(*modes.values(), pooled),
     ]
-    only_first = whole.count("judged_by_one", "first")
-    only_second = whole.count("judged_by_one", "second")
+    only_first = counts.count("judged_by_one", "first")
+    only_second = counts.count("judged_by_one", "second")
     if only_first or only_second:
         notes.append(
             Note(
@@ -251,10 +253,10 @@ def compared_table(comparison: JudgeComparison) -> Table:
                 "left_out",
             )
         )
-    traces = whole.count("traces")
+    trace_count = counts.count("traces")
     return Table(
         "judges_compared",
-        f"{first} (1) and {second} (2) against {against}",
+        f"{first} (1) and {second} (2) against {reference}",
         (
             CODE,
             MODE,
@@ -264,15 +266,16 @@ def compared_table(comparison: JudgeComparison) -> Table:
             *_DIFFERENCES,
             Column("p", "p", Kind.P_VALUE, "p of one being right more often", keeps=75),
         ),
-        (tuple(rows), (total,)),
-        f"{counted(traces, 'trace')} (taxonomy {comparison.taxonomy}). "
-        f"{intervals_note(comparison.bootstrap, traces, BIAS_CORRECTED)} Differences of "
+        (tuple(rows), (total_row,)),
+        f"{counted(trace_count, 'trace')} (taxonomy {comparison.taxonomy}). "
+        f"{intervals_note(comparison.bootstrap, trace_count, BIAS_CORRECTED)} Differences of "
         "rates of one mode have Newcombe's paired ones.",
         tuple(notes),
     )
 
 
 def _compared_cells(table: FigureTable) -> dict[str, Cell]:
+    """Return the cells of a row: n, the units on which only one judge is right, differences."""
     return {
         "n": table.count("n"),
         "only_first": table.count("only_first_right"),
@@ -289,7 +292,8 @@ def against_words(report: JudgeReport) -> str:
     return report.against if report.gold is None else gold_name(report.gold)
 
 
-def _facts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
+def _fact_texts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
+    """Return the pooled rates and κ for the head of the page."""
     pooled = report.table("judge_pooled")
     return (
         ("pooled over", f"{pooled.count('n'):,}", "traces × modes"),
@@ -302,17 +306,18 @@ def _facts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
 # Tables
 
 
-def _rates(report: JudgeReport) -> Table:
+def _rates_table(report: JudgeReport) -> Table:
+    """Make the table of the judge's rates against the reference."""
     against = against_words(report)
-    present = Column(
+    present_column = Column(
         "present", "present", Kind.TEXT, f"called present by the judge / {against}", keeps=70
     )
     return Table(
         "judge",
         f"{report.judge} against {against}",
-        (CODE, MODE, _N, present, *_RATES),
-        _groups(report, _RATES, detail=True),
-        _caption(report),
+        (CODE, MODE, _N, present_column, *_RATES),
+        _row_groups(report, _RATES, detail=True),
+        _caption_text(report),
         (
             Note(
                 f"present: how often the judge / {against} say so. TPR: of what {against} calls "
@@ -326,52 +331,57 @@ def _rates(report: JudgeReport) -> Table:
 
 
 def _chance_table(report: JudgeReport) -> Table:
+    """Make the table of agreement beside chance, and of errors."""
     return Table(
         "judge_chance",
         f"{report.judge} against {against_words(report)}, beside chance",
         (CODE, MODE, *_CHANCE, *_ERRORS),
-        _groups(report, _CHANCE, detail=False),
-        _caption(report),
+        _row_groups(report, _CHANCE, detail=False),
+        _caption_text(report),
         (
             _macro_note(report, _CHANCE),
             *paradox_note(
-                _tables(report),
+                _tables_by_name(report),
                 ", as one answer is nearly always given. AC1 looks fine on a useless judge too: "
                 "read TPR and TNR.",
             ),
-            *_biased(report),
+            *_biased_notes(report),
             *withheld_notes(*_figures_of(report, _CHANCE)),
         ),
     )
 
 
-def _groups(
+def _row_groups(
     report: JudgeReport, columns: Sequence[Column], *, detail: bool
 ) -> tuple[tuple[Row, ...], ...]:
-    """Make a row per mode, then the totals; with ``detail`` or marked."""
+    """Make a row per mode, then the totals.
 
-    def row(ident: str, names: dict[str, Cell], table: FigureTable) -> Row:
-        cells = {**names, **_counts(table), **estimates(table, columns)}
+    Rows have sentences with ``detail``, else the mark of the κ paradox.
+    """
+
+    def make_row(ident: str, names: dict[str, Cell], table: FigureTable) -> Row:
+        cells = {**names, **_count_cells(table), **estimates(table, columns)}
         if table.mode:
             cells["mcnemar_p_adjusted"] = table.value("mcnemar_p_adjusted")
-        sentences = _mode_detail if table.mode else _table_detail
+        sentences_of = _mode_sentences if table.mode else _count_sentences
         return Row(
             ident,
             cells,
             mark="" if detail else paradox_mark(table),
-            detail=tuple(sentences(report, table)) if detail else (),
+            detail=tuple(sentences_of(report, table)) if detail else (),
             sources=table.sources,
         )
 
     modes = report.rows("judge_mode")
     rows = [
-        row(slug, {"code": code, "name": name}, modes[code]) for slug, code, name in report.modes
+        make_row(slug, {"code": code, "name": name}, modes[code])
+        for slug, code, name in report.modes
     ]
     macro = report.table("judge_macro")
     macro_cells: dict[str, Cell] = {"name": "macro mean", **estimates(macro, columns)}
     totals = (
         Row("macro", macro_cells, sources=macro.sources),
-        row("pooled", {"name": "pooled"}, report.table("judge_pooled")),
+        make_row("pooled", {"name": "pooled"}, report.table("judge_pooled")),
     )
     return tuple(rows), totals
 
@@ -394,28 +404,28 @@ def _mode_rows(
     )
 
 
-def _calibration(report: JudgeReport) -> Table | None:
-    """Make the table of confidence beside truth."""
-    every = report.table("calibration")
-    if not every.count("n"):
+def _calibration_table(report: JudgeReport) -> Table | None:
+    """Make the table of confidences beside the share of right findings."""
+    total = report.table("calibration")
+    if not total.count("n"):
         return None
     rows = [
-        Row(group[:3], {"confidence": group} | estimates(table, _CALIBRATION))
-        for group, table in _bins(report, "calibration_bin")
+        Row(range_text[:3], {"confidence": range_text} | estimates(table, _CALIBRATION))
+        for range_text, table in _filled_bins(report, "calibration_bin")
     ]
-    error = in_words(every["expected_calibration_error"])
+    error_text = in_words(total["expected_calibration_error"])
     notes = [
         Note(
             "A finding is trace × mode, with its surest suggestion; right: the reference says "
-            f"present too. Expected calibration error: {error}.",
+            f"present too. Expected calibration error: {error_text}.",
             "calibration",
         )
     ]
-    without = every.count("without_confidence")
-    if without:
+    without_confidence = total.count("without_confidence")
+    if without_confidence:
         notes.append(
             Note(
-                f"{counted(without, 'finding')} without a confidence: in no row.",
+                f"{counted(without_confidence, 'finding')} without a confidence: in no row.",
                 "without_confidence",
             )
         )
@@ -423,77 +433,82 @@ def _calibration(report: JudgeReport) -> Table | None:
         "judge_calibration",
         "Calibration: how sure the judge was, and how often right",
         _CALIBRATION,
-        (tuple(rows), (Row("all", {"confidence": "all"} | estimates(every, _CALIBRATION)),)),
+        (tuple(rows), (Row("all", {"confidence": "all"} | estimates(total, _CALIBRATION)),)),
         f"Findings of {report.judge}. {_WILSON}",
         tuple(notes),
     )
 
 
-def _bins(report: JudgeReport, scope: str) -> Iterator[tuple[str, FigureTable]]:
-    """Yield the bins of confidence that hold anything, each with its range."""
+def _filled_bins(report: JudgeReport, scope: str) -> Iterator[tuple[str, FigureTable]]:
+    """Yield the bins of confidence that have findings, each with its range."""
     for number in range(BINS):
-        group = bin_name(number)
-        table = report.table(scope, group=group)
+        range_text = bin_name(number)
+        table = report.table(scope, group=range_text)
         if table.count("n"):
-            yield group, table
+            yield range_text, table
 
 
-def _answers(report: JudgeReport) -> Table | None:
+def _answers_table(report: JudgeReport) -> Table | None:
     """Make the table of annotators' answers to the suggestions."""
-    every = report.table("answers")
-    if not every.count("n"):
+    total = report.table("answers")
+    if not total.count("n"):
         return None
 
-    def row(ident: str, name: str, table: FigureTable) -> Row:
+    def make_row(ident: str, name: str, table: FigureTable) -> Row:
         return Row(ident, {"name": name} | estimates(table, _ANSWERS))
 
-    bins = [
-        row(group[:3], f"confidence {group}", table)
-        for group, table in _bins(report, "answers_bin")
+    bin_rows = [
+        make_row(range_text[:3], f"confidence {range_text}", table)
+        for range_text, table in _filled_bins(report, "answers_bin")
     ]
-    people = [
-        row(f"by {name}", f"by {name}", table) for name, table in _answers_by_annotator(report)
+    annotator_rows = [
+        make_row(f"by {name}", f"by {name}", table) for name, table in _answers_by_annotator(report)
     ]
     return Table(
         "judge_answers",
         "People's answers to its suggestions",
         _ANSWERS,
-        (tuple(bins), tuple(people) if len(people) > 1 else (), (row("all", "all", every),)),
+        (
+            tuple(bin_rows),
+            tuple(annotator_rows) if len(annotator_rows) > 1 else (),
+            (make_row("all", "all", total),),
+        ),
         f"Suggestions of {report.judge}. {_WILSON}",
     )
 
 
 def _answers_by_annotator(report: JudgeReport) -> Iterator[tuple[str, FigureTable]]:
+    """Yield each annotator with the figures of their answers."""
     figures = report.index.table("answers_annotator").figures
     for name in dict.fromkeys(name for figure in figures for name in figure.subject):
         yield name, report.index.table("answers_annotator", subject=(name,))
 
 
-def _localisation(report: JudgeReport) -> Table | None:
-    """Make the table of places, on modes that the judge names rightly."""
-    every = report.table("localisation")
-    if not every.count("n"):
+def _localisation_table(report: JudgeReport) -> Table | None:
+    """Make the table of places, for modes that judge and reference both call present."""
+    total = report.table("localisation")
+    if not total.count("n"):
         return None
     against = against_words(report)
     place_columns = columns(_LOCALISATION, against=against)
     modes = report.rows("localisation_mode")
-    with_labels = {code: table for code, table in modes.items() if table.count("n")}
-    rows = _mode_rows(report, with_labels, place_columns)
-    total = Row("all", {"code": "", "name": "all modes"} | estimates(every, place_columns))
+    compared_tables = {code: table for code, table in modes.items() if table.count("n")}
+    rows = _mode_rows(report, compared_tables, place_columns)
+    total_row = Row("all", {"code": "", "name": "all modes"} | estimates(total, place_columns))
     return Table(
         "judge_places",
         "Places, where both call the mode present",
         (CODE, MODE, *place_columns),
-        (rows, (total,)),
+        (rows, (total_row,)),
         f"Places of {report.judge} beside those of {against}. {_WILSON}",
     )
 
 
-def _prevalence(report: JudgeReport, sight: Mapping[str, Any] | None) -> Table | None:
-    """Make the table of the traces that only the judge has judged."""
+def _prevalence_table(report: JudgeReport, visibility: Mapping[str, Any] | None) -> Table | None:
+    """Make the table of prevalences on the traces that only the judge has judged."""
     tables = report.rows("prevalence")
-    only_judged = report.count("unlabelled")
-    if not only_judged or not tables:
+    judged_count = report.count("unlabelled")
+    if not judged_count or not tables:
         return None
     notes = [
         Note(
@@ -502,20 +517,20 @@ def _prevalence(report: JudgeReport, sight: Mapping[str, Any] | None) -> Table |
             "corrected",
         )
     ]
-    hidden = (sight or {}).get("unlabelled", 0)
-    if hidden:
+    hidden_count = (visibility or {}).get("unlabelled", 0)
+    if hidden_count:
         notes.append(
             Note(
-                f"{counted(hidden, 'unlabelled trace')} left out: what judges say of them is "
-                f"hidden from {(sight or {})['annotator']}.",
+                f"{counted(hidden_count, 'unlabelled trace')} left out: what judges say of them is "
+                f"hidden from {(visibility or {})['annotator']}.",
                 "hidden",
             )
         )
     return Table(
         "judge_prevalence",
-        f"Prevalence on {counted(only_judged, 'trace')} that only the judge has judged",
+        f"Prevalence on {counted(judged_count, 'trace')} that only the judge has judged",
         (CODE, MODE, *_PREVALENCE),
-        (_mode_rows(report, tables, _PREVALENCE, _not_corrected),),
+        (_mode_rows(report, tables, _PREVALENCE, _correction_sentences),),
         f"As {report.judge} says, and corrected for its errors (Rogan and Gladen 1978), for "
         "traces like these. In brackets 95 % intervals: Wilson's, and of the corrected ones Lang "
         "and Reiczigel's (2014).",
@@ -523,103 +538,111 @@ def _prevalence(report: JudgeReport, sight: Mapping[str, Any] | None) -> Table |
     )
 
 
-def _overall(report: JudgeReport) -> Table | None:
+def _overall_table(report: JudgeReport) -> Table | None:
     """Make the table of the prevalence over all traces."""
     tables = report.rows("prevalence_overall")
     if not report.count("unlabelled") or not tables:
         return None
-    totals = [table.count("n") for table in tables.values() if table.count("n_labelled")] or [0]
-    fewest = min(totals)
-    most = max(totals)
-    judged = report.count("judged")
-    over = f"all {counted(judged, 'trace')}"
-    if fewest < judged:
-        over = f"{fewest:,}" + (f" to {most:,}" if fewest < most else "") + f" of {judged:,} traces"
+    labelled = [table for table in tables.values() if table.count("n_labelled")]
+    trace_counts = [table.count("n") for table in labelled] or [0]
+    least = min(trace_counts)
+    greatest = max(trace_counts)
+    judged_count = report.count("judged")
+    traces_text = f"all {counted(judged_count, 'trace')}"
+    if least < judged_count:
+        range_text = f"{least:,} to {greatest:,}" if least < greatest else f"{least:,}"
+        traces_text = f"{range_text} of {judged_count:,} traces"
     return Table(
         "judge_overall",
-        f"Prevalence over {over}: people on a part, the judge on all",
+        f"Prevalence over {traces_text}: people on a part, the judge on all",
         (CODE, MODE, *_OVERALL),
         (_mode_rows(report, tables, _OVERALL, width_words),),
         f"What people say of the traces that they labelled, and the same joined with what "
         f"{report.judge} says of all (prediction-powered inference, PPI++: Angelopoulos, Duchi "
         "and Zrnic 2023). The intervals are Wilson's. Both are estimates for traces like these; "
         "'of these' is the share of these traces alone, with the interval of a sample of so many.",
-        (_powered_note(tables), *_left_to_label(tables), *withheld_notes(*tables.values())),
+        (_powered_note(tables), *_too_few_left_note(tables), *withheld_notes(*tables.values())),
     )
 
 
 def _powered_note(tables: Mapping[str, FigureTable]) -> Note:
-    decided = "; traces on which people differ are in neither until somebody decides"
+    """Return a note on the condition under which the joined prevalence holds."""
+    unresolved_text = "; traces on which people differ are in neither until somebody decides"
     if any(table.value("weighted") for table in tables.values()):
         return Note(
             "Both are weighted by one over the chances with which traces were drawn, so that they "
-            f"hold for all traces, however the judge errs{decided}.",
+            f"hold for all traces, however the judge errs{unresolved_text}.",
             "weighted",
         )
     return Note(
         "with the judge: it holds where the traces with people's verdict are a random sample of "
-        f"all, however the judge errs{decided}.",
+        f"all, however the judge errs{unresolved_text}.",
         "powered",
     )
 
 
-def _left_to_label(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
-    """Name the modes of which too few traces are left for an interval of ± 3 points."""
-    short = [code for code, table in tables.items() if _falls_short(table)]
-    if short:
+def _too_few_left_note(tables: Mapping[str, FigureTable]) -> Iterator[Note]:
+    """Yield a note on the modes with too few traces left for an interval of ± 3 points."""
+    codes = [code for code, table in tables.items() if _needs_more_than_left(table)]
+    if codes:
         yield Note(
-            f"for ± 3: not with these traces, as fewer are left, in {', '.join(short)}.",
+            f"for ± 3: not with these traces, as fewer are left, in {', '.join(codes)}.",
             "too_few_left",
         )
 
 
-def _unlabelled_left(overall: FigureTable) -> int:
+def _unlabelled_count(overall: FigureTable) -> int:
     return overall.count("n") - overall.count("n_labelled")
 
 
-def _falls_short(overall: FigureTable) -> bool:
-    return overall.count("more_labels") > _unlabelled_left(overall)
+def _needs_more_than_left(overall: FigureTable) -> bool:
+    return overall.count("more_labels") > _unlabelled_count(overall)
 
 
 def width_words(overall: FigureTable) -> Iterator[str]:
-    """Say how wide the interval over all traces is, and what it takes: ``± 4.1 points, 37 …``."""
+    """Yield the width of the interval over all traces and the labels that ± 3 points need.
+
+    Yield nothing if there is no interval.
+    """
     ends = overall["powered"].interval
     if ends is None:
         return
     more_labels = overall.count("more_labels")
     sentence = f"{more_labels:,} more for ± 3" if more_labels else "no more are needed for ± 3"
-    if _falls_short(overall):
-        sentence += f", not with the {_unlabelled_left(overall):,} left"
-    yield f"± {(ends[1] - ends[0]) * 50:.1f} points, {sentence}"
+    if _needs_more_than_left(overall):
+        sentence += f", not with the {_unlabelled_count(overall):,} left"
+    low, high = ends
+    half_width = 100 * (high - low) / 2
+    yield f"± {half_width:.1f} points, {sentence}"
 
 
 def widest_words(report: JudgeReport) -> str:
-    """Say how wide the widest of the intervals over all traces is, and of which mode."""
+    """Name the mode with the widest interval over all traces, and its width; empty if none."""
     tables = report.rows("prevalence_overall")
-    widths = {
-        code: ends[1] - ends[0]
-        for code, table in tables.items()
-        for ends in (table["powered"].interval,)
-        if ends is not None
-    }
+    widths: dict[str, float] = {}
+    for code, table in tables.items():
+        ends = table["powered"].interval
+        if ends is not None:
+            low, high = ends
+            widths[code] = high - low
     if not widths:
         return ""
     widest = max(widths, key=lambda code: widths[code])
     return f"{widest} {next(width_words(tables[widest]))}"
 
 
-def _not_corrected(table: FigureTable) -> Iterator[str]:
+def _correction_sentences(table: FigureTable) -> Iterator[str]:
     """Say why a prevalence is not corrected, and which traces are left out."""
     reason = table["corrected"].undefined
     if reason is not None:
         yield f"It cannot be corrected: {_NOT_CORRECTED.get(reason, reason.replace('_', ' '))}."
-    unsure = table.count("n_unsure")
-    if unsure:
-        yield f"{counted(unsure, 'trace')} left out, of which the judge is unsure."
+    unsure_count = table.count("n_unsure")
+    if unsure_count:
+        yield f"{counted(unsure_count, 'trace')} left out, of which the judge is unsure."
 
 
-def _effect(report: JudgeReport) -> Table | None:
-    """Make the table of labels with suggestions on screen and without."""
+def _effect_table(report: JudgeReport) -> Table | None:
+    """Make the table of annotators' labels with suggestions on screen and without."""
     if report.both_kinds is None:
         return None
     effect = report.table("effect")
@@ -637,13 +660,13 @@ def _effect(report: JudgeReport) -> Table | None:
         )
         for statistic in _EFFECTS
     ]
-    with_suggestions = effect.count("passes", "shown")
+    shown_count = effect.count("passes", "shown")
     notes = [
         Note(
-            f"{counted(with_suggestions, 'pass', 'passes')} with suggestions "
+            f"{counted(shown_count, 'pass', 'passes')} with suggestions "
             f"({effect.count('on_screen')} had some on screen), "
             f"{effect.count('passes', 'withheld')} without, chosen at random, "
-            f"by {joined(report.both_kinds) or 'nobody with both'}.",
+            f"by {joined_names(report.both_kinds) or 'nobody with both'}.",
             "passes",
         )
     ]
@@ -671,7 +694,8 @@ def _effect(report: JudgeReport) -> Table | None:
 # Cells
 
 
-def _counts(table: FigureTable) -> dict[str, Cell]:
+def _count_cells(table: FigureTable) -> dict[str, Cell]:
+    """Return the cells of n, of how often both sides say present, and of the four counts."""
     tp, fp, fn, tn = (table.count(statistic) for statistic in _CELLS)
     return {
         "n": table.count("n"),
@@ -680,22 +704,22 @@ def _counts(table: FigureTable) -> dict[str, Cell]:
     }
 
 
-def _tables(report: JudgeReport) -> dict[str, FigureTable]:
+def _tables_by_name(report: JudgeReport) -> dict[str, FigureTable]:
     """Return the tables of the modes by code, and of all modes together."""
     return {**report.rows("judge_mode"), "pooled": report.table("judge_pooled")}
 
 
 def _figures_of(report: JudgeReport, columns: Iterable[Column]) -> list[Figure]:
     """Return the figures of some columns in all rows."""
-    tables = (*_tables(report).values(), report.table("judge_macro"))
+    tables = (*_tables_by_name(report).values(), report.table("judge_macro"))
     return [table[column.key] for table in tables for column in columns]
 
 
 # Sentences
 
 
-def _table_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
-    """Say who calls how much present, and why figures are undefined."""
+def _count_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
+    """Yield how often judge and reference say present, and why figures are undefined."""
     against = against_words(report)
     if not table.count("n"):
         yield f"Nothing to compare: no trace on which the judge and {against} both spoke."
@@ -709,22 +733,22 @@ def _table_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
     yield from why_undefined(figures, _UNDEFINED, _NO_VARIANCE)
 
 
-def _more_or_less(table: FigureTable) -> str:
+def _bias_word(table: FigureTable) -> str:
     """Return whether the judge says present more or less often than the reference."""
     return "more" if table.count("false_positives") > table.count("false_negatives") else "less"
 
 
-def _mode_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
+def _mode_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
     """Yield the sentences on a mode: rates, prevalence, answers, places and what was left out."""
-    yield from _table_detail(report, table)
+    yield from _count_sentences(report, table)
     code = table.mode
     p_value = table.value("mcnemar_p_adjusted")
     if p_value is not None and p_value < 0.05:
         yield (
-            f"The judge says present {_more_or_less(table)} often than {against_words(report)} "
+            f"The judge says present {_bias_word(table)} often than {against_words(report)} "
             f"(McNemar, {p_words(p_value)}, corrected over the modes)."
         )
-    yield from _prevalence_detail(report.table("prevalence", mode=code))
+    yield from _prevalence_sentences(report.table("prevalence", mode=code))
     answers = report.table("answers_mode", mode=code)
     if answers.count("n"):
         yield (
@@ -738,32 +762,35 @@ def _mode_detail(report: JudgeReport, table: FigureTable) -> Iterator[str]:
             f"In a right place, where both say present: {in_words(places['right_place'])} of "
             f"{counted(places.count('n'), 'label')}."
         )
-    left_out = _reasons(report.table("judge_mode_left_out", mode=code), "{reason} {units:,}")
+    left_out = _left_out_counts(
+        report.table("judge_mode_left_out", mode=code), "{reason} {units:,}"
+    )
     if left_out:
         yield f"Left out: {', '.join(left_out)}."
 
 
-def _prevalence_detail(table: FigureTable) -> Iterator[str]:
-    unlabelled = table.count("n_unlabelled")
-    if not unlabelled:
+def _prevalence_sentences(table: FigureTable) -> Iterator[str]:
+    """Yield the judge's share of present on unlabelled traces, and its correction."""
+    unlabelled_count = table.count("n_unlabelled")
+    if not unlabelled_count:
         return
-    apparent = (
-        f"On {counted(unlabelled, 'trace')} that nobody has labelled the judge says "
+    apparent_text = (
+        f"On {counted(unlabelled_count, 'trace')} that nobody has labelled the judge says "
         f"present in {percent(table.value('apparent') or 0.0)}"
     )
     corrected = table["corrected"]
     if corrected.undefined is not None:
         reason = _NOT_CORRECTED.get(corrected.undefined, corrected.undefined)
-        yield f"{apparent}; that cannot be corrected: {reason}."
+        yield f"{apparent_text}; that cannot be corrected: {reason}."
     else:
         yield (
-            f"{apparent}; corrected for its errors it is {in_words(corrected)}, as far as it errs "
-            "there as it does here."
+            f"{apparent_text}; corrected for its errors it is {in_words(corrected)}, as far as it "
+            "errs there as it does here."
         )
 
 
-def _notes(report: JudgeReport) -> Iterator[Note]:
-    """Say what holds for all of the page; warnings first."""
+def _page_notes(report: JudgeReport) -> Iterator[Note]:
+    """Yield the notes on the whole page, warnings first."""
     compared_traces = report.count("compared")
     if not report.table("judge_pooled").count("n"):
         against = against_words(report)
@@ -773,7 +800,7 @@ def _notes(report: JudgeReport) -> Iterator[Note]:
             "nothing_compared",
             warning=True,
         )
-    yield from _useless(report)
+    yield from _chance_warning(report)
     if report.gold is not None and compared_traces:
         description = gold_words(report.gold)
         yield Note(
@@ -786,7 +813,7 @@ def _notes(report: JudgeReport) -> Iterator[Note]:
     left_out = _left_out_parts(report)
     sentence = f"Left out: {'; '.join(left_out)}." if left_out else "Nothing was left out."
     yield Note(sentence, "left_out")
-    yield from _without_tables(report)
+    yield from _missing_table_notes(report)
     if report.count("unlabelled") and not report.rows("prevalence"):
         yield Note(
             "What it says of traces that nobody has finished is kept from who labels blind.",
@@ -794,8 +821,8 @@ def _notes(report: JudgeReport) -> Iterator[Note]:
         )
 
 
-def _reasons(left_out: FigureTable, template: str) -> list[str]:
-    """Write the units that were left out, by their reason."""
+def _left_out_counts(left_out: FigureTable, template: str) -> list[str]:
+    """Write the number of left out units for each reason."""
     return [
         template.format(reason=reason, units=left_out.count(statistic))
         for statistic, reason in _LEFT_OUT.items()
@@ -804,9 +831,10 @@ def _reasons(left_out: FigureTable, template: str) -> list[str]:
 
 
 def _left_out_parts(report: JudgeReport) -> list[str]:
+    """Return the texts on what was left out: units, examples, unfinished traces."""
     left_out = report.table("judge_left_out")
-    units = _reasons(left_out, "{units:,} {reason}")
-    parts = [f"{', '.join(units)} (traces × modes)"] if units else []
+    unit_texts = _left_out_counts(left_out, "{units:,} {reason}")
+    parts = [f"{', '.join(unit_texts)} (traces × modes)"] if unit_texts else []
     if left_out.count("examples"):
         parts.append(f"{counted(left_out.count('examples'), 'trace')} in its prompt")
     if left_out.count("unfinished"):
@@ -814,10 +842,10 @@ def _left_out_parts(report: JudgeReport) -> list[str]:
     return parts
 
 
-def _useless(report: JudgeReport) -> Iterator[Note]:
-    """Name the modes in which the judge may be no better than chance."""
-    tables = _tables(report) if len(report.modes) > 1 else report.rows("judge_mode")
-    names = [name for name, table in tables.items() if _may_be_chance(table["cohen_kappa"])]
+def _chance_warning(report: JudgeReport) -> Iterator[Note]:
+    """Yield a warning that names the modes in which the judge may be no better than chance."""
+    tables = _tables_by_name(report) if len(report.modes) > 1 else report.rows("judge_mode")
+    names = [name for name, table in tables.items() if _may_be_at_chance(table["cohen_kappa"])]
     if names:
         yield Note(
             f"Not shown to be better than chance: {', '.join(names)}. There κ is at most 0, its "
@@ -829,31 +857,32 @@ def _useless(report: JudgeReport) -> Iterator[Note]:
         )
 
 
-def _may_be_chance(kappa: Figure) -> bool:
+def _may_be_at_chance(kappa: Figure) -> bool:
+    """Return whether κ is at most 0, has no interval, or has an interval that reaches 0."""
     if kappa.value is None:
         return False
     at_chance = kappa.low is not None and kappa.low <= 0
     return kappa.value <= 0 or kappa.withheld is not None or at_chance
 
 
-def _biased(report: JudgeReport) -> Iterator[Note]:
-    """Name the modes that the judge calls present too often, or too rarely."""
-    modes: dict[str, list[str]] = {"more": [], "less": []}
+def _biased_notes(report: JudgeReport) -> Iterator[Note]:
+    """Yield notes on the modes that the judge calls present too often, or too rarely."""
+    codes_by_word: dict[str, list[str]] = {"more": [], "less": []}
     for code, table in report.rows("judge_mode").items():
         p_value = table.value("mcnemar_p_adjusted")
         if p_value is not None and p_value < 0.05:
-            modes[_more_or_less(table)].append(f"{code} ({p_words(p_value)})")
-    for often, codes in modes.items():
+            codes_by_word[_bias_word(table)].append(f"{code} ({p_words(p_value)})")
+    for bias_word, codes in codes_by_word.items():
         if codes:
             yield Note(
-                f"Calls present {often} often than {against_words(report)} does (McNemar, p "
+                f"Calls present {bias_word} often than {against_words(report)} does (McNemar, p "
                 f"corrected over the modes after Benjamini and Hochberg): {', '.join(codes)}.",
                 "tilted",
             )
 
 
-def _without_tables(report: JudgeReport) -> Iterator[Note]:
-    """Say why there is no table of confidence, answers, places or hidden suggestions."""
+def _missing_table_notes(report: JudgeReport) -> Iterator[Note]:
+    """Yield a note for each missing table: confidence, answers, places, hidden suggestions."""
     against = against_words(report)
     places = report.table("localisation")
     if not report.table("calibration").count("n"):
@@ -864,7 +893,7 @@ def _without_tables(report: JudgeReport) -> Iterator[Note]:
         yield Note("Nobody has answered a suggestion of this judge.", "no_answers")
     if not places.count("n"):
         yield Note(f"Places: none of its places can be compared with {against}'s.", "no_places")
-    counts = [
+    count_texts = [
         f"{counted(places.count(statistic), 'label')} {description}"
         for statistic, description in (
             ("whole_trace", "on a whole trace, not counted"),
@@ -873,12 +902,12 @@ def _without_tables(report: JudgeReport) -> Iterator[Note]:
         )
         if places.count(statistic)
     ]
-    if counts:
-        yield Note(f"Places of the judge: {'; '.join(counts)}.", "places_beside")
-    merged = places.count("merged_places")
-    if merged:
+    if count_texts:
+        yield Note(f"Places of the judge: {'; '.join(count_texts)}.", "places_beside")
+    merged_count = places.count("merged_places")
+    if merged_count:
         yield Note(
-            f"{counted(merged, 'place')} of {places.count('places')} of {against} cover "
+            f"{counted(merged_count, 'place')} of {places.count('places')} of {against} cover "
             "different places of several annotators; a label anywhere in them counts as right.",
             "merged_places",
         )
@@ -895,10 +924,11 @@ def _macro_note(report: JudgeReport, columns: Sequence[Column]) -> Note:
     return macro_note(modes_defined, len(report.modes), columns)
 
 
-def _caption(report: JudgeReport) -> str:
-    traces = report.count("compared")
+def _caption_text(report: JudgeReport) -> str:
+    """Name the number of traces, the taxonomy, and the methods of the intervals."""
+    trace_count = report.count("compared")
     return (
-        f"{counted(traces, 'trace')} (taxonomy {report.taxonomy}). "
-        f"{intervals_note(report.bootstrap, traces, BIAS_CORRECTED)} Rates of one mode have "
+        f"{counted(trace_count, 'trace')} (taxonomy {report.taxonomy}). "
+        f"{intervals_note(report.bootstrap, trace_count, BIAS_CORRECTED)} Rates of one mode have "
         "Wilson's."
     )

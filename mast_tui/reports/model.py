@@ -39,10 +39,13 @@ class Kind(StrEnum):
 class Estimate:
     """A figure with its interval, or the reason why it has none.
 
-    ``value`` is None if the figure is undefined, and ``undefined`` is the name of the reason
-    (``no_variance``). ``ci`` is a 95 % interval. If one would not hold, ``withheld`` is the name of
-    the reason (``few_traces``). ``n`` is the number of cases of the figure, if it is shown with it.
-    ``bounds`` are shown instead of an interval if disagreements are unresolved.
+    Attributes:
+        value: The value; None if the figure is undefined.
+        ci: The 95 % interval; None if it has none.
+        undefined: The name of the reason for no value: ``no_variance``.
+        withheld: The name of the reason for no interval: ``few_traces``.
+        n: The number of cases, if it is shown with the figure.
+        bounds: The bounds that are shown instead of an interval, if disagreements are unresolved.
     """
 
     value: float | None
@@ -58,7 +61,8 @@ class Estimate:
 
         Args:
             figure: The figure.
-            row_n: The n of its row; the n of the figure is shown only if it differs.
+            row_n: The n of its row. The n of the figure is shown only if it differs from this; with
+                None it is not shown.
         """
         if isinstance(figure, Figure):
             n = None if row_n is None or figure.n in (None, row_n) else figure.n
@@ -73,15 +77,15 @@ class Estimate:
         n = figure.get("n", row_n)
         return cls(
             figure["value"],
-            _pair(figure.get("ci")),
+            _interval_of(figure.get("ci")),
             None if figure["value"] is not None else str(figure.get("undefined", "undefined")),
             figure.get("ci_withheld"),
             None if row_n is None or n == row_n else n,
-            bounds=_pair(figure.get("bounds")),
+            bounds=_interval_of(figure.get("bounds")),
         )
 
 
-def _pair(ends: Sequence[float] | None) -> tuple[float, float] | None:
+def _interval_of(ends: Sequence[float] | None) -> tuple[float, float] | None:
     return None if ends is None else (float(ends[0]), float(ends[1]))
 
 
@@ -163,7 +167,7 @@ def columns(table: str, **replacements: str) -> tuple[Column, ...]:
     parsed = []
     for line in table.strip().splitlines():
         parts = [part.strip() for part in line.split("|")]
-        key, title, kind, name, keeps = (*parts, "", "", "")[:5]
+        key, title, kind, name, keeps = (*parts, "", "", "")[:5]  # empty texts for parts left out
         parsed.append(
             Column(
                 key,

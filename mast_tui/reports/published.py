@@ -57,7 +57,7 @@ class Claim:
         group: The group of the report that it is about.
         text: The claim in words.
         published: Its value.
-        figure: The figure that answers it; None where there is none.
+        figure: The figure that answers it; None if there is none.
         verdict: What the figure says of it.
         reason: Why it says so.
         is_share: Whether it is a share.
@@ -73,7 +73,7 @@ class Claim:
 
 
 @cache
-def _document() -> dict[str, Any]:
+def _claims_document() -> dict[str, Any]:
     path = files("mast_tui.figures.signatures").joinpath("published_claims.toml")
     return tomllib.loads(path.read_text("utf-8"))
 
@@ -81,67 +81,60 @@ def _document() -> dict[str, Any]:
 def published_claims(report: SignatureReport) -> tuple[Claim, ...]:
     """Return the claims of the ITBench posts on models that are groups of a report.
 
-    A claim is reproduced where our figure rounds to it or its interval holds it, contradicted where
-    the interval leaves it out, and not computable without a figure or an interval.
-
-    Args:
-        report: The report.
+    - A claim is reproduced if our figure rounds to it, or if our interval contains it.
+    - It is contradicted if our interval does not contain it.
+    - It is not computable without a figure or an interval.
     """
-    document = _document()
+    document = _claims_document()
     if report.inputs.taxonomy_ref != f"{document['taxonomy']}@{document['version']}":
         return ()
-    return tuple(_claims(report, document["claims"]))
+    return tuple(_claims_of_groups(report, document["claims"]))
 
 
-def _claims(report: SignatureReport, claims: list[dict[str, Any]]) -> Iterator[Claim]:
-    codes = {mode.slug: mode.code for mode in report.inputs.modes}
+def _claims_of_groups(report: SignatureReport, claims: list[dict[str, Any]]) -> Iterator[Claim]:
+    """Yield the claims whose model is in the name of a group, with the figure of the group."""
+    code_by_slug = {mode.slug: mode.code for mode in report.inputs.modes}
     if "model" not in report.inputs.fields:
         return
     for claim in claims:
         for group in report.groups:
-            if _plain(claim["model"]) not in _plain(group):
+            if _letters_only(claim["model"]) not in _letters_only(group):
                 continue
             if "mode" in claim:
                 table = report.figures.table(
-                    "mode", group=report.key(group), mode=codes[claim["mode"]]
+                    "mode", group=report.key(group), mode=code_by_slug[claim["mode"]]
                 )
-                figure = (
-                    table.get("difference")
-                    if claim["figure"] == "difference"
-                    else table.get("rate", "all")
-                )
+                is_difference = claim["figure"] == "difference"
+                figure = table.get("difference") if is_difference else table.get("rate", "all")
             else:
                 name = "mean_score" if claim["figure"] == "recall" else claim["figure"]
                 figure = report.group(group).get(name)
-            verdict, reason = _verdict(figure, claim["value"], claim["digits"])
-            share = claim["figure"] != "modes_per_failed_trace"
-            yield Claim(group, claim["text"], claim["value"], figure, verdict, reason, share)
+            verdict, reason = _verdict_on_claim(figure, claim["value"], claim["digits"])
+            is_share = claim["figure"] != "modes_per_failed_trace"
+            yield Claim(group, claim["text"], claim["value"], figure, verdict, reason, is_share)
 
 
-def _plain(name: str) -> str:
+def _letters_only(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
 
 
-def _verdict(figure: Figure | None, published: float, digits: int) -> tuple[Verdict, str]:
+def _verdict_on_claim(figure: Figure | None, published: float, digits: int) -> tuple[Verdict, str]:
+    """Return whether a figure reproduces or contradicts a published value, and the reason."""
     if figure is None or figure.value is None:
         return "not computable", "no run has the figure" if figure is None else figure.reason
-    half = 0.5 * 10.0**-digits
-    if abs(figure.value - published) <= half + 1e-9:
+    half_digit = 0.5 * 10.0**-digits
+    if abs(figure.value - published) <= half_digit + 1e-9:
         return "reproduced", "rounds to it"
     if figure.interval is None:
         return "not computable", f"no interval: {figure.reason or 'none was asked for'}"
     low, high = figure.interval
-    if low - half <= published <= high + half:
+    if low - half_digit <= published <= high + half_digit:
         return "reproduced", "within the interval"
     return "contradicted", "outside the interval"
 
 
 def claims_section(report: SignatureReport) -> model.ReportSection | None:
-    """Return the claims beside our figures as a section; None where no group is claimed about.
-
-    Args:
-        report: The report.
-    """
+    """Return the claims beside our figures as a section; None if no claim is on a group."""
     claims = published_claims(report)
     if not claims:
         return None
@@ -161,9 +154,9 @@ def claims_section(report: SignatureReport) -> model.ReportSection | None:
         for number, claim in enumerate(claims)
     )
     note = Note(
-        f"Claims of {_document()['source']}. Recall is the mean score of the runs. The labels of "
-        "the study were made by a model and are not public, so claims on modes rest on the labels "
-        "of this report.",
+        f"Claims of {_claims_document()['source']}. Recall is the mean score of the runs. The "
+        "labels of the study were made by a model and are not public, so claims on modes rest on "
+        "the labels of this report.",
         "claims",
     )
     table = Table("claims", "Published claims", columns(_COLUMNS), (rows,), notes=(note,))
@@ -187,7 +180,7 @@ def claims_json(report: SignatureReport) -> list[dict[str, Any]]:
             else list(claim.figure.interval),
             "verdict": claim.verdict,
             "reason": claim.reason,
-            "source": _document()["source"],
+            "source": _claims_document()["source"],
         }
         for claim in published_claims(report)
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.record import Figure, FigureTable
 from mast_tui.reports.model import Column, Estimate, Note
-from mast_tui.reports.render.cells import NONE, WITHHELD, fixed
+from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 
 Values = Mapping[str, Any]
 """A part of a JSON document."""
@@ -23,7 +23,7 @@ _HIGH_RAW: Final = 0.8
 _EXTREME_PREVALENCE: Final = 0.2
 
 
-def joined(names: Sequence[str], last: str = "and") -> str:
+def joined_names(names: Sequence[str], last: str = "and") -> str:
     """Write names as in a sentence: ``a``, ``a and b``, ``a, b and c``.
 
     Args:
@@ -37,7 +37,7 @@ def joined(names: Sequence[str], last: str = "and") -> str:
 
 def of_pair(key: str) -> str:
     """Write the key of a pair (``A|B``) as two names."""
-    return joined(key.split("|"))
+    return joined_names(key.split("|"))
 
 
 def percent(share: float) -> str:
@@ -47,7 +47,7 @@ def percent(share: float) -> str:
 
 def p_words(p: float) -> str:
     """Write a p-value, never as if it were 0."""
-    return "p < 0.001" if p < 0.001 else f"p {fixed(p, 3)}"
+    return "p < 0.001" if p < 0.001 else f"p {fixed_number(p, 3)}"
 
 
 def undefined_words(reason: str) -> str:
@@ -60,12 +60,12 @@ def in_words(figure: Figure | Values) -> str:
     estimate = Estimate.from_figure(figure)
     if estimate.value is None:
         return undefined_words(str(estimate.undefined))
-    value = fixed(estimate.value)
+    value = fixed_number(estimate.value)
     if estimate.ci is not None:
-        return f"{value} [{fixed(estimate.ci[0])}, {fixed(estimate.ci[1])}]"
+        return f"{value} [{fixed_number(estimate.ci[0])}, {fixed_number(estimate.ci[1])}]"
     if estimate.bounds is not None:
         low, high = estimate.bounds
-        return f"{value} ({fixed(low)} to {fixed(high)}, unresolved)"
+        return f"{value} ({fixed_number(low)} to {fixed_number(high)}, unresolved)"
     return value if estimate.withheld is None else f"{value} {WITHHELD}"
 
 
@@ -79,9 +79,9 @@ def fact(name: str, figure: Figure | Values) -> tuple[str, str, str]:
     estimate = Estimate.from_figure(figure)
     if estimate.value is None:
         return name, NONE, str(estimate.undefined).replace("_", " ")
-    value = fixed(estimate.value)
+    value = fixed_number(estimate.value)
     if estimate.ci is not None:
-        return name, value, f"{fixed(estimate.ci[0])} to {fixed(estimate.ci[1])}"
+        return name, value, f"{fixed_number(estimate.ci[0])} to {fixed_number(estimate.ci[1])}"
     return name, value, "" if estimate.withheld is None else "no interval"
 
 
@@ -95,13 +95,15 @@ def resampled_note(bootstrap: Values) -> str:
     )
 
 
-def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles of") -> str:
+def intervals_note(
+    bootstrap: Values, traces: int, resampling_words: str = "the percentiles of"
+) -> str:
     """Return a sentence on the method of the intervals.
 
     Args:
         bootstrap: The part ``bootstrap`` of a document.
         traces: The number of traces; fewer than ``MANY`` have the jackknife.
-        many: The use of the resamples of ``MANY`` traces or more.
+        resampling_words: The words for the interval from resamples, for ``MANY`` traces or more.
     """
     if not bootstrap["rounds"]:
         return "No intervals: there were no rounds of resampling."
@@ -112,14 +114,14 @@ def intervals_note(bootstrap: Values, traces: int, many: str = "the percentiles 
             "has several modes; none where no trace makes a difference."
         )
     return (
-        f"{opening}{many} {bootstrap['rounds']:,} resamples of the traces "
+        f"{opening}{resampling_words} {bootstrap['rounds']:,} resamples of the traces "
         f"(seed {bootstrap['seed']}); "
         "none where all resamples are alike, or half of them leave the figure undefined."
     )
 
 
 def withheld_notes(*parts: object) -> tuple[Note, ...]:
-    """Say why figures have no interval, with one note for each reason.
+    """Return a note for each reason for which figures have no interval.
 
     Args:
         parts: Figures, tables of figures, or parts of a JSON document.
@@ -137,7 +139,11 @@ def withheld_notes(*parts: object) -> tuple[Note, ...]:
 _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     "few_traces": lambda least: (
         "no interval, as there are too few traces (or traces × modes): it takes "
-        + (str(least[0]) if len(least) == 1 else f"{joined([*map(str, least)], 'or')}, by figure")
+        + (
+            str(least[0])
+            if len(least) == 1
+            else f"{joined_names([*map(str, least)], 'or')}, by figure"
+        )
     ),
     "rare_answer": lambda least: (
         "no interval, as present or absent was said too rarely "
@@ -164,7 +170,7 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
     ),
     "copied_blocks": lambda least: (
         "no interval, as copies of one block of verdicts count once and fewer than "
-        f"{joined([*map(str, least)], 'or')} traces (or traces × modes) are left"
+        f"{joined_names([*map(str, least)], 'or')} traces (or traces × modes) are left"
     ),
     "unresolved": lambda least: (
         "no interval, as over 2 % of the verdicts of a mode are unresolved disagreements, and the "
@@ -175,7 +181,10 @@ _WHY: Final[Mapping[str, Callable[[list[int]], str]]] = {
 
 
 def _collect_needs(part: object, needs: dict[str, set[int]]) -> None:
-    """Add the reasons for missing intervals in a part, each with the numbers that are needed."""
+    """Add the reason for each missing interval in a part, with the number that it needs.
+
+    The part is a figure, a table, or a nested JSON document; ``needs`` is changed.
+    """
     if isinstance(part, Figure):
         reason = "unresolved" if part.bounds is not None else part.withheld
         if reason is not None:
@@ -187,8 +196,8 @@ def _collect_needs(part: object, needs: dict[str, set[int]]) -> None:
         if "ci_withheld" in part:
             needs.setdefault(part["ci_withheld"], set()).add(part["ci_needs"])
         else:
-            for inner in part.values():
-                _collect_needs(inner, needs)
+            for nested in part.values():
+                _collect_needs(nested, needs)
 
 
 def why_undefined(
@@ -208,12 +217,12 @@ def why_undefined(
         reason = Estimate.from_figure(figure).undefined
         if reason is None:
             continue
-        why = reasons.get(reason, reason.replace("_", " "))
+        explanation = reasons.get(reason, reason.replace("_", " "))
         if reason == "no_variance":
-            why = no_variance.get(name, why)
-        names_by_reason.setdefault(why, []).append(name)
-    for why, names in names_by_reason.items():
-        yield f"Undefined: {joined(names)}, as {why}."
+            explanation = no_variance.get(name, explanation)
+        names_by_reason.setdefault(explanation, []).append(name)
+    for explanation, names in names_by_reason.items():
+        yield f"Undefined: {joined_names(names)}, as {explanation}."
 
 
 def is_kappa_paradox(table: FigureTable) -> bool:
@@ -223,12 +232,16 @@ def is_kappa_paradox(table: FigureTable) -> bool:
     fifth, or at least four fifths, of the verdicts (Feinstein and Cicchetti 1990).
     """
     kappa = table.value("cohen_kappa")
-    raw = table.value("raw_agreement")
-    present = [share for share in table.values("prevalence").values() if share is not None]
-    if kappa is None or raw is None or not present:
+    raw_agreement = table.value("raw_agreement")
+    present_shares = [share for share in table.values("prevalence").values() if share is not None]
+    if kappa is None or raw_agreement is None or not present_shares:
         return False
-    mean = sum(present) / len(present)
-    return kappa < _LOW_KAPPA and raw >= _HIGH_RAW and min(mean, 1 - mean) <= _EXTREME_PREVALENCE
+    mean_share = sum(present_shares) / len(present_shares)
+    return (
+        kappa < _LOW_KAPPA
+        and raw_agreement >= _HIGH_RAW
+        and min(mean_share, 1 - mean_share) <= _EXTREME_PREVALENCE
+    )
 
 
 def paradox_mark(table: FigureTable) -> str:
@@ -237,22 +250,22 @@ def paradox_mark(table: FigureTable) -> str:
 
 
 def paradox_note(tables: Mapping[str, FigureTable], advice: str) -> Iterator[Note]:
-    """Explain the mark, if a row has it.
+    """Yield a note that explains the mark of the κ paradox, if a row has it.
 
     Args:
         tables: The figures of the rows by name.
         advice: The reason, and what to read instead of κ.
     """
-    marked = [name for name, table in tables.items() if is_kappa_paradox(table)]
-    if marked:
+    marked_names = [name for name, table in tables.items() if is_kappa_paradox(table)]
+    if marked_names:
         yield Note(
-            f"{PARADOX} {', '.join(marked)}: κ is low although raw agreement is high{advice}",
+            f"{PARADOX} {', '.join(marked_names)}: κ is low although raw agreement is high{advice}",
             "kappa_paradox",
         )
 
 
 def macro_note(
-    defined: Mapping[str, float | None], total: int, columns: Iterable[Column], more: str = ""
+    defined: Mapping[str, float | None], total: int, columns: Iterable[Column], ending: str = ""
 ) -> Note:
     """Return a note on the number of modes of each mean, if a figure is undefined for some mode.
 
@@ -260,14 +273,14 @@ def macro_note(
         defined: The number of modes in which each figure is defined, by the key of its column.
         total: The number of all modes.
         columns: The columns of the figures.
-        more: A text that is added at the end.
+        ending: A text that is added at the end.
     """
-    fewer = [
+    count_texts = [
         f"{column.title} {defined[column.key]}"
         for column in columns
         if (defined.get(column.key, total) or 0) < total
     ]
-    modes = f" (of {total} modes: {', '.join(fewer)})" if fewer else ""
+    counts_text = f" (of {total} modes: {', '.join(count_texts)})" if count_texts else ""
     return Note(
-        f"macro mean: over the modes for which the figure is defined{modes}.{more}", "macro"
+        f"macro mean: over the modes for which the figure is defined{counts_text}.{ending}", "macro"
     )

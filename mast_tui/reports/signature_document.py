@@ -32,10 +32,12 @@ def signature_document(report: SignatureReport) -> Document:
     inputs = report.inputs
     rules = report.rules
     overall = report.group(OVERALL)
-    every = _group(report, OVERALL, {})
+    overall_document = _group_json(report, OVERALL, {})
     groups = {
-        name: _group(report, name, inputs.parts(number)) if inputs.fields else every
-        for number, name in enumerate(report.groups)
+        name: _group_json(report, name, inputs.parts(group_index))
+        if inputs.fields
+        else overall_document
+        for group_index, name in enumerate(report.groups)
     }
     return {
         "by": inputs.by,
@@ -64,18 +66,18 @@ def signature_document(report: SignatureReport) -> Document:
             "labels_without_places": inputs.whole,
             "labels_not_found": inputs.unplaced,
         },
-        "overall": every,
+        "overall": overall_document,
         "groups": groups,
         "comparison": None,
         "paired": None,
         "experiment": None,
-        "trend": _trend(report),
+        "trend": _trend_json(report),
         "claims": claims_json(report),
         "cannot_say": list(cannot_say(inputs)),
     }
 
 
-def _corrected(report: SignatureReport, name: str) -> Document:
+def _corrected_json(report: SignatureReport, name: str) -> Document:
     """Return the prevalences of a group that are corrected for a judge's errors, by mode."""
     tables = (report.corrected(name, scope) for scope in PATHS)
     figures = (figure for rows in tables for table in rows.values() for figure in table.figures)
@@ -83,7 +85,8 @@ def _corrected(report: SignatureReport, name: str) -> Document:
     return corrected
 
 
-def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Document:
+def _group_json(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Document:
+    """Return the figures of one group; ``parts`` are the values of its fields."""
     inputs = report.inputs
     table = report.group(name)
     places = report.places(name, "all")
@@ -93,23 +96,25 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
         "failed": table.count("traces", "failed"),
         "succeeded": table.count("traces", "succeeded"),
         "unknown": table.count("traces", "unknown"),
-        "mean_score": _mean(table["mean_score"]),
-        "scores": {metric: _mean(figure) for metric, figure in table.by_name("mean_score").items()},
-        "modes_per_failed_trace": _per_failed(table),
+        "mean_score": _mean_json(table["mean_score"]),
+        "scores": {
+            metric: _mean_json(figure) for metric, figure in table.by_name("mean_score").items()
+        },
+        "modes_per_failed_trace": _modes_per_failed_json(table),
         "shapes": {shape: table.count("shape", shape) for shape in SHAPES},
-        "categories": _categories(report, name, "category", dict(inputs.categories)),
+        "categories": _categories_json(report, name, "category", dict(inputs.categories)),
     }
     if inputs.levels:
         document["levels"] = {
             level: {
-                "categories": _categories(
+                "categories": _categories_json(
                     report, name, f"level {level}", {id: title for id, title, _ in groups}
                 )
             }
             for level, groups in inputs.levels.items()
         }
     modes = report.rows("mode", name)
-    corrected = _corrected(report, name)
+    corrected = _corrected_json(report, name)
     document["modes"] = {
         mode.code: {
             "name": mode.name,
@@ -118,15 +123,15 @@ def _group(report: SignatureReport, name: str, parts: Mapping[str, str]) -> Docu
         }
         for mode in inputs.modes
     }
-    together = {side: list(_pairs(report, name, side)) for side in ("failed", "all")}
+    together = {side: list(_pairs_json(report, name, side)) for side in ("failed", "all")}
     return document | {
-        "stratified": _stratified(report, name),
+        "stratified": _stratified_json(report, name),
         "together": together,
         "places": None
         if places is None
-        else {side: _places(report, name, side) for side in ("failed", "all")},
-        "lengths": _lengths(report, name),
-        "bill": _bill(report, name),
+        else {side: _places_json(report, name, side) for side in ("failed", "all")},
+        "lengths": _lengths_json(report, name),
+        "bill": _bill_json(report, name),
         "cannot_say": list(group_cannot_say(report, name)),
     }
 
@@ -135,12 +140,12 @@ def mode_document(mode: FigureTable, rules: Rules, stated: str | None) -> Docume
     """Return the figures of a mode in one group as JSON.
 
     Args:
-        mode: Its figures.
-        rules: Where the lines between the classes are drawn.
-        stated: The class that a published study gives it.
+        mode: The figures of the mode.
+        rules: The limits between the classes.
+        stated: The class of the mode in a published study.
     """
     rates = {side: mode.find("rate", side) for side in _TRACES}
-    word, why = severity(mode, rules)
+    severity_class, reason = severity(mode, rules)
     return {
         "count": rates["all"].count,
         "n": rates["all"].n,
@@ -155,41 +160,41 @@ def mode_document(mode: FigureTable, rules: Rules, stated: str | None) -> Docume
             answer: rate_json(mode.find("rate", f"success_if_{answer}"))
             for answer in ("present", "absent")
         },
-        **_difference(mode),
-        "severity": word,
-        "severity_because": why,
+        **_difference_json(mode),
+        "severity": severity_class,
+        "severity_because": reason,
         "stated": stated,
     }
 
 
-def _difference(table: FigureTable) -> Document:
-    """Return the difference, the ratio and the test of two shares; the difference in points."""
+def _difference_json(table: FigureTable) -> Document:
+    """Return the difference of two shares in points, their ratio and their test."""
     difference = table["difference"]
     ratio = table["risk_ratio"]
-    undefined = {}
-    for figure, key, interval in (
+    undefined_reasons = {}
+    for figure, key, interval_key in (
         (difference, "difference_pp", "difference_ci_pp"),
         (ratio, "risk_ratio", "risk_ratio_ci"),
     ):
         if figure.value is None:
-            undefined[key] = figure.reason
+            undefined_reasons[key] = figure.reason
         if figure.interval is None:
-            undefined[interval] = figure.reason
+            undefined_reasons[interval_key] = figure.reason
     for key in ("p_value", "p_adjusted"):
         if table.value(key) is None:
-            undefined[key] = table[key].reason
+            undefined_reasons[key] = table[key].reason
     document: Document = {
         "difference_pp": points(difference.value),
-        "difference_ci_pp": _points_of(difference.interval),
+        "difference_ci_pp": _interval_in_points(difference.interval),
         "risk_ratio": ratio.value,
         "risk_ratio_ci": _list_of(ratio.interval),
         "p_value": table.value("p_value"),
         "p_adjusted": table.value("p_adjusted"),
     }
     if difference.bounds is not None:
-        document["difference_bounds_pp"] = _points_of(difference.bounds)
-    if undefined:
-        document["undefined"] = undefined
+        document["difference_bounds_pp"] = _interval_in_points(difference.bounds)
+    if undefined_reasons:
+        document["undefined"] = undefined_reasons
     return document
 
 
@@ -198,7 +203,7 @@ def points(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
-def _points_of(ends: tuple[float, float] | None) -> list[float] | None:
+def _interval_in_points(ends: tuple[float, float] | None) -> list[float] | None:
     return None if ends is None else [100 * end for end in ends]
 
 
@@ -206,15 +211,17 @@ def _list_of(ends: tuple[float, float] | None) -> list[float] | None:
     return None if ends is None else list(ends)
 
 
-def _with_n(figure: Figure) -> Document:
+def _value_json(figure: Figure) -> Document:
+    """Return a figure as value and n, with the reason if it is undefined."""
     document: Document = {"value": figure.value, "n": figure.n}
     if figure.value is None:
         document["undefined"] = figure.reason
     return document
 
 
-def _mean(figure: Figure) -> Document:
-    document = _with_n(figure)
+def _mean_json(figure: Figure) -> Document:
+    """Return a mean as value, n and interval, with the reason if one is missing."""
+    document = _value_json(figure)
     if figure.value is not None:
         document["ci"] = _list_of(figure.interval)
         if figure.withheld:
@@ -222,7 +229,8 @@ def _mean(figure: Figure) -> Document:
     return document
 
 
-def _per_failed(table: FigureTable) -> Document:
+def _modes_per_failed_json(table: FigureTable) -> Document:
+    """Return the mean number of modes in a failed trace, and its distribution."""
     figure = table["modes_per_failed_trace"]
     distribution = table.by_name("traces_with_modes")
     document: Document = {
@@ -246,21 +254,22 @@ def _per_failed(table: FigureTable) -> Document:
     return document
 
 
-def _categories(
+def _categories_json(
     report: SignatureReport, name: str, scope: str, names: Mapping[str, str]
 ) -> Document:
-    rows = report.rows(scope, name)
+    """Return the categories of one level with counts and shares, in all traces and by outcome."""
+    tables = report.rows(scope, name)
     document: Document = {}
     for category, title in names.items():
-        every, failed, succeeded = (
+        all_traces, failed, succeeded = (
             {
-                "count": rows[category].value("shown", side),
-                "share": rows[category].value("share", side),
-                "traces": rate_json(rows[category].find("rate", side)),
+                "count": tables[category].value("shown", side),
+                "share": tables[category].value("share", side),
+                "traces": rate_json(tables[category].find("rate", side)),
             }
             for side in _TRACES
         )
-        document[category] = {"name": title, **every, "failed": failed, "succeeded": succeeded}
+        document[category] = {"name": title, **all_traces, "failed": failed, "succeeded": succeeded}
     return document
 
 
@@ -272,26 +281,27 @@ def is_reversed(report: SignatureReport, name: str, code: str) -> bool:
         name: The name of a group, or ``OVERALL``.
         code: The code of the mode.
     """
-    within, crude = (
+    stratified_difference, overall_difference = (
         report.figures.table(scope, group=report.key(name), mode=code).value("difference") or 0
         for scope in ("stratified", "mode")
     )
-    return within * crude < 0
+    return stratified_difference * overall_difference < 0
 
 
-def _stratified(report: SignatureReport, name: str) -> Document | None:
-    rows = report.rows("stratified", name)
-    if not rows:
+def _stratified_json(report: SignatureReport, name: str) -> Document | None:
+    """Return the differences within models by mode; None if there are none."""
+    tables = report.rows("stratified", name)
+    if not tables:
         return None
     modes = {}
-    for code, table in rows.items():
+    for code, table in tables.items():
         difference = table["difference"]
         ratio = table["risk_ratio"]
         document: Document = {
             "strata": table.value("strata"),
             "n": difference.n,
             "difference_pp": points(difference.value),
-            "difference_ci_pp": _points_of(difference.interval),
+            "difference_ci_pp": _interval_in_points(difference.interval),
             "risk_ratio": ratio.value,
             "risk_ratio_ci": _list_of(ratio.interval),
         }
@@ -300,17 +310,18 @@ def _stratified(report: SignatureReport, name: str) -> Document | None:
         if not ratio.value:
             document["undefined"] = "none_in_failed" if ratio.value == 0 else ratio.reason
         modes[code] = document
-    whole = report.figures.table("stratified", group=report.key(name))
+    totals = report.figures.table("stratified", group=report.key(name))
     return {
         "by": "model",
         "strata": list(report.inputs.stratum_names),
-        "left_out": whole.count("unknown_model"),
+        "left_out": totals.count("unknown_model"),
         "modes": modes,
-        "reversed": [code for code in rows if is_reversed(report, name, code)],
+        "reversed": [code for code in tables if is_reversed(report, name, code)],
     }
 
 
-def _pairs(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
+def _pairs_json(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
+    """Yield the figures of each pair of modes in one trace."""
     for pair, table in report.rows(f"together_{side}", name).items():
         phi = table["phi"]
         jaccard = table["jaccard"]
@@ -329,44 +340,45 @@ def _pairs(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
         yield document
 
 
-def _places(report: SignatureReport, name: str, side: str) -> Document:
-    whole = report.places(name, side)
-    assert whole is not None
+def _places_json(report: SignatureReport, name: str, side: str) -> Document:
+    """Return the figures on positions in the run of the traces with one outcome, or of all."""
+    totals = report.places(name, side)
+    assert totals is not None
 
-    def rows(scope: str) -> dict[str, FigureTable]:
+    def rows_of(scope: str) -> dict[str, FigureTable]:
         return report.rows(f"{scope}_{side}", name)
 
     return {
-        "traces": whole.count("traces"),
-        "of": whole.count("showing"),
-        "uncounted": whole.count("uncounted"),
-        "first_failure": _position(whole),
+        "traces": totals.count("traces"),
+        "of": totals.count("showing"),
+        "uncounted": totals.count("uncounted"),
+        "first_failure": _position_json(totals),
         "first_mode": {
-            code: rate_json(table["rate"]) for code, table in rows("first_mode").items()
+            code: rate_json(table["rate"]) for code, table in rows_of("first_mode").items()
         },
-        "tied": whole.count("tied"),
-        "onset": {code: _position(table) for code, table in rows("onset").items()},
+        "tied": totals.count("tied"),
+        "onset": {code: _position_json(table) for code, table in rows_of("onset").items()},
         "order": [
             {
                 "modes": pair.split(PAIR),
                 "n": table.find("sets_on", "before").n,
                 **{key: table.count("sets_on", key) for key in ("before", "after", "together")},
             }
-            for pair, table in rows("order").items()
+            for pair, table in rows_of("order").items()
         ],
         "transitions": [
             {"modes": pair.split(PAIR), "count": table.count("transitions")}
-            for pair, table in rows("transitions").items()
+            for pair, table in rows_of("transitions").items()
         ],
         "chains": [
             {"steps": [list(step) for step in chain_of(chain)], "count": table.count("chains")}
-            for chain, table in rows("chains").items()
+            for chain, table in rows_of("chains").items()
         ],
         "after_fatal": [
             {
                 "by": cause,
                 **{
-                    key: _spread(whole, key, cause)
+                    key: _spread_json(totals, key, cause)
                     for key in ("spans_after", "spans_after_onset", "share_after")
                 },
             }
@@ -375,25 +387,26 @@ def _places(report: SignatureReport, name: str, side: str) -> Document:
     }
 
 
-def _position(table: FigureTable) -> Document:
+def _position_json(table: FigureTable) -> Document:
     bins = [table.count("position_tenth", str(tenth)) for tenth in range(BINS)]
-    return _spread(table, "position") | {"bins": bins}
+    return _spread_json(table, "position") | {"bins": bins}
 
 
-def _spread(table: FigureTable, statistic: str, condition: str = "") -> Document:
+def _spread_json(table: FigureTable, statistic: str, condition: str = "") -> Document:
+    """Return the n, median, quartiles and mean of a statistic."""
     median = table.find(statistic, condition)
     document: Document = {
         "n": median.n,
         "median": median.value,
         "quartiles": _list_of(median.interval),
-        "mean": table.value(f"{statistic}_mean", condition),
+        "mean": table.value(f"{statistic}_mean_json", condition),
     }
     if median.value is None:
         document["undefined"] = median.reason
     return document
 
 
-def _lengths(report: SignatureReport, name: str) -> Document | None:
+def _lengths_json(report: SignatureReport, name: str) -> Document | None:
     """Return shares by bins of length and hazards by ranges of steps, by mode."""
     shares = report.rows("length", name)
     if not shares:
@@ -414,19 +427,22 @@ def _lengths(report: SignatureReport, name: str) -> Document | None:
     }
 
 
-def _bill(report: SignatureReport, name: str) -> list[Document] | None:
-    whole = report.figures.table("bill", group=report.key(name))
-    if not whole.figures:
+def _bill_json(report: SignatureReport, name: str) -> list[Document] | None:
+    """Return the cost before and after the first fatal failure; None if it was not counted."""
+    totals = report.figures.table("bill", group=report.key(name))
+    if not totals.figures:
         return None
     bills = []
     for cause in _FATAL_CAUSES:
-        amounts = {amount: _sums(report, name, f"{cause}{PAIR}{amount}") for amount in AMOUNTS}
+        amounts = {
+            amount: _amount_json(report, name, f"{cause}{PAIR}{amount}") for amount in AMOUNTS
+        }
         bills.append(
             {
                 "by": cause,
-                "traces": whole.count("traces", cause),
-                "with_fatal": whole.count("with_fatal", cause),
-                "at_hand": whole.count("at_hand", cause),
+                "traces": totals.count("traces", cause),
+                "with_fatal": totals.count("with_fatal", cause),
+                "at_hand": totals.count("at_hand", cause),
                 **{
                     f"traces_with_{key}": (amounts[key] or {}).get("traces", 0)
                     for key in ("tokens", "minutes")
@@ -437,9 +453,10 @@ def _bill(report: SignatureReport, name: str) -> list[Document] | None:
     return bills
 
 
-def _sums(report: SignatureReport, name: str, condition: str) -> Document | None:
-    whole = report.figures.table("bill", group=report.key(name))
-    total = whole.get("used_total", condition)
+def _amount_json(report: SignatureReport, name: str, condition: str) -> Document | None:
+    """Return the used tokens or minutes of failed traces; None if they are unknown."""
+    totals = report.figures.table("bill", group=report.key(name))
+    total = totals.get("used_total", condition)
     if total is None:
         return None
     keys = ("total", "without_fatal", "before_first_fatal", "after", "share_after")
@@ -449,12 +466,13 @@ def _sums(report: SignatureReport, name: str, condition: str) -> Document | None
     }
     return {
         "traces": total.n,
-        **{key: whole.value(f"used_{key}", condition) for key in keys},
+        **{key: totals.value(f"used_{key}", condition) for key in keys},
         "by_mode": {code: value for code, value in by_mode.items() if value is not None},
     }
 
 
-def _trend(report: SignatureReport) -> Document | None:
+def _trend_json(report: SignatureReport) -> Document | None:
+    """Return the trend of each mode along the groups; None if they have no order."""
     axis = report.axis
     if axis is None:
         return None
@@ -476,7 +494,7 @@ def _trend(report: SignatureReport) -> Document | None:
                         )
                         for group in axis.groups
                     ],
-                    **_slope(report.figures.table(f"trend_{side}", mode=mode.code)),
+                    **_slope_json(report.figures.table(f"trend_{side}", mode=mode.code)),
                 }
                 for mode in report.inputs.modes
             }
@@ -485,7 +503,8 @@ def _trend(report: SignatureReport) -> Document | None:
     }
 
 
-def _slope(table: FigureTable) -> Document:
+def _slope_json(table: FigureTable) -> Document:
+    """Return the slope of a trend in points, and its test."""
     p_value = next(figure for figure in table.figures if figure.statistic == "p_value")
     document: Document = {
         "slope_pp": points(table.value("slope")),
@@ -503,7 +522,7 @@ def _slope(table: FigureTable) -> Document:
 
 
 def cannot_say(inputs: SignatureInput) -> Iterator[str]:
-    """Yield what the traces of a report do not carry."""
+    """Yield sentences on what the traces of a report leave unknown."""
     if not inputs.traces:
         # Never by name, which pseudonyms would not find within a sentence.
         annotator = "anybody" if inputs.labels_kind == "gold" else "the annotator"
@@ -514,28 +533,28 @@ def cannot_say(inputs: SignatureInput) -> Iterator[str]:
     if inputs.unfinished:
         traces = counted(inputs.unfinished, "trace")
         yield f"Left out: {traces} that the annotator has begun and not finished."
-    if inputs.of_no_whole:
+    if inputs.has_unknown_weights:
         yield (
             "Traces came into the study with different chances, of no one whole: shares are those "
             "of the traces that were labelled."
         )
     if inputs.unplaced:
-        name = "label names" if inputs.unplaced == 1 else "labels name"
+        subject = "label names" if inputs.unplaced == 1 else "labels name"
         yield (
-            f"{inputs.unplaced} {name} spans whose place is not known here: the trace is not at "
+            f"{inputs.unplaced} {subject} spans whose place is not known here: the trace is not at "
             "hand or holds something else now; nothing about places rests on that."
         )
     if inputs.whole:
-        are = (
+        subject = (
             "label is on a whole trace and names"
             if inputs.whole == 1
             else "labels are on whole traces and name"
         )
-        yield f"{inputs.whole} {are} no place."
+        yield f"{inputs.whole} {subject} no place."
 
 
 def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
-    """Yield what the traces of a group do not carry.
+    """Yield sentences on what the traces of a group leave unknown.
 
     Args:
         report: The report.
@@ -543,10 +562,10 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
     """
     table = report.group(name)
     failed, succeeded = (table.count("traces", side) for side in OUTCOMES)
-    unknown = table.count("traces", "unknown")
-    if unknown:
+    unknown_count = table.count("traces", "unknown")
+    if unknown_count:
         yield (
-            f"The outcome of {unknown} of {counted(table.count('traces'), 'trace')} is not "
+            f"The outcome of {unknown_count} of {counted(table.count('traces'), 'trace')} is not "
             "known; they count neither as failed nor as successful."
         )
     if not failed:
@@ -559,14 +578,14 @@ def group_cannot_say(report: SignatureReport, name: str) -> Iterator[str]:
             "fatal or benign."
         )
     rates = {code: mode.find("rate", "all") for code, mode in report.rows("mode", name).items()}
-    never = [code for code, rate in rates.items() if not rate.n]
-    if len(never) == len(rates):
+    unjudged_codes = [code for code, rate in rates.items() if not rate.n]
+    if len(unjudged_codes) == len(rates):
         yield "No mode was judged present or absent on any trace."
-    elif never:
-        yield f"Not judged on any trace: {', '.join(never)}."
-    unseen = [code for code, rate in rates.items() if rate.n and not rate.count]
-    if unseen:
-        codes = ", ".join(unseen)
+    elif unjudged_codes:
+        yield f"Not judged on any trace: {', '.join(unjudged_codes)}."
+    unseen_codes = [code for code, rate in rates.items() if rate.n and not rate.count]
+    if unseen_codes:
+        codes = ", ".join(unseen_codes)
         yield f"Seen on no trace: {codes}; what that rules out is told by the intervals."
     if report.places(name, "all") is None:
         yield "No label names spans that are known here, so nothing is said of places."

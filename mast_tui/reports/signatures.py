@@ -347,36 +347,36 @@ def signatures_report(
     if claims is not None:
         sections.append(claims)
     if figures.axis is not None:
-        sections.append(_trend(figures, figures.axis))
-    method = (_method(figures), *_measured(extras))
+        sections.append(_trend_section(figures, figures.axis))
+    method = (_method_text(figures), *_measured_effects(extras))
     sections.append(ReportSection("method", "How it was counted", method))
     notes = [
-        *_cannot_say(cannot_say(figures.inputs)),
-        *_small_groups(figures, len(group_names)),
+        *_limit_notes(cannot_say(figures.inputs)),
+        *_hidden_groups_note(figures, len(group_names)),
     ]
     return model.Report(
         id="signatures",
         title="Failure signatures" + (f" by {grouping.replace(',', ' and ')}" if by_groups else ""),
-        about=_about(figures, grouping if by_groups else ALL),
+        about=_report_description(figures, grouping if by_groups else ALL),
         sections=tuple(sections),
         notes=tuple(notes),
-        document={**signature_document(figures), **_of_pair(experiment)},
+        document={**signature_document(figures), **_experiment_document(experiment)},
     )
 
 
-def _of_pair(experiment: tuple[Experiment, FigureIndex] | None) -> dict[str, Any]:
+def _experiment_document(experiment: tuple[Experiment, FigureIndex] | None) -> dict[str, Any]:
     return {} if experiment is None else pair_document(*experiment)
 
 
-def _small_groups(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
-    """Say how many groups are not shown by themselves."""
+def _hidden_groups_note(figures: SignatureReport, shown_count: int) -> Iterator[Note]:
+    """Yield a note on the number of groups that have no section of their own."""
     grouping = figures.inputs.by
-    groups = len(figures.groups)
-    left = 0 if grouping == ALL or groups < 2 else groups - shown_count
-    if left:
+    group_count = len(figures.groups)
+    hidden_count = 0 if grouping == ALL or group_count < 2 else group_count - shown_count
+    if hidden_count:
         yield Note(
-            f"Not shown by itself: {counted(left, grouping)} of fewer than {LEAST_TRACES} traces; "
-            f"--by {grouping} shows each.",
+            f"Not shown by itself: {counted(hidden_count, grouping)} of fewer than {LEAST_TRACES} "
+            f"traces; --by {grouping} shows each.",
             "small_groups",
         )
 
@@ -403,14 +403,18 @@ def what_helps(taxonomy: Taxonomy) -> dict[str, Any]:
 
 
 def group_report(
-    figures: SignatureReport, group: str, *, every: bool = False, extras: Extras | None = None
+    figures: SignatureReport,
+    group: str,
+    *,
+    over_all_traces: bool = False,
+    extras: Extras | None = None,
 ) -> model.Report:
     """Make the report on one group for a screen: modes, onset, modes that show together.
 
     Args:
         figures: The figures.
         group: The name of one of its groups, or ``OVERALL``.
-        every: Whether onset and pairs are counted over all traces, not over failed ones alone.
+        over_all_traces: Whether onset and pairs are counted over all traces, not only failed ones.
         extras: As in ``signatures_report``; with a taxonomy there is a section on what helps.
 
     Returns:
@@ -419,119 +423,132 @@ def group_report(
     Raises:
         KeyError: There is no such group.
     """
-    tables = _Group(figures, group, "", every=every, extras=extras)
-    reading = tuple(Note(text, "method") for text in _reading(figures))
-    no_places = () if tables.places is not None else (_no_places(figures),)
+    group_tables = _Group(figures, group, "", over_all_traces=over_all_traces, extras=extras)
+    reading = tuple(Note(text, "method") for text in _reading_rules(figures))
+    no_places = () if group_tables.places is not None else (_no_places_note(figures),)
     sections = [
         ReportSection(
             "modes",
             "modes",
-            _tables(tables.prevalence(), tables.modes(), *tables.categories(), *tables.of_judges()),
+            _existing_tables(
+                group_tables.prevalence(),
+                group_tables.modes(),
+                *group_tables.categories(),
+                *group_tables.of_judges(),
+            ),
         ),
-        ReportSection("onset", "onset", _tables(*tables.onset_tables()), notes=no_places),
-        ReportSection("together", "together", _tables(tables.matrix(), tables.pairs())),
+        ReportSection(
+            "onset", "onset", _existing_tables(*group_tables.onset_tables()), notes=no_places
+        ),
+        ReportSection(
+            "together", "together", _existing_tables(group_tables.matrix(), group_tables.pairs())
+        ),
     ]
-    helps = tables.helps_table()
+    helps = group_tables.helps_table()
     if helps is not None:
-        sections.append(ReportSection("helps", "what helps", (helps, *_measured(extras))))
+        sections.append(ReportSection("helps", "what helps", (helps, *_measured_effects(extras))))
     notes = [
-        *_cannot_say(group_cannot_say(figures, group)),
-        *_cannot_say(cannot_say(figures.inputs)),
+        *_limit_notes(group_cannot_say(figures, group)),
+        *_limit_notes(cannot_say(figures.inputs)),
     ]
-    if not tables.compares:
+    if not group_tables.compares:
         notes.append(Note(HOW_TO_GIVE_OUTCOMES, "no_outcomes"))
     return model.Report(
         id="signatures",
         title=group_words(figures, group),
-        about=_about(figures, figures.inputs.by),
+        about=_report_description(figures, figures.inputs.by),
         sections=tuple(sections),
         notes=(*notes, *reading),
-        facts=tuple(_group_facts(tables.group)),
+        facts=tuple(_group_facts(group_tables.group)),
     )
 
 
-def _tables(*tables: Table | None) -> tuple[Table, ...]:
+def _existing_tables(*tables: Table | None) -> tuple[Table, ...]:
     return tuple(table for table in tables if table is not None)
 
 
 def _page_of(group: _Group) -> Iterator[model.Part]:
-    """Yield the parts of a group's page, charts beside the tables that they draw."""
-    drawn = group_charts(group.figures, group.name)
+    """Yield the parts of a group's page, each chart beside the table that it draws."""
+    charts_by_kind = group_charts(group.figures, group.name)
 
-    def charts(*kinds: str) -> Iterator[model.Chart]:
-        return (drawn[kind] for kind in kinds if kind in drawn)
+    def charts_of(*kinds: str) -> Iterator[model.Chart]:
+        return (charts_by_kind[kind] for kind in kinds if kind in charts_by_kind)
 
     yield from _prevalence_of(group)
-    yield from _tables(group.scores())
-    yield from charts("prevalence", "difference")
-    yield from _tables(group.modes(), group.counts(), *group.of_judges())
-    yield from charts("distribution", "shapes", "categories")
-    yield from _tables(*group.categories())
-    yield from charts("onset", "chains")
-    yield from _tables(*group.onset_tables())
-    yield from _tables(*group.lengths())
-    yield from charts("order", "together")
-    yield from _tables(group.pairs())
+    yield from _existing_tables(group.scores())
+    yield from charts_of("prevalence", "difference")
+    yield from _existing_tables(group.modes(), group.counts(), *group.of_judges())
+    yield from charts_of("distribution", "shapes", "categories")
+    yield from _existing_tables(*group.categories())
+    yield from charts_of("onset", "chains")
+    yield from _existing_tables(*group.onset_tables())
+    yield from _existing_tables(*group.lengths())
+    yield from charts_of("order", "together")
+    yield from _existing_tables(group.pairs())
     yield from group.help_texts()
     yield from group.example_texts()
 
 
 def _prevalence_of(group: _Group) -> Iterator[model.Part]:
     """Yield the chart and the table of the shares of modes in a group."""
-    drawn = group_charts(group.figures, group.name)
-    if "occurrence" in drawn:
-        yield drawn["occurrence"]
-    yield from _tables(group.prevalence())
+    charts_by_kind = group_charts(group.figures, group.name)
+    if "occurrence" in charts_by_kind:
+        yield charts_by_kind["occurrence"]
+    yield from _existing_tables(group.prevalence())
 
 
-def _about(figures: SignatureReport, grouping: str) -> str:
+def _report_description(figures: SignatureReport, grouping: str) -> str:
+    """Name the taxonomy, the annotators of the labels, the grouping, and the counted outcomes."""
     inputs = figures.inputs
     overall = figures.group(OVERALL)
-    below = inputs.failed_below
-    outcome = "" if below is None else f" A trace has failed where its score is below {below:g}."
+    limit = inputs.failed_below
+    outcome_rule = (
+        "" if limit is None else f" A trace has failed where its score is below {limit:g}."
+    )
     return (
         f"{inputs.taxonomy_ref}, labels: {labels_source(inputs)}, by {grouping}; "
         f"{counted(len(inputs.traces), 'trace')}: {overall.count('traces', 'failed'):,} failed, "
         f"{overall.count('traces', 'succeeded'):,} succeeded, "
-        f"{overall.count('traces', 'unknown'):,} unknown.{outcome}"
+        f"{overall.count('traces', 'unknown'):,} unknown.{outcome_rule}"
     )
 
 
 def _group_facts(group: FigureTable) -> Iterator[tuple[str, str, str]]:
-    """Yield the numbers of traces, of outcomes, and of modes in failed traces."""
+    """Yield facts on a group as (title, value, comment): counts of traces, scores, modes."""
     failed = group.count("traces", "failed")
-    unknown = group.count("traces", "unknown")
+    unknown_count = group.count("traces", "unknown")
     yield "traces", f"{group.count('traces'):,}", ""
     yield "failed", f"{failed:,}", ""
     yield "successful", f"{group.count('traces', 'succeeded'):,}", ""
-    if unknown:
-        yield "outcome unknown", f"{unknown:,}", ""
+    if unknown_count:
+        yield "outcome unknown", f"{unknown_count:,}", ""
     score = group["mean_score"]
     if score.value is not None:
-        ends = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
-        yield "mean score", f"{score.value:.3f}", f"{ends}n {score.n:,}"
+        comment = "" if score.interval is None else f"{score.low:.3f} to {score.high:.3f}, "
+        yield "mean score", f"{score.value:.3f}", f"{comment}n {score.n:,}"
     if not compares_outcomes(group):
         return
     mean = group["modes_per_failed_trace"]
     if mean.value is not None:
-        ends = ""
+        comment = ""
         if mean.interval is not None:
-            ends = f"{mean.low:.1f} to {mean.high:.1f}"
+            comment = f"{mean.low:.1f} to {mean.high:.1f}"
         if mean.bounds is not None:
             low, high = mean.bounds
-            ends = f"bounds {low:.1f} to {high:.1f}, {mean.unresolved:,} unresolved"
-        yield "modes per failed trace", f"{mean.value:.1f}", ends
+            comment = f"bounds {low:.1f} to {high:.1f}, {mean.unresolved:,} unresolved"
+        yield "modes per failed trace", f"{mean.value:.1f}", comment
     for shape in ("isolated", "cascading"):
         count = group.count("shape", shape)
         if count:
             yield shape, f"{count:,}", f"{count / failed:.0%} of failed"
 
 
-def _cannot_say(sentences: Iterable[str]) -> Iterator[Note]:
+def _limit_notes(sentences: Iterable[str]) -> Iterator[Note]:
     return (Note(sentence, "cannot_say") for sentence in sentences)
 
 
-def _no_places(figures: SignatureReport) -> Note:
+def _no_places_note(figures: SignatureReport) -> Note:
+    """Return a note on why the group has no tables of positions in the run."""
     sentence = "No label names spans that are known here, so nothing can be said of places."
     if figures.inputs.unplaced:
         sentence += (
@@ -543,7 +560,7 @@ def _no_places(figures: SignatureReport) -> Note:
     return Note(sentence, "no_places")
 
 
-def _notes(*notes: tuple[object, str, str]) -> list[Note]:
+def _notes_that_apply(*notes: tuple[object, str, str]) -> list[Note]:
     """Return the notes, as (condition, sentence, reason), whose condition holds."""
     return [Note(text, reason) for condition, text, reason in notes if condition]
 
@@ -555,7 +572,7 @@ def _percent(share: float) -> str:
 # Cells
 
 
-def _cells(
+def _figure_cells(
     table: FigureTable, columns: Iterable[Column], sizes: Mapping[str, int] | None = None
 ) -> dict[str, Cell]:
     """Make the cells of a row under the columns for which it has a figure.
@@ -563,7 +580,7 @@ def _cells(
     Args:
         table: The figures of the row.
         columns: The columns.
-        sizes: The number of traces of each condition; the n of a share is shown if it differs.
+        sizes: The number of traces of each condition. A share shows its n if that differs from it.
     """
     cells: dict[str, Cell] = {}
     for column in columns:
@@ -571,11 +588,12 @@ def _cells(
         statistic, _, condition = key.partition(":")
         figure = table.get(statistic, condition)
         if figure is not None:
-            cells[column.key] = _cell(figure, column, part, sizes or {})
+            cells[column.key] = _figure_cell(figure, column, part, sizes or {})
     return cells
 
 
-def _cell(figure: Figure, column: Column, part: str, sizes: Mapping[str, int]) -> Cell:
+def _figure_cell(figure: Figure, column: Column, part: str, sizes: Mapping[str, int]) -> Cell:
+    """Return one field of a figure (its ``part``), its count, or its estimate with its own n."""
     if part:
         value: Cell = getattr(figure, part)
         return value
@@ -596,18 +614,21 @@ def _has_value(cell: Cell) -> bool:
     return isinstance(cell, Estimate) and cell.value is not None
 
 
-def _withheld(report: SignatureReport, name: str, *tables: FigureTable) -> Iterator[Note]:
-    """Say why shares, differences and corrected prevalences of modes have no interval."""
-    corrected = [report.corrected(name, scope) for scope in PATHS]
-    yield from withheld_notes(*tables, *(table for rows in corrected for table in rows.values()))
+def _interval_notes(report: SignatureReport, name: str, *tables: FigureTable) -> Iterator[Note]:
+    """Yield notes on shares, differences and corrected prevalences without an interval."""
+    tables_by_scope = [report.corrected(name, scope) for scope in PATHS]
+    corrected = [table for by_mode in tables_by_scope for table in by_mode.values()]
+    yield from withheld_notes(*tables, *corrected)
 
 
-def _no_ratio(modes: Mapping[str, FigureTable], sides: Mapping[str, str]) -> Iterator[Note]:
-    """Say which modes have no ratio.
+def _missing_ratio_notes(
+    modes: Mapping[str, FigureTable], sides: Mapping[str, str]
+) -> Iterator[Note]:
+    """Yield a note for each reason for which modes have no ratio.
 
     Args:
         modes: The figures of each mode by its code.
-        sides: The traces that do not show them, in words, by reason.
+        sides: The words for the traces that do not show the mode, by reason.
     """
     for reason, traces in sides.items():
         codes = [code for code, mode in modes.items() if mode["risk_ratio"].undefined == reason]
@@ -615,8 +636,8 @@ def _no_ratio(modes: Mapping[str, FigureTable], sides: Mapping[str, str]) -> Ite
             yield Note(f"No ratio, as {traces} shows the mode: {', '.join(codes)}.", reason)
 
 
-def _missing(mode: FigureTable) -> Iterator[str]:
-    """Say why figures of a mode are missing, each reason once."""
+def _missing_figure_sentences(mode: FigureTable) -> Iterator[str]:
+    """Yield each reason for which the difference or the ratio of a mode is missing, once."""
     reasons = (mode["difference"].reason, mode["risk_ratio"].reason)
     for reason in dict.fromkeys(filter(None, reasons)):
         yield _MISSING.get(reason, reason)
@@ -626,19 +647,19 @@ def _is_undefined(cell: Cell) -> bool:
     return isinstance(cell, Estimate) and cell.value is None
 
 
-def _with_values(table: Table) -> Table | None:
+def _without_undefined_columns(table: Table) -> Table | None:
     """Leave out the columns in which every figure is undefined.
 
     Returns:
-        The table; None where no figure has a value, or there are no rows.
+        The table; None if no figure has a value, or if there are no rows.
     """
     cells = [(key, cell) for row in table.rows for key, cell in row.cells.items()]
-    undefined = {key for key, cell in cells if _is_undefined(cell)}
-    undefined -= {key for key, cell in cells if not _is_undefined(cell)}
-    figures = {key for key, cell in cells if isinstance(cell, Estimate | float)}
-    if not table.rows or (figures and figures <= undefined):
+    undefined_keys = {key for key, cell in cells if _is_undefined(cell)}
+    undefined_keys -= {key for key, cell in cells if not _is_undefined(cell)}
+    figure_keys = {key for key, cell in cells if isinstance(cell, Estimate | float)}
+    if not table.rows or (figure_keys and figure_keys <= undefined_keys):
         return None
-    visible = [column for column in table.columns if column.key not in undefined]
+    visible = [column for column in table.columns if column.key not in undefined_keys]
     keys = {column.key for column in visible}
     groups = tuple(
         tuple(
@@ -658,12 +679,21 @@ def _with_values(table: Table) -> Table | None:
 
 @dataclass(frozen=True)
 class _Group:
-    """The tables of one group; ``suffix`` makes their ids differ from those of other groups."""
+    """The tables of one group.
+
+    Attributes:
+        figures: The figures of the report.
+        name: The name of the group, or ``OVERALL``.
+        suffix: The end of the tables' ids, by which they differ from those of other groups.
+        over_all_traces: On a screen, whether onset and pairs are counted over all traces; None on
+            a page.
+        extras: The taxonomy, the traces that modes decided, and examples.
+    """
 
     figures: SignatureReport
     name: str
     suffix: str
-    every: bool | None = None
+    over_all_traces: bool | None = None
     extras: Extras | None = None
 
     @cached_property
@@ -705,17 +735,22 @@ class _Group:
     def outcome(self) -> str | None:
         """The outcome of the traces over which onset and pairs are counted; None for all traces.
 
-        It is None with ``every``, if few outcomes are known, and on a page if no failed trace has a
-        place.
+        These are all traces
+
+        - with ``over_all_traces``,
+        - if few outcomes are known,
+        - on a page, if no failed trace has a place.
         """
-        if not self.compares or self.every:
+        if not self.compares or self.over_all_traces:
             return None
-        failed = self.figures.places(self.name, "failed")
-        none_failed = failed is not None and not failed.count("traces")
-        return None if self.every is None and none_failed else "failed"
+        places = self.figures.places(self.name, "failed")
+        no_failed_trace_has_place = places is not None and not places.count("traces")
+        is_page = self.over_all_traces is None
+        return None if is_page and no_failed_trace_has_place else "failed"
 
     @property
     def which(self) -> str:
+        """The name of the traces over which onset and pairs are counted."""
         return "traces" if self.outcome is None else "failed traces"
 
     def columns(self, id: str) -> tuple[Column, ...]:
@@ -744,7 +779,7 @@ class _Group:
             folded: Whether a page shows it folded.
 
         Returns:
-            The table; None without rows or without any value.
+            The table; None if there are no rows or no values.
         """
         rows = tuple(rows)
         if not rows:
@@ -757,7 +792,9 @@ class _Group:
         if id == "mode_shares":
             caption += f" {source_words(self.figures)}"
         ident = f"{id}{self.suffix}"
-        return _with_values(Table(ident, title, table_columns, (rows,), caption, notes, folded))
+        return _without_undefined_columns(
+            Table(ident, title, table_columns, (rows,), caption, notes, folded)
+        )
 
     def mode_cells(self, code: str) -> dict[str, Cell]:
         """Return the cells that name the row of a mode."""
@@ -785,15 +822,15 @@ class _Group:
         Args:
             id: The table in ``_TABLES``.
             tables: The figures of the rows by the code of a mode, or by the key of a pair.
-            source: The figure whose traces are listed, as ``statistic:condition``.
-            detail: Returns the sentences on a row.
+            source: The figure whose traces each row lists, as ``statistic:condition``.
+            detail: The function that returns the sentences on a row.
         """
         table_columns = self.columns(id)
         statistic, _, condition = source.partition(":")
         rows = []
         for key, table in tables:
             codes = key.split(PAIR)
-            cells = _cells(table, table_columns)
+            cells = _figure_cells(table, table_columns)
             if len(codes) == 1:
                 cells |= self.mode_cells(key)
             elif table_columns[0].key == "step":
@@ -808,7 +845,7 @@ class _Group:
     # Modes in all traces, in failed and in successful ones.
 
     def sources_of(self, code: str) -> Sources | None:
-        """Return the query for all traces of a mode, None where there are none."""
+        """Return the query for the traces that show a mode; None if no trace shows it."""
         figure = self.of_modes[code].find("rate", "all")
         return figure.sources if figure.count else None
 
@@ -817,21 +854,21 @@ class _Group:
         table_columns = self.columns("mode_shares")
         rows = []
         for code, mode in self.of_modes.items():
-            cells = _cells(mode, table_columns)
+            cells = _figure_cells(mode, table_columns)
             if not mode.find("rate", "all").n:
                 cells["rate:all"] = Estimate(None, undefined="not_judged")
             for key in ("unsure", "open", "unresolved"):
                 cells[key] = cells[key] or None
             cells |= self.mode_cells(code)
-            detail = tuple(self._corrected_words(code))
+            detail = tuple(self._corrected_sentence(code))
             rows.append(Row(code, cells, detail=detail, sources=self.sources_of(code)))
-        known_outcomes = self.sizes["failed"] + self.sizes["succeeded"]
-        notes = _notes(
+        known_count = self.sizes["failed"] + self.sizes["succeeded"]
+        notes = _notes_that_apply(
             (
                 not self.compares and self.sizes["all"],
                 f"Failed and successful traces are compared from {LEAST_OUTCOMES} known outcomes "
-                f"on; {known_outcomes:,} of {counted(self.sizes['all'], 'trace')} "
-                f"{'has' if known_outcomes == 1 else 'have'} one.",
+                f"on; {known_count:,} of {counted(self.sizes['all'], 'trace')} "
+                f"{'has' if known_count == 1 else 'have'} one.",
                 "few_outcomes",
             ),
             (
@@ -840,19 +877,19 @@ class _Group:
                 "more_labels",
             ),
         )
-        n = counted(self.sizes["all"], "labelled trace")
-        shares = [mode.find("rate", "all") for mode in self.of_modes.values()]
-        return self.table("mode_shares", rows, *notes, *withheld_notes(*shares), n=n)
+        source = counted(self.sizes["all"], "labelled trace")
+        rates = [mode.find("rate", "all") for mode in self.of_modes.values()]
+        return self.table("mode_shares", rows, *notes, *withheld_notes(*rates), n=source)
 
     def modes(self) -> Table | None:
         """Make the table of the share of each mode in failed and in successful traces."""
         if not self.compares:
             return None
         rows = [self._mode_row(code, mode) for code, mode in self.of_modes.items()]
-        withheld = _withheld(self.figures, self.name, *self.of_modes.values())
+        withheld = _interval_notes(self.figures, self.name, *self.of_modes.values())
         sides = {"none_in_succeeded": "no successful trace", "never_seen": "no trace"}
-        ratios = _no_ratio(self.of_modes, sides)
-        return self.table("modes", rows, *self._fewer(), *ratios, *withheld)
+        ratios = _missing_ratio_notes(self.of_modes, sides)
+        return self.table("modes", rows, *self._judged_on_fewer_note(), *ratios, *withheld)
 
     def scores(self) -> Table | None:
         """Make the table of further scores of the benchmark."""
@@ -871,39 +908,45 @@ class _Group:
             return None
         rows = []
         for code, mode in self.of_modes.items():
-            why = severity(mode, self.figures.rules)[1]
-            cells = self.mode_cells(code) | _cells(mode, self.columns("counts"), _ANY_SIZE)
-            rows.append(Row(code, cells | {"severity_because": _BECAUSE[why]}))
+            reason = severity(mode, self.figures.rules)[1]
+            cells = self.mode_cells(code) | _figure_cells(mode, self.columns("counts"), _ANY_SIZE)
+            rows.append(Row(code, cells | {"severity_because": _BECAUSE[reason]}))
         note = Note(
             "Success with and without a mode is no effect of it: outcomes came as they did.",
             "no_effect",
         )
         return self.table("counts", rows, note, folded=True)
 
-    def _mode_row(self, code: str, mode: FigureTable) -> Row:
-        word, _ = severity(mode, self.figures.rules)
-        info = next(mode for mode in self.figures.inputs.modes if mode.code == code)
+    def _mode_row(self, code: str, table: FigureTable) -> Row:
+        """Make the row of a mode: its shares by outcome, its class and its published class."""
+        severity_class, _ = severity(table, self.figures.rules)
+        taxonomy_mode = next(
+            taxonomy_mode
+            for taxonomy_mode in self.figures.inputs.modes
+            if taxonomy_mode.code == code
+        )
         cells: dict[str, Cell] = {
             **self.mode_cells(code),
-            **_without_missing_ratio(_cells(mode, self.columns("modes"), self.sizes)),
-            "severity": word,
-            "stated": self.figures.stated_of(info),
+            **_without_missing_ratio(_figure_cells(table, self.columns("modes"), self.sizes)),
+            "severity": severity_class,
+            "stated": self.figures.stated_of(taxonomy_mode),
         }
         cell_sources = {}
         for side in OUTCOMES:
-            figure = mode.find("rate", side)
+            figure = table.find("rate", side)
             if figure.count:
                 cell_sources[f"rate:{side}"] = figure.sources
-        detail = tuple(self._mode_words(mode))
+        detail = tuple(self._mode_sentences(table))
         return Row(code, cells, "", detail, self.sources_of(code), cell_sources)
 
-    def _mode_words(self, mode: FigureTable) -> Iterator[str]:
+    def _mode_sentences(self, mode: FigureTable) -> Iterator[str]:
+        """Yield the shares of a mode, the reason for its class, and the traces left out."""
         yield f"Failed: {_rate_words(mode.find('rate', 'failed'))}."
         yield f"Succeeded: {_rate_words(mode.find('rate', 'succeeded'))}."
-        yield from _missing(mode)
+        yield from _missing_figure_sentences(mode)
         rules = self.figures.rules
-        word, why = severity(mode, rules)
-        because = {
+        severity_class, reason = severity(mode, rules)
+        explanation = {
             "more_in_failed": f"it shows more often in failed traces, adjusted p < {rules.alpha:g}",
             "seen_in_successes": (
                 f"{rules.least} successful traces or more show it, and the difference lies at "
@@ -916,23 +959,25 @@ class _Group:
             "not_told_apart": (
                 "these traces show neither that it decides runs nor that it does not"
             ),
-        }[why]
-        yield f"Class: {word}; {because}."
-        unsure, open_, unresolved = map(mode.count, ("unsure", "open", "unresolved"))
-        out = [f"{counted(unsure, 'trace')} unsure"] if unsure else []
-        out += [f"{counted(open_, 'trace')} not judged"] if open_ else []
-        out += [f"{unresolved:,} of them unresolved"] if unresolved else []
-        if out:
-            yield f"Left out: {', '.join(out)}."
+        }[reason]
+        yield f"Class: {severity_class}; {explanation}."
+        unsure, not_judged, unresolved = map(mode.count, ("unsure", "open", "unresolved"))
+        left_out = [f"{counted(unsure, 'trace')} unsure"] if unsure else []
+        left_out += [f"{counted(not_judged, 'trace')} not judged"] if not_judged else []
+        left_out += [f"{unresolved:,} of them unresolved"] if unresolved else []
+        if left_out:
+            yield f"Left out: {', '.join(left_out)}."
 
-    def _fewer(self) -> Iterator[Note]:
-        """Say which modes were not judged on all failed or successful traces."""
+    def _judged_on_fewer_note(self) -> Iterator[Note]:
+        """Yield a note on the modes that were not judged on all failed or successful traces."""
         parts = []
         for code, mode in self.of_modes.items():
-            failed, succeeded = (mode.find("rate", side).n for side in OUTCOMES)
-            judged = mode.find("rate", "all").n
-            if judged and (failed, succeeded) != tuple(self.sizes[side] for side in OUTCOMES):
-                parts.append(f"{code} {failed:,}/{succeeded:,}")
+            failed_n, succeeded_n = (mode.find("rate", side).n for side in OUTCOMES)
+            judged_count = mode.find("rate", "all").n
+            if judged_count and (failed_n, succeeded_n) != tuple(
+                self.sizes[side] for side in OUTCOMES
+            ):
+                parts.append(f"{code} {failed_n:,}/{succeeded_n:,}")
         if parts:
             yield Note(
                 f"Judged on fewer traces (failed/successful): {', '.join(parts)}.",
@@ -941,60 +986,62 @@ class _Group:
 
     def of_judges(self) -> Iterator[Table | None]:
         """Yield the modes within each model, and corrected for a judge's errors."""
-        yield self._stratified()
-        yield self._corrected()
+        yield self._stratified_table()
+        yield self._corrected_table()
 
-    def _stratified(self) -> Table | None:
+    def _stratified_table(self) -> Table | None:
+        """Make the table of differences within models; it marks those of the other sign."""
         tables = self.figures.rows("stratified", self.name)
         if not tables or not self.compares:
             return None
-        other_sign = [code for code in tables if is_reversed(self.figures, self.name, code)]
+        reversed_codes = [code for code in tables if is_reversed(self.figures, self.name, code)]
         notes = []
-        if other_sign:
+        if reversed_codes:
             notes.append(
                 Note(
                     "The other way round over all models at once than within each, so that the "
                     "table of all misleads (Simpson's paradox): "
-                    f"{', '.join(other_sign)}.",
+                    f"{', '.join(reversed_codes)}.",
                     "reversed",
                     warning=True,
                 )
             )
-        whole = self.figures.figures.table("stratified", group=self.figures.key(self.name))
-        unknown = whole.count("unknown_model")
-        left_out = f"{counted(unknown, 'trace')} of unknown model left out."
+        totals = self.figures.figures.table("stratified", group=self.figures.key(self.name))
+        unknown_count = totals.count("unknown_model")
+        left_out = f"{counted(unknown_count, 'trace')} of unknown model left out."
         table_columns = self.columns("stratified")
         rows = [
             Row(
                 code,
-                self.mode_cells(code) | _cells(table, table_columns),
-                "†" if code in other_sign else "",
-                tuple(_missing_once(table)),
+                self.mode_cells(code) | _figure_cells(table, table_columns),
+                "†" if code in reversed_codes else "",
+                tuple(_missing_within_models(table)),
                 table["strata"].sources,
             )
             for code, table in tables.items()
         ]
         sign = "†: the difference over all models has the other sign."
-        notes += _notes(
-            (unknown, left_out, "left_out"),
+        notes += _notes_that_apply(
+            (unknown_count, left_out, "left_out"),
             (
                 True,
                 "After Mantel and Haenszel, with models as strata; intervals of differences after "
                 "Miettinen and Nurminen.",
                 "mantel_haenszel",
             ),
-            (other_sign, sign, "mark"),
+            (reversed_codes, sign, "mark"),
         )
         notes += withheld_notes(*tables.values())
         title = _TABLES["stratified"][0].format(len(self.figures.inputs.stratum_names))
         return self.table("stratified", rows, *notes, title=title)
 
-    def _corrected(self) -> Table | None:
+    def _corrected_table(self) -> Table | None:
+        """Make the table of prevalences corrected for the judge's errors."""
         rows = []
         table_columns = self.columns("corrected")
         for code, table in self.figures.corrected(self.name).items():
-            cells = {**self.mode_cells(code), **_cells(table, table_columns)}
-            rows.append(Row(code, cells, detail=tuple(self._corrected_words(code))))
+            cells = {**self.mode_cells(code), **_figure_cells(table, table_columns)}
+            rows.append(Row(code, cells, detail=tuple(self._corrected_sentence(code))))
         note = Note(
             "On the traces that nobody but the judge has judged: how often it says that the mode "
             "shows, and how often it really shows if the judge errs there as it does on the gold "
@@ -1003,47 +1050,49 @@ class _Group:
         )
         return self.table("corrected", rows, note)
 
-    def _corrected_words(self, code: str) -> Iterator[str]:
-        """Write the share of a mode corrected for the judge's errors, or why there is none."""
+    def _corrected_sentence(self, code: str) -> Iterator[str]:
+        """Yield the share of a mode corrected for the judge's errors, or why it has none."""
         table = self.figures.corrected(self.name).get(code)
         if table is None:
             return
         corrected = table["corrected"]
         if corrected.value is None:
-            why = _MISSING.get(corrected.reason, "Too little is known.")
-            yield f"Not corrected for the judge's errors: {why[0].lower()}{why[1:]}"
+            explanation = _MISSING.get(corrected.reason, "Too little is known.")
+            yield f"Not corrected for the judge's errors: {explanation[0].lower()}{explanation[1:]}"
             return
-        between = ""
+        interval_text = ""
         if corrected.interval is not None:
             low, high = map(_percent, corrected.interval)
-            between = f" ({low} to {high})"
+            interval_text = f" ({low} to {high})"
         if corrected.bounds is not None:
             low, high = map(_percent, corrected.bounds)
-            between = f" ({low} to {high}, as disagreements are unresolved)"
+            interval_text = f" ({low} to {high}, as disagreements are unresolved)"
         elif corrected.withheld is not None:
-            between = f" (too few traces for an interval, n < {corrected.needs})"
+            interval_text = f" (too few traces for an interval, n < {corrected.needs})"
         yield (
-            f"Corrected for the judge's errors: {_percent(corrected.value)}{between}, where it "
-            f"says {_percent(table.value('apparent') or 0.0)}, on "
-            f"{table.count('n_unlabelled'):,} traces that nobody else has "
-            "labelled."
+            f"Corrected for the judge's errors: {_percent(corrected.value)}{interval_text}, where "
+            f"it says {_percent(table.value('apparent') or 0.0)}, on "
+            f"{table.count('n_unlabelled'):,} traces that nobody else has labelled."
         )
 
     def categories(self) -> Iterator[Table | None]:
         """Yield the shares of categories among all modes shown, and the traces with any of them."""
         for number, (level, scope, names) in enumerate(self.levels, start=1):
             ident = "category_shares" if number == 1 else f"level_{number}"
-            yield self._shares(ident, scope, names, level)
+            yield self._category_table(ident, scope, names, level)
 
     @property
     def levels(self) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-        """The levels of categories: the name of a lower one, its scope, its categories by id."""
+        """Each level of categories: its name (empty for the first), scope, and categories by id."""
         inputs = self.figures.inputs
         yield "", "category", dict(inputs.categories)
         for level, groups in list(inputs.levels.items())[1:]:
             yield level, f"level {level}", {id: name for id, name, _ in groups}
 
-    def _shares(self, ident: str, scope: str, names: Mapping[str, str], level: str) -> Table | None:
+    def _category_table(
+        self, ident: str, scope: str, names: Mapping[str, str], level: str
+    ) -> Table | None:
+        """Make the table of the shares of one level of categories."""
         title, lines = _TABLES["category_shares"]
         table_columns = columns(lines if self.compares else _ALL_SHARES)
         if level:
@@ -1054,11 +1103,11 @@ class _Group:
             title = f"{title}, at the level of {level}"
         tables = self.figures.rows(scope, self.name)
         rows = [
-            Row(id, {"name": name, **_cells(tables[id], table_columns, self.sizes)})
+            Row(id, {"name": name, **_figure_cells(tables[id], table_columns, self.sizes)})
             for id, name in names.items()
             if tables[id].count("shown", "all")
         ]
-        folded = self.every is None
+        folded = self.over_all_traces is None
         return self.table(ident, rows, title=title, columns=table_columns, folded=folded)
 
     # Places.
@@ -1068,16 +1117,17 @@ class _Group:
         places = self.places
         if places is None or not places.count("traces"):
             return
-        yield self._tenths(places)
-        yield self._first_modes(places)
-        yield self._steps()
-        yield self._onsets()
-        yield self._after_fatal(places)
+        yield self._tenths_table(places)
+        yield self._first_modes_table(places)
+        yield self._steps_table()
+        yield self._onsets_table()
+        yield self._after_fatal_table(places)
         yield self.bill()
-        yield self._order()
-        yield self._chains()
+        yield self._order_table()
+        yield self._chains_table()
 
-    def _of_places(self) -> str:
+    def _traces_with_place(self) -> str:
+        """Count the traces with a place, for a caption."""
         places = self.places
         assert places is not None
         return (
@@ -1090,17 +1140,16 @@ class _Group:
         side = "failed" if self.compares else "all"
         for _, scope, names in self.levels:
             tables = self.figures.rows(scope, self.name)
-            shares = [
-                f"{name} {_percent(share)}"
-                for id, name in names.items()
-                for share in (tables[id].value("share", side),)
-                if share is not None
+            shares = {name: tables[id].value("share", side) for id, name in names.items()}
+            share_texts = [
+                f"{name} {_percent(share)}" for name, share in shares.items() if share is not None
             ]
-            if shares:
-                which = "failed traces" if self.compares else "all traces"
-                yield Note(f"Of what shows in {which}: {', '.join(shares)}.", "categories")
+            if share_texts:
+                traces_text = "failed traces" if self.compares else "all traces"
+                sentence = f"Of what shows in {traces_text}: {', '.join(share_texts)}."
+                yield Note(sentence, "categories")
         yield from self.first_failure()
-        yield from _cannot_say(group_cannot_say(self.figures, self.name))
+        yield from _limit_notes(group_cannot_say(self.figures, self.name))
 
     def first_failure(self) -> Iterator[Note]:
         """Yield a sentence on the position of the first failure."""
@@ -1113,10 +1162,16 @@ class _Group:
                 "first_failure",
             )
 
-    def _tenths(self, places: FigureTable) -> Table | None:
-        uncounted = places.count("uncounted")
-        sentence = f"{counted(uncounted, 'trace')} without a position, as nobody counted the spans."
-        notes = [*self.first_failure(), *_notes((uncounted, sentence, "uncounted"))]
+    def _tenths_table(self, places: FigureTable) -> Table | None:
+        """Make the table of traces by the tenth of the run in which they first fail."""
+        uncounted_count = places.count("uncounted")
+        sentence = (
+            f"{counted(uncounted_count, 'trace')} without a position, as nobody counted the spans."
+        )
+        notes = [
+            *self.first_failure(),
+            *_notes_that_apply((uncounted_count, sentence, "uncounted")),
+        ]
         n = places["position"].n
         tenths = places.by_name("position_tenth")
         rows = []
@@ -1132,55 +1187,61 @@ class _Group:
                 )
             )
         # A page has a chart of it, and a sentence under the group.
-        folded = self.every is None
-        return self.table("first_failure", rows, *notes, n=self._of_places(), folded=folded)
+        folded = self.over_all_traces is None
+        return self.table("first_failure", rows, *notes, n=self._traces_with_place(), folded=folded)
 
-    def _first_modes(self, places: FigureTable) -> Table | None:
-        tied = places.count("tied")
+    def _first_modes_table(self, places: FigureTable) -> Table | None:
+        """Make the table of the modes that set on first, the most frequent above."""
+        tied_count = places.count("tied")
         sentence = (
-            f"In {counted(tied, 'trace')} several modes set on at the first span; each "
+            f"In {counted(tied_count, 'trace')} several modes set on at the first span; each "
             "of them counts."
         )
-        by_count = sorted(
+        modes_by_frequency = sorted(
             self.rows("first_mode").items(), key=lambda item: -(item[1]["rate"].count or 0)
         )
-        rows = self.source_rows("first_mode", by_count, "rate")
-        notes = _notes((tied, sentence, "tied"))
-        return self.table("first_mode", rows, *notes, n=self._of_places())
+        rows = self.source_rows("first_mode", modes_by_frequency, "rate")
+        notes = _notes_that_apply((tied_count, sentence, "tied"))
+        return self.table("first_mode", rows, *notes, n=self._traces_with_place())
 
-    def _steps(self) -> Table | None:
+    def _steps_table(self) -> Table | None:
+        """Make the table of the most frequent steps from a mode to the next."""
         steps = self.rows("transitions")
         most_frequent = list(steps.items())[:MOST_STEPS]
-        rows = self.source_rows("transitions", most_frequent, "transitions", self._step_words)
-        often = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
-        notes = _notes(
+        rows = self.source_rows("transitions", most_frequent, "transitions", self._step_sentence)
+        limit_sentence = f"The {MOST_STEPS} most frequent of {len(steps)} steps."
+        notes = _notes_that_apply(
             (True, "A → B: the onset of B is the next after that of A.", "transitions"),
-            (len(steps) > MOST_STEPS, often, "most_frequent"),
+            (len(steps) > MOST_STEPS, limit_sentence, "most_frequent"),
         )
-        return self.table("transitions", rows, *notes, n=self._of_places())
+        return self.table("transitions", rows, *notes, n=self._traces_with_place())
 
-    def _step_words(self, step: FigureTable) -> Iterator[str]:
+    def _step_sentence(self, step: FigureTable) -> Iterator[str]:
         """Say how often each of the two modes of a step sets on before the other."""
-        modes = step.mode.split(PAIR)
+        first, second = step.mode.split(PAIR)
         for pair, table in self.rows("order").items():
-            if set(pair.split(PAIR)) == set(modes):
-                is_reversed_pair = pair.split(PAIR) != modes
+            if set(pair.split(PAIR)) == {first, second}:
+                is_reversed_pair = pair.split(PAIR) != [first, second]
                 earlier = table.find("sets_on", "after" if is_reversed_pair else "before")
                 later = table.find("sets_on", "before" if is_reversed_pair else "after")
                 yield (
-                    f"Of {counted(earlier.n or 0, 'trace')} with both, {modes[0]} sets on earlier "
+                    f"Of {counted(earlier.n or 0, 'trace')} with both, {first} sets on earlier "
                     f"in {earlier.value or 0:,.0f}, later in {later.value or 0:,.0f}, at the same "
                     f"span in {table.count('sets_on', 'together'):,}."
                 )
 
-    def _onsets(self) -> Table | None:
-        placed = [
-            item for item in self.rows("onset").items() if item[1].value("position") is not None
+    def _onsets_table(self) -> Table | None:
+        """Make the table of the positions at which each mode sets on."""
+        tables = [
+            (code, table)
+            for code, table in self.rows("onset").items()
+            if table.value("position") is not None
         ]
-        rows = self.source_rows("mode_onsets", placed, "position")
-        return self.table("mode_onsets", rows, n=self._of_places(), folded=True)
+        rows = self.source_rows("mode_onsets", tables, "position")
+        return self.table("mode_onsets", rows, n=self._traces_with_place(), folded=True)
 
-    def _after_fatal(self, places: FigureTable) -> Table | None:
+    def _after_fatal_table(self, places: FigureTable) -> Table | None:
+        """Make the table of the spans that followed the first fatal failure."""
         rows = []
         for cause, cause_words in _FATAL_BY.items():
             spans = places.find("spans_after", cause)
@@ -1200,91 +1261,93 @@ class _Group:
                 f"{spans.high:.0f}; {spans.n:,} {self.which})."
             )
             rows.append(Row(f"after {cause}", cells, detail=(sentence,)))
-        return self.table("after_fatal", rows, n=self._of_places())
+        return self.table("after_fatal", rows, n=self._traces_with_place())
 
-    def _order(self) -> Table | None:
-        by_count = sorted(
+    def _order_table(self) -> Table | None:
+        """Make the table of the pairs of modes by which mode sets on first."""
+        pairs_by_frequency = sorted(
             self.rows("order").items(), key=lambda item: -(item[1].find("sets_on", "before").n or 0)
         )
-        rows = self.source_rows("order_counts", by_count, "sets_on:before")
-        return self.table("order_counts", rows, n=self._of_places(), folded=True)
+        rows = self.source_rows("order_counts", pairs_by_frequency, "sets_on:before")
+        return self.table("order_counts", rows, n=self._traces_with_place(), folded=True)
 
-    def _chains(self) -> Table | None:
+    def _chains_table(self) -> Table | None:
+        """Make the table of chains: the modes of a trace in the order of their onset."""
         rows = []
         for number, (chain, table) in enumerate(self.rows("chains").items()):
             steps = " → ".join("+".join(step) for step in chain_of(chain))
             cells: dict[str, Cell] = {"chain": steps, "chains": table.count("chains")}
             rows.append(Row(f"chain {number}", cells, sources=table["chains"].sources))
         note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
-        return self.table("chain_counts", rows, note, n=self._of_places(), folded=True)
+        return self.table("chain_counts", rows, note, n=self._traces_with_place(), folded=True)
 
     def bill(self) -> Table | None:
         """Make the table of the cost of failed runs before and after the first fatal failure."""
-        whole = self.figures.figures.table("bill", group=self.figures.key(self.name))
+        totals = self.figures.figures.table("bill", group=self.figures.key(self.name))
         by_mode = self.figures.rows("bill", self.name)
         rows = []
         for cause, cause_words in _FATAL_BY.items():
             for amount in ("tokens", "minutes"):
                 condition = f"{cause}{PAIR}{amount}"
-                total = whole.get("used_total", condition)
+                total = totals.get("used_total", condition)
                 if total is None:
                     continue
-                used = {
-                    key: round(whole.value(f"used_{key}", condition) or 0)
+                amount_by_key = {
+                    key: round(totals.value(f"used_{key}", condition) or 0)
                     for key in ("total", "before_first_fatal", "after")
                 }
                 cells: dict[str, Cell] = {
                     "by": cause_words,
                     "what": amount,
-                    "total": used["total"],
-                    "before": used["before_first_fatal"],
-                    "after": used["after"],
-                    "share": whole.value("used_share_after", condition),
+                    "total": amount_by_key["total"],
+                    "before": amount_by_key["before_first_fatal"],
+                    "after": amount_by_key["after"],
+                    "share": totals.value("used_share_after", condition),
                     "n": total.n,
                 }
-                amounts = [
+                used_by_mode = [
                     (code, table.value("used_after", condition) or 0)
                     for code, table in by_mode.items()
                 ]
-                amounts.sort(key=lambda item: -item[1])
-                parts = [f"{code} {value:,.0f}" for code, value in amounts if value]
+                used_by_mode.sort(key=lambda item: -item[1])
+                parts = [f"{code} {value:,.0f}" for code, value in used_by_mode if value]
                 sentence = f"After a first fatal failure by mode: {', '.join(parts)}."
                 detail = (sentence,) if parts else ()
                 rows.append(Row(f"bill {cause} {amount}", cells, detail=detail))
-        n = f"over {self.sizes['failed']:,} failed traces"
-        return self.table("bill", rows, n=n)
+        source = f"over {self.sizes['failed']:,} failed traces"
+        return self.table("bill", rows, n=source)
 
     # What shows together.
 
-    def _seen(self) -> dict[str, Figure]:
+    def _rates_of_shown_modes(self) -> dict[str, Figure]:
         """Return the modes that show, with the share of the traces that show each."""
         rates = {code: mode.find("rate", self.side) for code, mode in self.of_modes.items()}
         return {code: rate for code, rate in rates.items() if rate.count}
 
     def matrix(self) -> Table | None:
         """Make the table of the traces that show both of two modes, or one mode (diagonal)."""
-        seen = self._seen()
-        pairs = {
+        rates = self._rates_of_shown_modes()
+        tables_by_pair = {
             frozenset(pair.split(PAIR)): table for pair, table in self.rows("together").items()
         }
         rows = []
-        for code, rate in seen.items():
+        for code, rate in rates.items():
             cells = self.mode_cells(code)
             cell_sources: dict[str, Sources | None] = {}
             details: dict[str, tuple[str, ...]] = {}
-            for other in seen:
-                key = f"with {other}"
-                pair = pairs.get(frozenset((code, other)))
-                if other == code:
-                    cells[key] = rate.count
-                    cell_sources[key] = rate.sources
+            for other_code in rates:
+                column_key = f"with {other_code}"
+                pair = tables_by_pair.get(frozenset((code, other_code)))
+                if other_code == code:
+                    cells[column_key] = rate.count
+                    cell_sources[column_key] = rate.sources
                 elif pair is None:
-                    cells[key] = 0
+                    cells[column_key] = 0
                 else:
-                    cells[key] = pair["jaccard"].count
-                    details[key] = tuple(_pair_words(self.which, pair))
-                    if cells[key]:
-                        cell_sources[key] = pair["jaccard"].sources
+                    cells[column_key] = pair["jaccard"].count
+                    details[column_key] = tuple(_pair_sentences(self.which, pair))
+                    if cells[column_key]:
+                        cell_sources[column_key] = pair["jaccard"].sources
             rows.append(
                 Row(
                     code,
@@ -1296,7 +1359,7 @@ class _Group:
             )
         mode_columns = [
             Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
-            for code in seen
+            for code in rates
         ]
         title = "Modes that show together"
         note = Note(
@@ -1304,64 +1367,72 @@ class _Group:
             "one.",
             "matrix",
         )
-        n = self._together_n()
-        return self.table("together", rows, note, title=title, columns=mode_columns, n=n)
+        source = self._together_source()
+        return self.table("together", rows, note, title=title, columns=mode_columns, n=source)
 
-    def _together_n(self) -> str:
+    def _together_source(self) -> str:
         return f"over {counted(self.sizes[self.side], self.which.removesuffix('s'))}"
 
     def pairs(self) -> Table | None:
         """Make the table of the pairs of modes that most often show in one trace."""
-        pairs = [item for item in self.rows("together").items() if item[1]["jaccard"].count]
+        pairs = [
+            (pair, table) for pair, table in self.rows("together").items() if table["jaccard"].count
+        ]
         pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
         rows = self.source_rows(
-            "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_words, self.which)
+            "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.which)
         )
         often = f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs."
-        notes = _notes((len(pairs) > MOST_PAIRS, often, "most_frequent"))
-        return self.table("pairs", rows, *notes, n=self._together_n())
+        notes = _notes_that_apply((len(pairs) > MOST_PAIRS, often, "most_frequent"))
+        return self.table("pairs", rows, *notes, n=self._together_source())
 
     # What helps, and what labels look like.
 
-    def _decided(self) -> list[tuple[str, int | None, int]]:
+    def _decisive_modes(self) -> list[tuple[str, int | None, int]]:
         """Return the modes that failed traces show: code, traces decided, traces that show it.
 
-        They are sorted by the traces that they decided. If no label has a severity, a mode whose
-        class is fatal counts as having decided every failed trace that shows it. If few outcomes
-        are known, the modes are those of all traces, without the traces decided.
+        The modes are sorted by the number of traces that each mode decided.
+
+        - If no label has a severity, a mode of class "fatal" decided all failed traces with it.
+        - If few outcomes are known, the modes are those of all traces, and no trace counts as
+          decided (None).
         """
         if not self.compares:
             rates = {code: mode.find("rate", "all") for code, mode in self.of_modes.items()}
             counts_of_all = [(code, None, rate.count) for code, rate in rates.items() if rate.count]
             return sorted(counts_of_all, key=lambda item: -item[2])
-        by_labels = None if self.extras is None else self.extras.decided.get(self.name)
+        counts_by_labels = None if self.extras is None else self.extras.decided.get(self.name)
         counts: list[tuple[str, int, int]] = []
         for code, mode in self.of_modes.items():
-            showing = mode.find("rate", "failed").count or 0
+            showing_count = mode.find("rate", "failed").count or 0
             is_fatal = severity(mode, self.figures.rules)[0] == "fatal"
-            by_class = showing if is_fatal else 0
-            decided = by_class if by_labels is None else by_labels.get(code, 0)
-            if showing:
-                counts.append((code, decided, showing))
+            count_by_class = showing_count if is_fatal else 0
+            decided_count = (
+                count_by_class if counts_by_labels is None else counts_by_labels.get(code, 0)
+            )
+            if showing_count:
+                counts.append((code, decided_count, showing_count))
         return [*sorted(counts, key=lambda item: (-item[1], -item[2]))]
 
-    def _strategies(self, code: str) -> tuple[str, ...]:
+    def _strategies_for(self, code: str) -> tuple[str, ...]:
+        """Return the taxonomy's strategies against a mode, or a sentence that it has none."""
         assert self.extras is not None
         assert self.extras.taxonomy is not None
         mode = self.extras.taxonomy.find(code)
         fixes = () if mode is None else mode.fixes
         return fixes or ("The taxonomy names no strategy.",)
 
-    def _helps_order(self) -> str:
+    def _helps_order_sentence(self) -> str:
+        """Say by which number the modes are ordered, and when a mode decided a trace."""
         if not self.compares:
             return (
                 "Ordered by the number of traces that show each mode. The strategies are those of "
                 "the taxonomy."
             )
-        by_labels = self.extras is not None and self.name in self.extras.decided
+        has_severities = self.extras is not None and self.name in self.extras.decided
         rule = (
             "A mode decided a failed trace where its labels there are fatal."
-            if by_labels
+            if has_severities
             else 'No severities were set, so modes of class "fatal" count as decisive in the '
             "failed traces that show them."
         )
@@ -1372,9 +1443,19 @@ class _Group:
 
     def lengths(self) -> Iterator[Table | None]:
         """Yield the tables of modes by the length of runs, and by step."""
-        for scope, title, first in (
-            ("length", "Share of runs with the mode, by spans of the run", "spans"),
-            ("hazard", "Hazard: runs in which it sets on, of those that came so far", "steps"),
+        for scope, title, unit, explanation in (
+            (
+                "length",
+                "Share of runs with the mode, by spans of the run",
+                "spans",
+                "Bins are the quartiles of the runs' lengths; p: test for a trend over them.",
+            ),
+            (
+                "hazard",
+                "Hazard: runs in which it sets on, of those that came so far",
+                "steps",
+                "Runs that show the mode nowhere in particular are left out.",
+            ),
         ):
             tables = {
                 code: table
@@ -1388,25 +1469,20 @@ class _Group:
                 for figure in next(iter(tables.values())).figures
                 if figure.statistic == "rate"
             ]
-            lines = [f"rate:{name} | {name} | share | {first} {name} | 80" for name in bins]
+            lines = [f"rate:{name} | {name} | share | {unit} {name} | 80" for name in bins]
             lines += [_P_ADJUSTED] if scope == "length" else []
+            figure_columns = columns("\n".join(lines))
             rows = [
-                Row(code, {**self.mode_cells(code), **_cells(table, columns("\n".join(lines)))})
+                Row(code, {**self.mode_cells(code), **_figure_cells(table, figure_columns)})
                 for code, table in tables.items()
             ]
-            notes = (
-                "Bins are the quartiles of the runs' lengths; p: test for a trend over them.",
-                "Runs that show the mode nowhere in particular are left out.",
-            )
-            note = Note(notes[scope == "hazard"], scope)
-            table_columns = (*_MODE, *columns("\n".join(lines)))
             yield Table(
                 f"{scope}{self.suffix}",
                 title,
-                table_columns,
+                (*_MODE, *figure_columns),
                 (tuple(rows),),
                 source_words(self.figures),
-                (note,),
+                (Note(explanation, scope),),
                 folded=scope == "hazard",
             )
 
@@ -1420,36 +1496,36 @@ class _Group:
                 code,
                 {
                     **self.mode_cells(code),
-                    "decided": decided,
-                    "showing": showing,
+                    "decided": decided_count,
+                    "showing": showing_count,
                 },
-                detail=self._strategies(code),
+                detail=self._strategies_for(code),
                 sources=self.of_modes[code].find("rate", side).sources,
             )
-            for code, decided, showing in self._decided()
+            for code, decided_count, showing_count in self._decisive_modes()
         ]
-        note = Note(self._helps_order(), "decided")
+        note = Note(self._helps_order_sentence(), "decided")
         return self.table("helps", rows, note)
 
     def help_texts(self) -> Iterator[model.Text]:
         """Yield the strategies against modes of failed traces, the less decisive ones folded."""
         if self.extras is None or self.extras.taxonomy is None:
             return
-        source = (
+        traces_text = (
             counted(self.sizes["failed"], "failed trace")
             if self.compares
             else counted(self.sizes["all"], "trace")
         )
         paragraphs = [
             f"{code} {self.mode_names[code]} "
-            + ("" if decided is None else f"decided {decided or 'none'} and ")
-            + f"shows in {showing} of {source}. {' '.join(self._strategies(code))}"
-            for code, decided, showing in self._decided()
+            + ("" if decided_count is None else f"decided {decided_count or 'none'} and ")
+            + f"shows in {showing_count} of {traces_text}. {' '.join(self._strategies_for(code))}"
+            for code, decided_count, showing_count in self._decisive_modes()
         ]
         if not paragraphs:
             return
-        open_ones = (self._helps_order(), *paragraphs[:MOST_HELPED])
-        yield model.Text(f"helps{self.suffix}", "What helps", open_ones)
+        open_paragraphs = (self._helps_order_sentence(), *paragraphs[:MOST_HELPED])
+        yield model.Text(f"helps{self.suffix}", "What helps", open_paragraphs)
         if paragraphs[MOST_HELPED:]:
             yield model.Text(
                 f"helps-more{self.suffix}",
@@ -1463,7 +1539,7 @@ class _Group:
         if self.extras is None:
             return
         paragraphs = [
-            _example_words(f"{example.code} {self.mode_names[example.code]}", example)
+            _example_paragraph(f"{example.code} {self.mode_names[example.code]}", example)
             for example in self.extras.examples
             if example.group == self.name and example.code in self.mode_names
         ]
@@ -1482,40 +1558,41 @@ def _rate_words(rate: Figure) -> str:
     if rate.value is None or ends is None:
         return "no trace was judged on it"
     low, high = map(_percent, ends)
-    differ = "" if rate.bounds is None else f", as {rate.unresolved:,} unresolved may be"
+    unresolved_text = "" if rate.bounds is None else f", as {rate.unresolved:,} unresolved may be"
     share = _percent(rate.value)
-    return f"{rate.count:,} of {rate.n:,} judged, {share} ({low} to {high}{differ})"
+    return f"{rate.count:,} of {rate.n:,} judged, {share} ({low} to {high}{unresolved_text})"
 
 
-def _missing_once(table: FigureTable) -> Iterator[str]:
-    """Say why the difference or the ratio of a mode within the models is undefined."""
-    reasons = [table[name].undefined for name in ("difference", "risk_ratio")]
-    reason = reasons[0] or reasons[1]
+def _missing_within_models(table: FigureTable) -> Iterator[str]:
+    """Yield the reason for which the difference or the ratio within the models is undefined."""
+    reason = table["difference"].undefined or table["risk_ratio"].undefined
     if table.value("risk_ratio") == 0:
         reason = "none_in_failed"
     if reason:
         yield _MISSING.get(reason, reason)
 
 
-def _pair_words(which: str, pair: FigureTable) -> Iterator[str]:
+def _pair_sentences(traces_text: str, pair: FigureTable) -> Iterator[str]:
+    """Yield the counts of two modes in traces, and their correlation."""
     first, second = pair.mode.split(PAIR)
     phi = pair["phi"]
     jaccard = pair["jaccard"]
-    neither = (phi.n or 0) - (jaccard.n or 0)
+    neither_count = (phi.n or 0) - (jaccard.n or 0)
     yield (
-        f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {which} judged on both; "
-        f"only {first} in {pair.count('only_first'):,}, only {second} in "
-        f"{pair.count('only_second'):,}, neither in {neither:,}."
+        f"{first} and {second}: both in {jaccard.count:,} of {phi.n:,} {traces_text} judged on "
+        f"both; only {first} in {pair.count('only_first'):,}, only {second} in "
+        f"{pair.count('only_second'):,}, neither in {neither_count:,}."
     )
     share = _percent(jaccard.value or 0.0)
-    often = f"Of the traces with either, {share} have both (Jaccard)"
+    share_sentence = f"Of the traces with either, {share} have both (Jaccard)"
     if phi.value is None:
-        yield f"{often}; no correlation, as one of them shows in every trace."
+        yield f"{share_sentence}; no correlation, as one of them shows in every trace."
     else:
-        yield f"{often}; correlation φ {phi.value:+.2f}."
+        yield f"{share_sentence}; correlation φ {phi.value:+.2f}."
 
 
-def _example_words(mode: str, example: LabelExample) -> str:
+def _example_paragraph(mode: str, example: LabelExample) -> str:
+    """Write a label: mode, trace and spans, then the quoted text and the note."""
     location = "whole trace" if example.whole else ""
     if example.first is not None:
         location = f"#{example.first}"
@@ -1532,22 +1609,22 @@ def _example_words(mode: str, example: LabelExample) -> str:
     return f"{head}: {' '.join(parts)}"
 
 
-def _trend(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
+def _trend_section(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
     """Make the section on the trend of each mode along the groups."""
-    span = 1
+    unit_count = 1
     slope = "each step"
     slope_words = "points from a group to the next"
     scale = "Versions count as steps of equal size, in the order of their numbers."
     if axis.unit == "day":
-        span = axis.scores[-1]
-        slope = f"in {counted(span, 'day')}"
+        unit_count = axis.scores[-1]
+        slope = f"in {counted(unit_count, 'day')}"
         slope_words = "points from the first date to the last, along a straight line"
         scale = "Dates count by the days between them."
     titles = {"slope": slope, "slope_words": slope_words}
     table_columns = columns(_ALONG, first=axis.groups[0], last=axis.groups[-1], **titles)
     caption = f"Along {', '.join(axis.groups)}. {source_words(figures)}"
     left_out = figures.figures.table("trend").count("no_group")
-    notes = _notes(
+    notes = _notes_that_apply(
         (True, f"{scale} p: test for trend after Cochran and Armitage.", "trend"),
         (left_out, f"{counted(left_out, 'trace')} of no group left out.", "left_out"),
     )
@@ -1564,23 +1641,23 @@ def _trend(figures: SignatureReport, axis: TrendAxis) -> ReportSection:
             }
             table = figures.figures.table(f"trend_{side}", mode=mode.code)
             cells: dict[str, Cell] = {"code": mode.code, "name": mode.name}
-            for end, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
-                cells[end] = Estimate(rates[group].value, undefined=rates[group].undefined)
-            cells |= _cells(table, table_columns)
+            for column_key, group in (("first", axis.groups[0]), ("last", axis.groups[-1])):
+                cells[column_key] = Estimate(rates[group].value, undefined=rates[group].undefined)
+            cells |= _figure_cells(table, table_columns)
             per_unit = Estimate.from_figure(table["slope"])
             if per_unit.value is not None:
-                cells["slope"] = replace(per_unit, value=per_unit.value * span)
+                cells["slope"] = replace(per_unit, value=per_unit.value * unit_count)
             detail = "; ".join(f"{group} {_rate_words(rate)}" for group, rate in rates.items())
             rows.append(Row(mode.code, cells, detail=(detail,)))
         all_columns = (*_MODE, *table_columns)
         folded = side != "failed"
-        made = Table(id, title, all_columns, (tuple(rows),), caption, tuple(notes), folded)
-        parts += _tables(_with_values(made))
+        table_of_side = Table(id, title, all_columns, (tuple(rows),), caption, tuple(notes), folded)
+        parts += _existing_tables(_without_undefined_columns(table_of_side))
     return ReportSection("trend", f"Trend by {figures.inputs.by}", tuple(parts))
 
 
-def _reading(figures: SignatureReport) -> Iterator[str]:
-    """Yield sentences on reading the figures, and the rule for classes."""
+def _reading_rules(figures: SignatureReport) -> Iterator[str]:
+    """Yield sentences on how to read the figures, and the rule for classes."""
     rules = figures.rules
     yield "Open and unsure verdicts, and unknown outcomes, count on neither side."
     if figures.inputs.weights is not None:
@@ -1614,16 +1691,17 @@ def _reading(figures: SignatureReport) -> Iterator[str]:
     )
 
 
-def _method(figures: SignatureReport) -> model.Text:
+def _method_text(figures: SignatureReport) -> model.Text:
+    """Return the text on the rules, the intervals, and what a difference does not prove."""
     caution = (
         "A difference between failed and successful runs is no proof that the mode caused the "
         "failure: hard tasks may bring about both."
     )
-    return model.Text("counted", "Rules and intervals", (*_reading(figures), caution))
+    return model.Text("counted", "Rules and intervals", (*_reading_rules(figures), caution))
 
 
-def _measured(extras: Extras | None) -> tuple[model.Text, ...]:
-    """Return the effects of fixes against the modes of MAST, from the literature."""
+def _measured_effects(extras: Extras | None) -> tuple[model.Text, ...]:
+    """Return the published effects of fixes, for MAST; empty for other taxonomies."""
     if extras is None or extras.taxonomy is None or extras.taxonomy.id != "mast":
         return ()
     return (published_gains(),)

@@ -22,10 +22,10 @@ from mast_tui.reports.model import (
     columns,
     estimates,
 )
-from mast_tui.reports.render.cells import fixed
+from mast_tui.reports.render.cells import fixed_number
 from mast_tui.reports.sentences import (
     intervals_note,
-    joined,
+    joined_names,
     why_undefined,
     withheld_notes,
 )
@@ -75,59 +75,72 @@ _SELDOM: Final = ("whole_trace", "no_places", "not_found")
 def places_section(spans: SpanAgreement) -> ReportSection:
     """Make the page of places."""
     if not spans.compared:
-        return ReportSection("spans", "Places", notes=(_nothing(spans.not_at_hand),))
-    tables = [_by_mode(spans), _overlaps(spans), _by_pair(spans), _by_annotator(spans)]
+        return ReportSection("spans", "Places", notes=(_nothing_compared_note(spans.not_at_hand),))
+    tables = [
+        _modes_table(spans),
+        _overlaps_table(spans),
+        _pairs_table(spans),
+        _annotators_table(spans),
+    ]
     parts = tuple(table for table in tables if table is not None)
-    return ReportSection("spans", "Places", parts, notes=tuple(_left_out(spans)))
+    return ReportSection("spans", "Places", parts, notes=tuple(_left_out_notes(spans)))
 
 
-def _nothing(missing: int) -> Note:
-    if missing:
-        traces = "trace" if missing == 1 else f"{missing:,} traces"
+def _nothing_compared_note(missing_count: int) -> Note:
+    """Return a note on why no place could be compared."""
+    if missing_count:
+        traces_text = "trace" if missing_count == 1 else f"{missing_count:,} traces"
         return Note(
-            f"The order of the spans of the {traces} that two have finished is unknown and no file "
-            "with them was found, so no place could be compared. Open them once with mast-tui.",
+            f"The order of the spans of the {traces_text} that two have finished is unknown and "
+            "no file with them was found, so no place could be compared. Open them once with "
+            "mast-tui.",
             "not_at_hand",
         )
     return Note("No trace was finished by two annotators, so no place could be compared.", "alone")
 
 
-def _by_mode(spans: SpanAgreement) -> Table:
+def _modes_table(spans: SpanAgreement) -> Table:
+    """Make the table of agreement on places by mode, then of finding and of naming."""
     index = spans.index
-    every = index.table("spans")
-    finding = index.table("spans_finding")
-    naming = index.table("spans_naming")
+    totals_of_all = index.table("spans")
+    finding_figures = index.table("spans_finding")
+    naming_figures = index.table("spans_naming")
     rows = []
     for slug, code, name in spans.modes:
         mode = index.table("spans_mode", mode=code)
-        f1 = index.table("spans_mode_f1", mode=code)
-        cells = {"code": code, "name": name, **_f1(f1), **estimates(mode, (_ALPHA, _ALPHA_U))}
-        detail = (*_f1_detail(f1), *_mode_detail(mode))
-        rows.append(Row(slug, cells, detail=detail, sources=f1.sources))
-    alpha_u = every["krippendorff_alpha_u"]
+        f1_figures = index.table("spans_mode_f1", mode=code)
+        cells = {
+            "code": code,
+            "name": name,
+            **_f1_cells(f1_figures),
+            **estimates(mode, (_ALPHA, _ALPHA_U)),
+        }
+        detail = (*_f1_sentences(f1_figures), *_mode_sentences(mode))
+        rows.append(Row(slug, cells, detail=detail, sources=f1_figures.sources))
+    alpha_u = totals_of_all["krippendorff_alpha_u"]
     totals = (
         Row(
             "finding",
-            {"name": "finding", **_f1(finding)},
+            {"name": "finding", **_f1_cells(finding_figures)},
             detail=(
                 "The same place, whichever mode was named for it.",
-                *_f1_detail(finding),
+                *_f1_sentences(finding_figures),
             ),
-            sources=finding.sources,
+            sources=finding_figures.sources,
         ),
         Row(
             "finding_and_naming",
             {
                 "name": "with naming",
-                **_f1(naming),
+                **_f1_cells(naming_figures),
                 "krippendorff_alpha_u": Estimate.from_figure(alpha_u),
             },
             detail=(
                 "The same place with the same mode.",
-                *_f1_detail(naming),
+                *_f1_sentences(naming_figures),
                 *why_undefined([("α_U over all modes", alpha_u)], _UNDEFINED, {}),
             ),
-            sources=naming.sources,
+            sources=naming_figures.sources,
         ),
     )
     return Table(
@@ -135,8 +148,8 @@ def _by_mode(spans: SpanAgreement) -> Table:
         "Agreement on places: which spans and quotes were marked",
         (CODE, MODE, *_PLACES, _ALPHA, _ALPHA_U),
         (tuple(rows), totals),
-        f"Places of {joined(spans.annotators)} in {counted(spans.compared, 'trace')} of "
-        f"{counted(every.count('spans'), 'span')}. "
+        f"Places of {joined_names(spans.annotators)} in {counted(spans.compared, 'trace')} of "
+        f"{counted(totals_of_all.count('spans'), 'span')}. "
         + intervals_note(spans.bootstrap, spans.compared, BIAS_CORRECTED),
         (
             Note(
@@ -156,8 +169,8 @@ _OF_ALL: Final = ("spans", "spans_finding", "spans_naming", "spans_mode", "spans
 """The scopes of the figures of all annotators."""
 
 
-def _overlaps(spans: SpanAgreement) -> Table:
-    """Make the table of F1 by how much two places have to overlap."""
+def _overlaps_table(spans: SpanAgreement) -> Table:
+    """Make the table of F1 by the overlap that two places need."""
     rows = []
     for key, scope, name in (
         ("finding", "spans_finding", "finding"),
@@ -184,20 +197,23 @@ def _overlaps(spans: SpanAgreement) -> Table:
     )
 
 
-def _by_pair(spans: SpanAgreement) -> Table | None:
-    """Make the table of finding and naming by every two of three annotators or more."""
+def _pairs_table(spans: SpanAgreement) -> Table | None:
+    """Make the table of F1 of each pair of annotators; None for fewer than three annotators."""
     if len(spans.pairs) < 2:
         return None
     index = spans.index
     rows = []
     for pair in spans.pairs:
-        every = index.table("spans_pair", subject=pair)
-        cells: dict[str, Cell] = {"pair": joined(pair), "traces": every.count("traces")}
+        pair_figures = index.table("spans_pair", subject=pair)
+        cells: dict[str, Cell] = {
+            "pair": joined_names(pair),
+            "traces": pair_figures.count("traces"),
+        }
         for scope, key in (("spans_finding_pair", "finding"), ("spans_naming_pair", "naming")):
-            f1 = index.table(scope, subject=pair)
-            cells[f"{key}_exact"] = Estimate.from_figure(f1["f1_exact"])
-            cells[f"{key}_half"] = Estimate.from_figure(f1.find("f1_overlap", _HALF))
-        cells["krippendorff_alpha_u"] = Estimate.from_figure(every["krippendorff_alpha_u"])
+            f1_figures = index.table(scope, subject=pair)
+            cells[f"{key}_exact"] = Estimate.from_figure(f1_figures["f1_exact"])
+            cells[f"{key}_half"] = Estimate.from_figure(f1_figures.find("f1_overlap", _HALF))
+        cells["krippendorff_alpha_u"] = Estimate.from_figure(pair_figures["krippendorff_alpha_u"])
         rows.append(Row(PAIR.join(pair), cells))
     return Table(
         "spans_pairs",
@@ -211,8 +227,8 @@ def _by_pair(spans: SpanAgreement) -> Table | None:
     )
 
 
-def _by_annotator(spans: SpanAgreement) -> Table:
-    """Make the table of the data of the figures, by annotator."""
+def _annotators_table(spans: SpanAgreement) -> Table:
+    """Make the table of the traces, places and labels of each annotator."""
     tables = {
         name: spans.index.table("spans_annotator", subject=(name,)) for name in spans.annotators
     }
@@ -239,16 +255,18 @@ def _by_annotator(spans: SpanAgreement) -> Table:
     )
 
 
-def _f1(f1: FigureTable) -> dict[str, Cell]:
+def _f1_cells(figures: FigureTable) -> dict[str, Cell]:
+    """Return the cells of F1, exact and at an overlap of a half and of 0.1."""
     return {
-        "places": f1.count("places"),
-        "f1_exact": Estimate.from_figure(f1["f1_exact"]),
-        "f1_overlap_0.5": Estimate.from_figure(f1.find("f1_overlap", _HALF)),
-        "f1_overlap_0.1": Estimate.from_figure(f1.find("f1_overlap", _ANY)),
+        "places": figures.count("places"),
+        "f1_exact": Estimate.from_figure(figures["f1_exact"]),
+        "f1_overlap_0.5": Estimate.from_figure(figures.find("f1_overlap", _HALF)),
+        "f1_overlap_0.1": Estimate.from_figure(figures.find("f1_overlap", _ANY)),
     }
 
 
-def _mode_detail(mode: FigureTable) -> Iterator[str]:
+def _mode_sentences(mode: FigureTable) -> Iterator[str]:
+    """Say over what α and α_U of a mode are computed, and why they are undefined."""
     alpha = mode["krippendorff_alpha"]
     alpha_u = mode["krippendorff_alpha_u"]
     yield (
@@ -266,35 +284,40 @@ def _mode_detail(mode: FigureTable) -> Iterator[str]:
     yield from why_undefined([("α", alpha), ("α_U", alpha_u)], _UNDEFINED, {})
 
 
-def _f1_detail(f1: FigureTable) -> Iterator[str]:
-    left = f1.count("places_left_out")
-    if left:
+def _f1_sentences(figures: FigureTable) -> Iterator[str]:
+    """Say which places are left out, and F1 by overlap, or why it is undefined."""
+    left_out_count = figures.count("places_left_out")
+    if left_out_count:
         yield (
-            f"{counted(left, 'place')} left out, where the other side has not read or not answered."
+            f"{counted(left_out_count, 'place')} left out, where the other side has not read or "
+            "not answered."
         )
-    exact = f1["f1_exact"]
+    exact = figures["f1_exact"]
     if exact.value is None:
         yield from why_undefined([("F1", exact)], _UNDEFINED, {})
         return
-    levels: dict[str, list[str]] = {}
-    for level, value in f1.values("f1_overlap").items():
-        levels.setdefault(fixed(value or 0.0), []).append(level)
-    if len(levels) > 1:
+    overlaps_by_value: dict[str, list[str]] = {}
+    for level, value in figures.values("f1_overlap").items():
+        overlaps_by_value.setdefault(fixed_number(value or 0.0), []).append(level)
+    if len(overlaps_by_value) > 1:
         shares = ", ".join(
             f"{value} at {overlaps[0]}" + (f" to {overlaps[-1]}" if len(overlaps) > 1 else "")
-            for value, overlaps in levels.items()
+            for value, overlaps in overlaps_by_value.items()
         )
         yield f"F1 by the overlap that is asked for: {shares}."
 
 
-def _left_out(spans: SpanAgreement) -> Iterator[Note]:
+def _left_out_notes(spans: SpanAgreement) -> Iterator[Note]:
+    """Yield notes on the traces and places that no figure on places includes."""
     index = spans.index
     parts = []
     if spans.not_at_hand:
         parts.append(f"{counted(spans.not_at_hand, 'trace')} of whose spans the order is unknown")
-    places = index.table("spans_naming").count("places_left_out")
-    if places:
-        parts.append(f"{counted(places, 'place')} on what the other side has not read or judged")
+    place_count = index.table("spans_naming").count("places_left_out")
+    if place_count:
+        parts.append(
+            f"{counted(place_count, 'place')} on what the other side has not read or judged"
+        )
     for name, n in index.table("spans_traces").values("examples_left_out").items():
         if n:
             parts.append(f"{counted(int(n), 'trace')} in the prompt of {name}")

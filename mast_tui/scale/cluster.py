@@ -58,7 +58,7 @@ class Cluster(Workers):
             ) from None
         try:
             self._client.wait_for_workers(1, timeout=_PATIENCE)
-            _check_versions(self._client.run(_version))
+            _check_versions(self._client.run(_package_version))
         except TimeoutError:
             self._client.close()
             raise NoWorkers(
@@ -79,20 +79,21 @@ class Cluster(Workers):
         future = self._client.submit(_all_of, work, task.batch, pure=False)
         self._under_way[future] = task
 
-    def _receive_messages(self, patience: float | None) -> Sequence[BatchMessage]:
+    def _receive_messages(self, timeout: float | None) -> Sequence[BatchMessage]:
+        """Return the results of finished tasks; empty if none is finished in time."""
         try:
-            done, _ = self._dask.wait(
-                [*self._under_way], timeout=patience, return_when="FIRST_COMPLETED"
+            finished_futures, _ = self._dask.wait(
+                [*self._under_way], timeout=timeout, return_when="FIRST_COMPLETED"
             )
         except TimeoutError:
             return []
         except CancelledError:
-            raise self._gone() from None
+            raise self._scheduler_gone_error() from None
         messages: list[BatchMessage] = []
-        for future in done:
+        for future in finished_futures:
             task = self._under_way.pop(future)
             if future.status not in ("finished", "error"):
-                raise self._gone()
+                raise self._scheduler_gone_error()
             error = future.exception()
             if error is None:
                 messages.append((task, BatchResults(future.result())))
@@ -102,7 +103,7 @@ class Cluster(Workers):
                 raise error
         return messages
 
-    def _gone(self) -> NoWorkers:
+    def _scheduler_gone_error(self) -> NoWorkers:
         return NoWorkers(
             f"the Dask scheduler at {self._client.scheduler.addr} is gone; once there is one "
             "again, the same command goes on"
@@ -117,11 +118,12 @@ def _all_of(work: Work[Item, Result], batch: Sequence[Item]) -> list[Result]:
     return [*work(batch)]
 
 
-def _version() -> str:
+def _package_version() -> str:
     return __version__
 
 
 def _check_versions(versions: Mapping[str, str]) -> None:
+    """Refuse workers with another version of the package."""
     for worker, version in versions.items():
         if version != __version__:
             raise NoWorkers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mast_tui.cli.judge.progress import tokens
+from mast_tui.cli.judge.progress import token_text
 from mast_tui.cli.judge.summary import (
     Document,
     by_code,
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 def judge_with_rules(request: JudgeRequest, judge: RulesJudge, pool: WorkerPool) -> int:
-    """Have rules judge into shards, and return the exit code.
+    """Judge traces by rules into shards, and return the exit code.
 
     Args:
-        request: The options of the request.
+        request: The options of the command.
         judge: The rules.
         pool: The workers, and the bar of progress.
 
@@ -61,24 +61,24 @@ def shard_folder(request: JudgeRequest) -> ShardFolder:
 
 
 def show_progress(pool: WorkerPool, run: ShardRun) -> None:
-    """Show how far a run is.
+    """Show the progress of a run.
 
     Args:
-        pool: The bar of progress.
-        run: What came of the run so far.
+        pool: The pool, which has the progress bar.
+        run: The counts of the run so far.
     """
     pool.count(run.traces, len(run.failed))
     pool.show_progress(run.known + run.written, run.shards)
 
 
 def print_shards(request: JudgeRequest, run: ShardRun, folder: str, taxonomy: Taxonomy) -> int:
-    """Print what came of a run into shards, and return the exit code.
+    """Print the results of a run into shards, and return the exit code.
 
     Args:
-        request: The options of the command, with who asks.
-        run: What came of it.
+        request: The options of the command.
+        run: The counts of the run.
         folder: The folder or URL of the shards.
-        taxonomy: That of the modes.
+        taxonomy: The taxonomy of the modes.
     """
     document = _shards_document(run, folder, taxonomy)
     if judges_hidden(request.common, taxonomy):
@@ -92,7 +92,7 @@ def print_shards(request: JudgeRequest, run: ShardRun, folder: str, taxonomy: Ta
 
 
 def _shards_document(run: ShardRun, folder: str, taxonomy: Taxonomy) -> Document:
-    """Return what came of a run into shards; all but ``shards`` counts what this run wrote."""
+    """Return the results of a run; all fields but ``shards`` count what this run wrote."""
     return {
         "judge": run.judge,
         "taxonomy": taxonomy.ref,
@@ -110,6 +110,7 @@ def _shards_document(run: ShardRun, folder: str, taxonomy: Taxonomy) -> Document
 
 
 def _print_counts(document: Document) -> None:
+    """Print the numbers of shards, traces, suggestions, requests and tokens."""
     shards = document["shards"]
     before_suggestions = ";" if document["suggestions"] is None else ","
     print_line(
@@ -119,8 +120,8 @@ def _print_counts(document: Document) -> None:
         f"{suggestions_text(document)}"
     )
     if document["requests"]:
-        used = document["tokens"]
+        token_counts = document["tokens"]
         print_line(
-            f"{counted(document['requests'], 'request')}: {tokens(used['in'])} tokens in, "
-            f"{tokens(used['out'])} out"
+            f"{counted(document['requests'], 'request')}: {token_text(token_counts['in'])} tokens "
+            f"in, {token_text(token_counts['out'])} out"
         )

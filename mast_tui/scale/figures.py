@@ -151,7 +151,7 @@ def shard_report(
         rules: The thresholds of the report; None for the defaults of ``Rules``.
         failed_below: The score below which a trace counts as failed; None to use its outcome.
         workers: The processes that read and count; None for this process alone.
-        tell: Called with the number of counted shards and that of all shards.
+        tell: Called with the number of counted shards and the number of all shards.
 
     Returns:
         The report.
@@ -162,11 +162,11 @@ def shard_report(
     if group_by not in (*FIELDS, ALL):
         raise ShardsError(f"--by {group_by!r}: of shards there are {', '.join((*FIELDS, ALL))}")
     manifest = folder.manifest()
-    done = folder.done(manifest)
-    files = [traces_file(name) for name in manifest.shards if name in done]
+    done_shards = folder.done(manifest)
+    files = [traces_file(name) for name in manifest.shards if name in done_shards]
     counts = _Counts(manifest, group_by, failed_below)
     if files:
-        keys = []
+        keys_by_batch = []
         batches = [files[start : start + _FILES] for start in range(0, len(files), _FILES)]
         count = partial(_count_files, folder, manifest, group_by, failed_below)
         for number, result in enumerate(each(count, batches, workers)):
@@ -174,25 +174,26 @@ def shard_report(
                 raise ShardsError(
                     f"{folder.address}: {batches[number][0]} and so on: {result.reason}"
                 )
-            keys.append(result[0])
-            counts.join(result[1])
+            batch_keys, batch_counts = result
+            keys_by_batch.append(batch_keys)
+            counts.join(batch_counts)
             tell(min(len(files), (number + 1) * _FILES), len(files))
-        repeated = _repeated(keys)
-        if len(repeated):
+        repeated_keys = _repeated_keys(keys_by_batch)
+        if len(repeated_keys):
             counts = _Counts(manifest, group_by, failed_below)
-            seen: set[int] = set()
-            for table in _tables(folder, files, counts.columns):
-                counts.add(table, _first_rows(table, repeated, seen))
+            seen_keys: set[int] = set()
+            for table in _read_tables(folder, files, counts.columns):
+                counts.add(table, _first_rows(table, repeated_keys, seen_keys))
     return counts.report(Rules() if rules is None else rules, len(files))
 
 
-def judged_beyond(address: str, judge: str, stored: Iterable[TraceRecord]) -> JudgedBeyond:
+def judged_beyond(address: str, judge: str, stored_traces: Iterable[TraceRecord]) -> JudgedBeyond:
     """Count the verdicts of a judge on the traces of shards that are not in a workspace.
 
     Args:
         address: The path or URL of the shards.
         judge: The name of the judge.
-        stored: The traces of the workspace that have verdicts of the judge.
+        stored_traces: The traces of the workspace that have verdicts of the judge.
 
     Raises:
         ShardsError: The shards cannot be read, or another judge wrote them.
@@ -201,29 +202,40 @@ def judged_beyond(address: str, judge: str, stored: Iterable[TraceRecord]) -> Ju
     manifest = folder.manifest()
     if manifest.judge != judge:
         raise ShardsError(f"{folder.address}: holds the word of {manifest.judge}, not of {judge}")
-    done = folder.done(manifest)
-    files = [traces_file(name) for name in manifest.shards if name in done]
+    written_names = folder.done(manifest)
+    files = [traces_file(name) for name in manifest.shards if name in written_names]
     if not files:
         return JudgedBeyond()
-    seen = set(map(trace_key, stored))
-    repeated = _repeated([t["key"].to_numpy().copy() for t in _tables(folder, files, ["key"])])
-    not_new = np.union1d(repeated, np.array(sorted(seen), dtype=np.uint64))
+    seen_keys = set(map(trace_key, stored_traces))
+    repeated = _repeated_keys(
+        [key_table["key"].to_numpy().copy() for key_table in _read_tables(folder, files, ["key"])]
+    )
+    repeated_or_stored_keys = np.union1d(repeated, np.array(sorted(seen_keys), dtype=np.uint64))
     traces = 0
-    counts = dict.fromkeys(manifest.looks_at, (0, 0, 0))
-    columns = ["key", "problem", *map(verdict_column, counts)]
-    for table in _tables(folder, files, columns):
-        rows = _first_rows(table, not_new, seen) & table["problem"].is_null().to_numpy()
+    counts_by_slug = dict.fromkeys(manifest.looks_at, (0, 0, 0))
+    columns = ["key", "problem", *map(verdict_column, counts_by_slug)]
+    for table in _read_tables(folder, files, columns):
+        rows = (
+            _first_rows(table, repeated_or_stored_keys, seen_keys)
+            & table["problem"].is_null().to_numpy()
+        )
         traces += int(rows.sum())
-        for slug, sums in counts.items():
+        for slug, mode_counts in counts_by_slug.items():
             verdicts = table[verdict_column(slug)].fill_null(_NULL).to_numpy()[rows]
             in_table = (int((verdicts == value).sum()) for value in (PRESENT, ABSENT, UNSURE))
-            present, absent, unsure = map(add, sums, in_table)
-            counts[slug] = (present, absent, unsure)
-    return JudgedBeyond(traces, counts)
+            present, absent, unsure = map(add, mode_counts, in_table)
+            counts_by_slug[slug] = (present, absent, unsure)
+    return JudgedBeyond(traces, counts_by_slug)
 
 
-def _tables(folder: ShardFolder, files: Sequence[str], columns: Sequence[str]) -> Iterator[Any]:
-    """Read the rows of some files at a time, since a data set stores metadata of each file."""
+def _read_tables(
+    folder: ShardFolder, files: Sequence[str], columns: Sequence[str]
+) -> Iterator[Any]:
+    """Yield the columns of some files at a time, as a data set stores metadata of each file.
+
+    Raises:
+        ShardsError: A file cannot be read.
+    """
     arrow_error = pyarrow().ArrowException
     dataset = pyarrow("pyarrow.dataset")
     for start in range(0, len(files), _FILES):
@@ -236,23 +248,29 @@ def _tables(folder: ShardFolder, files: Sequence[str], columns: Sequence[str]) -
         yield table
 
 
-def _repeated(keys: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Return the keys that occur more than once, and free the arrays."""
-    all_keys = np.concatenate(keys)
-    keys.clear()
+def _repeated_keys(key_arrays: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Return the keys that occur more than once; ``key_arrays`` is emptied to free memory."""
+    all_keys = np.concatenate(key_arrays)
+    key_arrays.clear()
     all_keys.sort()
     return np.unique(all_keys[1:][all_keys[1:] == all_keys[:-1]])
 
 
-def _first_rows(table: Any, repeated: NDArray[np.uint64], seen: set[int]) -> NDArray[np.bool_]:
-    """Mark the rows that are the first of their trace."""
+def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -> NDArray[np.bool_]:
+    """Return a mask of the rows that are the first of their trace.
+
+    Args:
+        table: The rows.
+        repeated: The keys of traces that occur more than once.
+        seen_keys: The repeated keys of earlier rows, which this function extends.
+    """
     keys = table["key"].to_numpy()
-    first = np.ones(len(keys), dtype=bool)
+    is_first = np.ones(len(keys), dtype=bool)
     for row in np.flatnonzero(np.isin(keys, repeated)) if len(repeated) else ():
         key = int(keys[row])
-        first[row] = key not in seen
-        seen.add(key)
-    return first
+        is_first[row] = key not in seen_keys
+        seen_keys.add(key)
+    return is_first
 
 
 class _Counts:
@@ -278,132 +296,148 @@ class _Counts:
             names += [verdict_column(mode.slug), onset_column(mode.slug)]
         self.columns: Final = tuple(names)
 
-    def add(self, table: Any, first: NDArray[np.bool_]) -> None:
+    def add(self, table: Any, counts_row: NDArray[np.bool_]) -> None:
         """Count rows.
 
         Args:
             table: The table with the columns ``columns``.
-            first: True for each row that counts.
+            counts_row: True for each row that counts.
         """
-        self._twice += int((~first).sum())
-        judged = first & table["problem"].is_null().to_numpy()
-        self._unread += int((first & ~judged).sum())
-        cells = self._cells(table)
-        self._traces += np.bincount(cells[judged], minlength=len(self._traces))
-        numbers = np.zeros(len(cells), dtype=np.int64)
-        shape = self._onsets.shape
-        for number, mode in enumerate(self._modes):
+        self._twice += int((~counts_row).sum())
+        judged_rows = counts_row & table["problem"].is_null().to_numpy()
+        self._unread += int((counts_row & ~judged_rows).sum())
+        cells = self._cells_of_rows(table)
+        self._traces += np.bincount(cells[judged_rows], minlength=len(self._traces))
+        mode_counts = np.zeros(len(cells), dtype=np.int64)
+        onset_shape = self._onsets.shape
+        for mode_index, mode in enumerate(self._modes):
             verdicts = table[verdict_column(mode.slug)].fill_null(_NULL).to_numpy()
-            for value, counted in self._verdicts.items():
-                rows = judged & (verdicts == value)
-                counted[:, number] += np.bincount(cells[rows], minlength=len(counted))
+            for value, sums in self._verdicts.items():
+                matching_rows = judged_rows & (verdicts == value)
+                sums[:, mode_index] += np.bincount(cells[matching_rows], minlength=len(sums))
                 if value == PRESENT:
-                    numbers += rows
+                    mode_counts += matching_rows
             onset = table[onset_column(mode.slug)].fill_null(_NULL).to_numpy()
-            rows = judged & (onset >= 0)
-            by_bin = np.bincount(cells[rows] * BINS + onset[rows], minlength=shape[0] * BINS)
-            self._onsets[:, number] += by_bin.reshape(shape[0], BINS)
-        width = self._numbers.shape[1]
-        by_number = np.bincount((cells * width + numbers)[judged], minlength=self._numbers.size)
-        self._numbers += by_number.reshape(self._numbers.shape)
+            matching_rows = judged_rows & (onset >= 0)
+            by_bin = np.bincount(
+                cells[matching_rows] * BINS + onset[matching_rows], minlength=onset_shape[0] * BINS
+            )
+            self._onsets[:, mode_index] += by_bin.reshape(onset_shape[0], BINS)
+        number_count = self._numbers.shape[1]
+        counts_by_number = np.bincount(
+            (cells * number_count + mode_counts)[judged_rows], minlength=self._numbers.size
+        )
+        self._numbers += counts_by_number.reshape(self._numbers.shape)
 
     def join(self, other: _Counts) -> None:
-        """Add the counts of other rows."""
+        """Add the counts of other rows, whose groups may be new here."""
         self._unread += other._unread
         groups = [self._group_number(name) for name in other._groups]
-        self._grow()
+        self._add_cells_for_new_groups()
         cells = [group * _SIDES + side for group in groups for side in range(_SIDES)]
         self._traces[cells] += other._traces
         self._onsets[cells] += other._onsets
         self._numbers[cells] += other._numbers
-        for value, counted in self._verdicts.items():
-            counted[cells] += other._verdicts[value]
+        for value, sums in self._verdicts.items():
+            sums[cells] += other._verdicts[value]
 
     def _group_number(self, name: str | None) -> int:
         return self._groups.setdefault(name, len(self._groups))
 
-    def _grow(self) -> None:
+    def _add_cells_for_new_groups(self) -> None:
         """Add cells for new groups."""
-        more = len(self._groups) * _SIDES - len(self._traces)
-        if more:
-            self._traces = _longer(self._traces, more)
-            self._onsets = _longer(self._onsets, more)
-            self._numbers = _longer(self._numbers, more)
+        missing_count = len(self._groups) * _SIDES - len(self._traces)
+        if missing_count:
+            self._traces = _with_zeros(self._traces, missing_count)
+            self._onsets = _with_zeros(self._onsets, missing_count)
+            self._numbers = _with_zeros(self._numbers, missing_count)
             self._verdicts = {
-                value: _longer(counted, more) for value, counted in self._verdicts.items()
+                value: _with_zeros(sums, missing_count) for value, sums in self._verdicts.items()
             }
 
-    def _cells(self, table: Any) -> Integers:
+    def _cells_of_rows(self, table: Any) -> Integers:
         """Return the cell of each row, and add cells for new groups."""
-        group = np.zeros(table.num_rows, dtype=np.int64)
+        group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         if self._group_by == ALL:
             self._group_number(ALL)
         else:
             column = table[self._group_by].combine_chunks()
             encoded = column.dictionary_encode(null_encoding="encode")
-            numbers = [self._group_number(name or None) for name in encoded.dictionary.to_pylist()]
-            group = np.array(numbers, dtype=np.int64)[encoded.indices.to_numpy()]
+            group_numbers = [
+                self._group_number(name or None) for name in encoded.dictionary.to_pylist()
+            ]
+            group_of_row = np.array(group_numbers, dtype=np.int64)[encoded.indices.to_numpy()]
         if self._failed_below is None:
             outcomes = table["outcome"].combine_chunks().dictionary_encode()
-            sides = [_OUTCOMES.get(name, UNKNOWN) for name in outcomes.dictionary.to_pylist()]
-            outcome = np.array(sides, dtype=np.int64)[outcomes.indices.to_numpy()]
+            outcome_codes = [
+                _OUTCOMES.get(name, UNKNOWN) for name in outcomes.dictionary.to_pylist()
+            ]
+            outcome_of_row = np.array(outcome_codes, dtype=np.int64)[outcomes.indices.to_numpy()]
         else:
             score = table["score"].to_numpy()
-            outcome = np.where(score < self._failed_below, FAILED, SUCCEEDED)
-            outcome = np.where(np.isnan(score), UNKNOWN, outcome).astype(np.int64)
-        self._grow()
-        cells: Integers = group * _SIDES + outcome
+            outcome_of_row = np.where(score < self._failed_below, FAILED, SUCCEEDED)
+            outcome_of_row = np.where(np.isnan(score), UNKNOWN, outcome_of_row).astype(np.int64)
+        self._add_cells_for_new_groups()
+        cells: Integers = group_of_row * _SIDES + outcome_of_row
         return cells
 
-    def report(self, rules: Rules, done: int) -> ShardReport:
+    def report(self, rules: Rules, done_count: int) -> ShardReport:
         """Make the report of the counts.
 
         Args:
             rules: The thresholds of the report.
-            done: The number of shards that were added up.
+            done_count: The number of shards that were added up.
         """
         manifest = self._manifest
-        by_name = sorted(self._groups.items(), key=lambda item: (item[0] is None, item[0] or ""))
-        sides = self._traces.reshape(-1, _SIDES).sum(axis=0) if self._groups else np.zeros(_SIDES)
+        groups_by_name = sorted(
+            self._groups.items(), key=lambda item: (item[0] is None, item[0] or "")
+        )
+        outcome_counts = (
+            self._traces.reshape(-1, _SIDES).sum(axis=0) if self._groups else np.zeros(_SIDES)
+        )
         all_traces = int(self._traces.sum())
-        shards = len(manifest.shards)
+        shard_count = len(manifest.shards)
         cannot_say = [
             "These are the suggestions of a judge that nobody has checked; 'mast-tui import' "
             "brings a sample of them into a workspace for people to label."
         ]
-        if done < shards:
+        if done_count < shard_count:
             cannot_say.append(
-                f"{shards - done} of {shards} shards are not written; the judge's command goes on."
+                f"{shard_count - done_count} of {shard_count} shards are not written; the judge's "
+                "command goes on."
             )
         return {
             "by": self._group_by,
             "labels": manifest.judge,
             "labels_kind": "judge",
             "taxonomy": manifest.taxonomy.ref,
-            "shards": {"all": shards, "done": done},
+            "shards": {"all": shard_count, "done": done_count},
             "traces": {
                 "labelled": all_traces,
-                "failed": int(sides[FAILED]),
-                "succeeded": int(sides[SUCCEEDED]),
-                "unknown": int(sides[UNKNOWN]),
+                "failed": int(outcome_counts[FAILED]),
+                "succeeded": int(outcome_counts[SUCCEEDED]),
+                "unknown": int(outcome_counts[UNKNOWN]),
                 "unread": self._unread,
                 "twice": self._twice,
             },
-            "groups": {name or NO_VALUE: self._group(number, rules) for name, number in by_name},
+            "groups": {
+                name or NO_VALUE: self._group_json(number, rules) for name, number in groups_by_name
+            },
             "cannot_say": cannot_say,
         }
 
-    def _group(self, group: int, rules: Rules) -> ShardGroupJson:
-        cells = slice(group * _SIDES, (group + 1) * _SIDES)
+    def _group_json(self, group_number: int, rules: Rules) -> ShardGroupJson:
+        """Return the figures of one group."""
+        cells = slice(group_number * _SIDES, (group_number + 1) * _SIDES)
         traces = self._traces[cells]
-        failed = self._counted(cells.start + FAILED)
-        succeeded = self._counted(cells.start + SUCCEEDED)
-        everything = self._counted(cells)
+        failed = self._counts_of_cells(cells.start + FAILED)
+        succeeded = self._counts_of_cells(cells.start + SUCCEEDED)
+        all_counts = self._counts_of_cells(cells)
         stated = stated_for(self._manifest.taxonomy.ref)
         classes = {} if stated is None else stated.classes
         ref = self._manifest.taxonomy.ref
         figures = mode_figures(
-            everything,
+            all_counts,
             failed,
             succeeded,
             int(traces.sum()),
@@ -417,8 +451,10 @@ class _Counts:
             for present, judged in zip(failed.present, failed.judged, strict=True)
             if judged
         ]
-        numbers = self._numbers[cells.start + FAILED].tolist()
-        most = max((number for number, count in enumerate(numbers) if count), default=-1)
+        traces_by_mode_count = self._numbers[cells.start + FAILED].tolist()
+        highest_mode_count = max(
+            (number for number, count in enumerate(traces_by_mode_count) if count), default=-1
+        )
         return {
             "traces": int(traces.sum()),
             "failed": int(traces[FAILED]),
@@ -427,10 +463,13 @@ class _Counts:
             "modes_per_failed_trace": {
                 "value": sum(shares) if shares else None,
                 "n": int(traces[FAILED]),
-                "distribution": {str(number): numbers[number] for number in range(most + 1)},
+                "distribution": {
+                    str(number): traces_by_mode_count[number]
+                    for number in range(highest_mode_count + 1)
+                },
             },
-            "categories": self._categories(self._manifest.taxonomy.at_level(0), everything),
-            **self._levels(everything),
+            "categories": self._categories_json(self._manifest.taxonomy.at_level(0), all_counts),
+            **self._levels_json(all_counts),
             "modes": {
                 mode.code: {
                     "name": mode.name,
@@ -446,33 +485,35 @@ class _Counts:
             },
         }
 
-    def _counted(self, cells: int | slice) -> Counts:
+    def _counts_of_cells(self, cells: int | slice) -> Counts:
+        """Return the verdicts of each mode in some cells."""
         present, absent = (
             np.atleast_2d(self._verdicts[value][cells]).sum(axis=0) for value in (PRESENT, ABSENT)
         )
         return Counts(tuple(present.tolist()), tuple((present + absent).tolist()))
 
-    def _levels(self, everything: Counts) -> _LevelsJson:
+    def _levels_json(self, all_counts: Counts) -> _LevelsJson:
         """Return the categories of each level, if there are several levels."""
         levels = self._manifest.taxonomy.by_level
         if not levels:
             return {}
         return {
             "levels": {
-                name: {"categories": self._categories(groups, everything)}
+                name: {"categories": self._categories_json(groups, all_counts)}
                 for name, groups in levels.items()
             }
         }
 
-    def _categories(
-        self, groups: Iterable[Group], everything: Counts
+    def _categories_json(
+        self, groups: Iterable[Group], all_counts: Counts
     ) -> dict[str, ShardCategoryJson]:
-        total = sum(everything.present)
+        """Return how often modes of each category are present, and its share of all."""
+        total = sum(all_counts.present)
         categories: dict[str, ShardCategoryJson] = {}
         for ident, name, slugs in groups:
             count = sum(
                 present
-                for mode, present in zip(self._modes, everything.present, strict=True)
+                for mode, present in zip(self._modes, all_counts.present, strict=True)
                 if mode.slug in slugs
             )
             share = count / total if total else None
@@ -485,17 +526,17 @@ def _count_files(
     manifest: Manifest,
     group_by: str,
     failed_below: float | None,
-    batch: Sequence[Sequence[str]],
+    items: Sequence[Sequence[str]],
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-    """Return the keys in the files of each item, and the sums over their rows."""
-    for files in batch:
+    """Yield for each item the keys of the traces in its files, and the sums over their rows."""
+    for files in items:
         counts = _Counts(manifest, group_by, failed_below)
         keys = []
-        for table in _tables(folder, files, counts.columns):
+        for table in _read_tables(folder, files, counts.columns):
             keys.append(table["key"].to_numpy().copy())
             counts.add(table, np.ones(table.num_rows, dtype=bool))
         yield np.concatenate(keys), counts
 
 
-def _longer(counts: NDArray[np.int64], more: int) -> NDArray[np.int64]:
+def _with_zeros(counts: NDArray[np.int64], more: int) -> NDArray[np.int64]:
     return np.concatenate([counts, np.zeros((more, *counts.shape[1:]), dtype=np.int64)])

@@ -96,10 +96,10 @@ class ShardFolder:
         except FileNotFoundError:
             return frozenset()
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._error_of(error) from error
 
     def done(self, manifest: Manifest) -> frozenset[str]:
-        """Return the shards that are written."""
+        """Return the names of the shards that are written."""
         files = self.names()
         return frozenset(name for name in manifest.shards if traces_file(name) in files)
 
@@ -107,13 +107,13 @@ class ShardFolder:
         """Read a file; return None if it does not exist."""
         try:
             if self._files is not None:
-                data: bytes = self._files.cat_file(self.path(name))
-                return data
+                content: bytes = self._files.cat_file(self.path(name))
+                return content
             return Path(self.path(name)).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._error_of(error) from error
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file so that it exists as a whole or not at all.
@@ -138,10 +138,10 @@ class ShardFolder:
                 os.fsync(file.fileno())
             draft.replace(path)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._error_of(error) from error
 
     def withdraw(self, shard: str) -> None:
-        """Remove the traces of a shard, so that it is no longer done."""
+        """Remove the traces of a shard, so that it counts as not written."""
         path = self.path(traces_file(shard))
         try:
             if self._files is not None:
@@ -149,7 +149,7 @@ class ShardFolder:
                 return
             Path(path).unlink(missing_ok=True)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._error_of(error) from error
 
     def path(self, name: str) -> str:
         """Return the path of a file within ``filesystem``."""
@@ -168,14 +168,14 @@ class ShardFolder:
         Raises:
             ShardsError: The folder has no shards, or those of another version.
         """
-        data = self.read(MANIFEST)
-        if data is None:
+        content = self.read(MANIFEST)
+        if content is None:
             raise ShardsError(
                 f"{self.address}: there are no shards, as there is no {MANIFEST}; 'mast-tui judge "
                 "PATH … --judge rules --out FOLDER' writes some"
             )
         try:
-            document: Mapping[str, Any] = json.loads(data)
+            document: Mapping[str, Any] = json.loads(content)
             if document["format"] != FORMAT:
                 raise ShardsError(
                     f"{self.address}: these shards are {document['format']}, and this version "
@@ -225,7 +225,8 @@ class ShardFolder:
         }
         self.write(MANIFEST, json.dumps(document, indent=1).encode())
 
-    def _failed(self, error: OSError) -> ShardsError:
+    def _error_of(self, error: OSError) -> ShardsError:
+        """Return the error to raise for a failed access, without secrets of the address."""
         reason = ADDRESSES.without_secrets(error.strerror or str(error) or type(error).__name__)
         return ShardsError(
             f"{self.address}: {reason}; once that is mended, the same command goes on"

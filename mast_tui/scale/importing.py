@@ -69,19 +69,19 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     folder = ShardFolder(address)
     manifest = folder.manifest()
     find_keys = partial(
-        _matching_keys, folder, _conditions(request.where, manifest, request.common)
+        _matching_keys, folder, _parsed_conditions(request.where, manifest, request.common)
     )
-    done = folder.done(manifest)
-    shards = [shard for shard in manifest.shards if shard in done]
-    keys = zip(shards, _each(find_keys, shards, address, pool), strict=True)
-    drawn_keys, matching = _draw(keys, request.sample, request.seed)
+    written_names = folder.done(manifest)
+    shards = [shard for shard in manifest.shards if shard in written_names]
+    keys = zip(shards, _results_of_shards(find_keys, shards, address, pool), strict=True)
+    drawn_keys, matching_count = _draw_sample(keys, request.sample, request.seed)
     selection = [(shard, drawn_keys[shard]) for shard in shards if shard in drawn_keys]
-    read = partial(_read, folder, manifest.taxonomy)
+    read = partial(_read_selection, folder, manifest.taxonomy)
     target = open_workspace(request.common, create=True)
     summary = run_judge(
         _ShardsJudge(manifest.judge, manifest.looks_at),
         manifest.taxonomy,
-        _judged_traces(_each(read, selection, address, pool), len(selection), pool),
+        _judged_traces(_results_of_shards(read, selection, address, pool), len(selection), pool),
         target,
     )
     traces = {status.value: count for status, count in summary.traces.items()}
@@ -90,7 +90,7 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
         "judge": manifest.judge,
         "taxonomy": manifest.taxonomy.ref,
         "where": list(request.where),
-        "matching": matching,
+        "matching": matching_count,
         "sample": request.sample,
         "seed": request.seed,
         "traces": traces,
@@ -98,18 +98,26 @@ def import_shards(request: ImportCommandRequest, pool: WorkerPool) -> int:
     if request.as_json:
         print_json(document)
         return 0
-    new = traces.get(TraceStatus.JUDGED, 0)
-    earlier = traces.get(TraceStatus.KNOWN, 0)
-    drawn = "" if request.sample is None else f" drawn of {matching:,} with seed {request.seed}"
+    new_count = traces.get(TraceStatus.JUDGED, 0)
+    earlier_count = traces.get(TraceStatus.KNOWN, 0)
+    sample_text = (
+        "" if request.sample is None else f" drawn of {matching_count:,} with seed {request.seed}"
+    )
     print_line(
-        f"{manifest.judge}: {counted(new + earlier, 'trace')}{drawn} imported with what it "
-        f"suggests, {earlier:,} of them here before"
+        f"{manifest.judge}: {counted(new_count + earlier_count, 'trace')}{sample_text} imported "
+        f"with what it suggests, {earlier_count:,} of them here before"
     )
     return 0
 
 
-def _conditions(where: Sequence[str], manifest: Manifest, common: CommonOptions) -> _Conditions:
-    """Parse the conditions of ``--where``."""
+def _parsed_conditions(
+    where: Sequence[str], manifest: Manifest, common: CommonOptions
+) -> _Conditions:
+    """Parse the conditions of ``--where``: the accepted values by the column of a shard.
+
+    Raises:
+        click.UsageError: A condition has no valid field or mode.
+    """
     conditions: dict[str, set[object]] = {}
     for argument in where:
         name, separator, value = argument.partition("=")
@@ -131,6 +139,7 @@ def _conditions(where: Sequence[str], manifest: Manifest, common: CommonOptions)
 
 
 def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]:
+    """Return the ids of the traces of the workspace's study."""
     workspace = open_workspace(common)
     study = workspace.study(manifest.taxonomy.ref)
     workspace.close()
@@ -141,9 +150,10 @@ def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]
     return chain.from_iterable(study.batches)
 
 
-def _each(
+def _results_of_shards(
     work: Work[Item, Result], shards: Iterable[Item], address: str, pool: WorkerPool
 ) -> Iterator[Result]:
+    """Yield the result of each shard; a shard that cannot be read is an error."""
     for result in each(work, shards, pool.workers):
         if isinstance(result, LostItem):
             raise ShardsError(f"{address}: a shard cannot be read: {result.reason}")
@@ -162,11 +172,12 @@ def _matching_keys(
 
 
 def _matching_keys_in(folder: ShardFolder, conditions: _Conditions, shard: str) -> list[int]:
-    data = folder.read(traces_file(shard))
-    if data is None:
+    """Return the keys of the traces in a shard that meet all conditions."""
+    content = folder.read(traces_file(shard))
+    if content is None:
         raise ShardsError(f"{folder.address}: {traces_file(shard)} has gone")
     columns = ["key", *conditions]
-    rows = pyarrow("pyarrow.parquet").read_table(BytesIO(data), columns=columns).to_pylist()
+    rows = pyarrow("pyarrow.parquet").read_table(BytesIO(content), columns=columns).to_pylist()
     return [
         row["key"]
         for row in rows
@@ -174,46 +185,53 @@ def _matching_keys_in(folder: ShardFolder, conditions: _Conditions, shard: str) 
     ]
 
 
-def _read(
+def _read_selection(
     folder: ShardFolder, taxonomy: Taxonomy, selection: Sequence[tuple[str, set[int]]]
 ) -> list[list[ShardTrace]]:
     """Read the selected traces of each shard."""
     return [[*read_shard(folder, shard, taxonomy, frozenset(keys))] for shard, keys in selection]
 
 
-def _draw(
+def _draw_sample(
     keys_of_shards: Iterable[tuple[str, list[int]]], sample: int | None, seed: int
 ) -> tuple[dict[str, set[int]], int]:
-    """Draw a sample, and return its keys by shard, and the number of traces it was drawn from.
+    """Draw a sample of traces; without ``sample``, return all of them.
 
-    A sample has the traces with the smallest hashes of seed and key: each set of traces is as
-    likely as any other of its size, and the sample does not depend on which shard has which traces.
+    A sample has the traces with the smallest hashes of seed and key. So all sets of traces of a
+    size are equally likely, and the division into shards has no influence.
+
+    Returns:
+        The keys of the sample by shard, and the number of different traces.
     """
-    seen: set[int] = set()
+    seen_keys: set[int] = set()
 
-    def each_once() -> Iterator[tuple[int, str]]:
+    def different_keys() -> Iterator[tuple[int, str]]:
+        """Yield each key once, with the first shard that has it."""
         for shard, keys in keys_of_shards:
             for key in keys:
-                if key not in seen:
-                    seen.add(key)
+                if key not in seen_keys:
+                    seen_keys.add(key)
                     yield key, shard
 
-    drawn: Iterable[tuple[int, str]] = each_once()
+    drawn_pairs: Iterable[tuple[int, str]] = different_keys()
     if sample is not None:
-        drawn = nlargest(sample, drawn, key=lambda pair: (-_hash(seed, pair[0]), pair[0]))
-    by_shard: dict[str, set[int]] = {}
-    for key, shard in drawn:
-        by_shard.setdefault(shard, set()).add(key)
-    return by_shard, len(seen)
+        drawn_pairs = nlargest(
+            sample, drawn_pairs, key=lambda pair: (-_seeded_hash(seed, pair[0]), pair[0])
+        )
+    keys_by_shard: dict[str, set[int]] = {}
+    for key, shard in drawn_pairs:
+        keys_by_shard.setdefault(shard, set()).add(key)
+    return keys_by_shard, len(seen_keys)
 
 
-def _hash(seed: int, key: int) -> int:
+def _seeded_hash(seed: int, key: int) -> int:
     return int.from_bytes(blake2b(f"{seed} {key}".encode(), digest_size=8).digest(), "big")
 
 
 def _judged_traces(
     shards: Iterable[list[ShardTrace]], count: int, pool: WorkerPool
 ) -> Iterator[JudgedTrace]:
+    """Yield the traces of shards as results of the judge, and show the progress."""
     for number, traces in enumerate(shards, start=1):
         for trace in traces:
             path = trace.record.path

@@ -163,14 +163,16 @@ class JudgeUnits:
         return [self._judge_unit(scan, unit) for unit in units]
 
     def _judge_unit(self, scan: Scan, unit: Unit) -> UnitResult:
+        """Judge all traces in the files of a unit."""
         judged: list[ShardTrace] = []
         reports: list[FileReport] = []
         for report in map(scan.with_outcomes, scan.read(unit)):
-            judged += map(self._judge, report.traces)
+            judged += map(self._judge_trace, report.traces)
             reports.append(report._replace(traces=()))
         return UnitResult(tuple(judged), tuple(reports))
 
-    def _judge(self, trace: Trace) -> ShardTrace:
+    def _judge_trace(self, trace: Trace) -> ShardTrace:
+        """Judge a trace; a trace that cannot be judged keeps the problem."""
         judged = TraceJudging(self.judge)(trace)
         if judged.problem is not None:
             return ShardTrace(judged.record, problem=judged.problem)
@@ -184,7 +186,7 @@ def shard_trace(trace: Trace, judgement: Judgement) -> ShardTrace:
         trace: The trace, which was read to its end.
         judgement: The judgement of any judge.
     """
-    onsets = _onsets(trace, judgement.findings)
+    onsets = _first_spans(trace, judgement.findings)
     return ShardTrace(
         TraceRecord.from_trace(trace),
         judgement.findings,
@@ -194,14 +196,14 @@ def shard_trace(trace: Trace, judgement: Judgement) -> ShardTrace:
     )
 
 
-def _onsets(trace: Trace, findings: Iterable[Finding]) -> dict[str, int]:
-    """Return the index of the first span of each mode."""
-    onsets: dict[str, int] = {}
+def _first_spans(trace: Trace, findings: Iterable[Finding]) -> dict[str, int]:
+    """Return the index of the first span of each mode with a known place."""
+    first_spans: dict[str, int] = {}
     for finding in findings:
         index = None if finding.first is None else trace.index_of(finding.first)
         if index is not None:
-            onsets[finding.mode] = min(index, onsets.get(finding.mode, index))
-    return onsets
+            first_spans[finding.mode] = min(index, first_spans.get(finding.mode, index))
+    return first_spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,16 +219,15 @@ class WriteShards:
         return [self.write(shard, self.judging(shard.units)) for shard in shards]
 
     def write(self, shard: Shard, units: Iterable[UnitResult]) -> ShardTotals:
-        """Write a shard, with each trace once, unless a later run may judge more of its traces.
+        """Write a shard, with each trace once, and return its counts.
+
+        The shard is not written if a later run may judge more of its traces.
 
         Args:
             shard: The shard.
             units: The result of each of its units.
-
-        Returns:
-            The counts of the shard.
         """
-        judged: dict[int, ShardTrace] = {}
+        trace_by_key: dict[int, ShardTrace] = {}
         totals = ShardTotals(written=1)
         requests: set[RequestSize] = set()
         for unit in units:
@@ -237,23 +238,24 @@ class WriteShards:
             totals.usage += unit.usage
             totals.failed += unit.unanswered
             for trace in unit.judged:
-                judged.setdefault(trace.key, trace)
+                trace_by_key.setdefault(trace.key, trace)
                 if trace.problem is not None:
                     totals.failed.append((str(trace.record.path), trace.problem))
-            _note_unread(unit.reports, totals)
+            _count_unread_files(unit.reports, totals)
         if totals.written:
-            write_shard(self.folder, shard.name, [*judged.values()], self.manifest, requests)
-            totals.traces = len(judged)
+            write_shard(self.folder, shard.name, [*trace_by_key.values()], self.manifest, requests)
+            totals.traces = len(trace_by_key)
             totals.by_mode.update(
                 finding.mode
-                for trace in judged.values()
+                for trace in trace_by_key.values()
                 for finding in trace.findings
                 if finding.mode in self.manifest.looks_at
             )
         return totals
 
 
-def _note_unread(reports: Iterable[FileReport], totals: ShardTotals) -> None:
+def _count_unread_files(reports: Iterable[FileReport], totals: ShardTotals) -> None:
+    """Add the files that failed or were skipped to the totals."""
     for report in reports:
         if report.failed is not None:
             totals.failed.append((str(report.path), report.failed))
@@ -300,73 +302,78 @@ def judge_into_shards(
             f"{judge} knows no mode of {taxonomy.ref}; it was made for another taxonomy"
         )
     skipped: list[FileReport] = []
-    shards = [*_cut(paths, f"{judge} {taxonomy.content_hash}", files, skipped)]
+    shards = [*_divide_into_shards(paths, f"{judge} {taxonomy.content_hash}", files, skipped)]
     manifest = Manifest(judge, taxonomy, looks_at, tuple(shard.name for shard in shards))
     folder.begin(manifest)
-    done = folder.done(manifest)
-    run = ShardRun(judge=judge, shards=len(shards), known=len(done))
-    _note_unread(skipped, run)
+    written_names = folder.done(manifest)
+    run = ShardRun(judge=judge, shards=len(shards), known=len(written_names))
+    _count_unread_files(skipped, run)
     tell(run)
     write = WriteShards(folder, manifest, judging)
     results: dict[str, ShardTotals] = {}
     judged_again: set[str] = set()
-    remaining = [shard for shard in shards if shard.name not in done]
+    remaining = [shard for shard in shards if shard.name not in written_names]
     while True:
-        for shard, totals in _written(write, remaining, workers, run):
+        for shard, totals in _write_all(write, remaining, workers, run):
             results[shard.name] = totals
             run.add(totals)
             tell(run)
-        to_repeat = judging.outdated(folder.done(manifest) - judged_again)
-        for name in to_repeat:
+        outdated_names = judging.outdated(folder.done(manifest) - judged_again)
+        for name in outdated_names:
             folder.withdraw(name)
             if name in results:
                 run.subtract(results.pop(name))
             else:
                 run.known -= 1
-        if run.stopped is not None or not to_repeat:
+        if run.stopped is not None or not outdated_names:
             return run
-        judged_again.update(to_repeat)
-        remaining = [shard for shard in shards if shard.name in to_repeat]
+        judged_again.update(outdated_names)
+        remaining = [shard for shard in shards if shard.name in outdated_names]
 
 
-def _written(
+def _write_all(
     write: WriteShards, shards: Sequence[Shard], workers: Workers | None, run: ShardRun
 ) -> Iterator[tuple[Shard, ShardTotals]]:
-    """Write shards until the run stops, last those that ended every process which had them."""
-    lost: list[Shard] = []
-    begun = takewhile(lambda _: run.stopped is None, shards)
-    for shard, totals in zip(shards, each(write, begun, workers), strict=False):
+    """Write shards until the run stops, and yield each with its counts.
+
+    Shards that ended every process in which they ran are written last, unit by unit.
+    """
+    lost_shards: list[Shard] = []
+    started_shards = takewhile(lambda _: run.stopped is None, shards)
+    for shard, totals in zip(shards, each(write, started_shards, workers), strict=False):
         if isinstance(totals, LostItem):
-            lost.append(shard)
+            lost_shards.append(shard)
         else:
             yield shard, totals
-    for shard in lost:
-        yield shard, _one_by_one(write, shard, workers)
+    for shard in lost_shards:
+        yield shard, _write_without_lost_units(write, shard, workers)
 
 
-def _one_by_one(write: WriteShards, shard: Shard, workers: Workers | None) -> ShardTotals:
-    """Write a shard that ended every process which had it, without the units that end them."""
+def _write_without_lost_units(
+    write: WriteShards, shard: Shard, workers: Workers | None
+) -> ShardTotals:
+    """Write a lost shard unit by unit, without the units that end a process."""
     units = each(write.judging, shard.units, workers)
     return write.write(
         shard,
         (
-            _lost(unit, result) if isinstance(result, LostItem) else result
+            _unread_unit(unit, result) if isinstance(result, LostItem) else result
             for unit, result in zip(shard.units, units, strict=True)
         ),
     )
 
 
-def _lost(unit: Unit, lost: LostItem) -> UnitResult:
+def _unread_unit(unit: Unit, lost: LostItem) -> UnitResult:
     return UnitResult(reports=(FileReport(unit.path, failed=lost.reason),))
 
 
-def _cut(
+def _divide_into_shards(
     paths: Iterable[Path], judge: str, files: int | None, skipped: list[FileReport]
 ) -> Iterator[Shard]:
     """Divide the files under paths into shards.
 
-    The name of a file decides whether a shard ends with it, so that a file which is added or
-    removed changes its own shard and no other.
+    A hash of a file's path decides whether a shard ends with it. So a file that is added or removed
+    changes only its own shard. Files that are no traces are added to ``skipped``.
     """
     all_units: list[Unit] = []
     for step in Scan(path.absolute() for path in paths).steps():
@@ -374,20 +381,23 @@ def _cut(
             skipped.append(step)
         elif isinstance(step, Unit):
             all_units.append(step)
-    size = files or _files_per_shard(len(all_units))
+    files_per_shard = files or _files_per_shard(len(all_units))
     states: dict[Path, object] = {}
     units: list[Unit] = []
     size_in_bytes = 0
     for unit in all_units:
         units.append(unit)
         size_in_bytes += sum(file.size for file in _file_states(unit))
-        ends = len(units) * _LONGEST >= size and crc32(str(unit.path).encode()) % size == 0
-        if ends or len(units) >= _LONGEST * size or size_in_bytes >= _MOST_BYTES:
-            yield _shard(units, judge, states)
+        is_last = (
+            len(units) * _LONGEST >= files_per_shard
+            and crc32(str(unit.path).encode()) % files_per_shard == 0
+        )
+        if is_last or len(units) >= _LONGEST * files_per_shard or size_in_bytes >= _MOST_BYTES:
+            yield _named_shard(units, judge, states)
             units = []
             size_in_bytes = 0
     if units:
-        yield _shard(units, judge, states)
+        yield _named_shard(units, judge, states)
 
 
 def _files_per_shard(files: int) -> int:
@@ -398,13 +408,14 @@ def _files_per_shard(files: int) -> int:
     return size
 
 
-def _shard(units: Sequence[Unit], judge: str, states: dict[Path, object]) -> Shard:
+def _named_shard(units: Sequence[Unit], judge: str, folder_states: dict[Path, object]) -> Shard:
+    """Return a shard whose name is a hash of its files' states, the judge and the version."""
     states_of_units: list[Any] = [judge, __version__]
     for unit in units:
         folder = unit.path.parent
-        if folder not in states:
-            states[folder] = _state(folder / FILE_NAME)
-        state = [*_file_states(unit), unit.named, states[folder]]
+        if folder not in folder_states:
+            folder_states[folder] = _state_of_file(folder / FILE_NAME)
+        state = [*_file_states(unit), unit.named, folder_states[folder]]
         states_of_units.append(state if unit.records is None else [*state, sorted(unit.records)])
     return Shard(sha256(json.dumps(states_of_units).encode()).hexdigest()[:24], tuple(units))
 
@@ -418,10 +429,11 @@ class _FileState(NamedTuple):
 
 
 def _file_states(unit: Unit) -> list[_FileState]:
-    return [_state(path) for path in unit.files]
+    return [_state_of_file(path) for path in unit.files]
 
 
-def _state(path: Path) -> _FileState:
+def _state_of_file(path: Path) -> _FileState:
+    """Return the state of a file; size and time are 0 if it cannot be read."""
     try:
         stat = path.stat()
     except OSError:  # the error is reported when the file is read

@@ -15,7 +15,7 @@ from mast_tui.judges.llm.run.consent import what_is_sent
 from mast_tui.scale.command import print_shards, shard_folder, show_progress
 from mast_tui.scale.judging import judge_into_shards
 from mast_tui.scale.model_judging import JudgeUnitsByModel
-from mast_tui.scale.shared_allowance import SPENT, shared
+from mast_tui.scale.shared_allowance import SPENT, shared_account
 
 if TYPE_CHECKING:
     from mast_tui.cli.judge.options import JudgeRequest
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
-    """Have a model judge into shards, which need no workspace, and return the exit code.
+    """Judge traces by a model into shards, without a workspace, and return the exit code.
 
-    Its answers are kept beside the shards.
+    The answers of the model are stored beside the shards.
 
     Args:
         request: The options of the command.
-        pool: The workers, and the bar of progress.
+        pool: The workers, and the progress bar.
 
     Raises:
         ShardsError: The folder cannot be used.
@@ -45,13 +45,13 @@ def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
     if not setup.stays_here:
         say(what_is_sent(setup))
     workers = pool.workers
-    at_once = setup.concurrency // (1 if workers is None else workers.count)
-    with shared(setup, folder, "127.0.0.1" if workers is None else workers.host) as books:
+    concurrency = setup.concurrency // (1 if workers is None else workers.count)
+    with shared_account(setup, folder, "127.0.0.1" if workers is None else workers.host) as account:
         run = judge_into_shards(
             JudgeUnitsByModel(
-                replace(setup, concurrency=max(1, at_once)),
+                replace(setup, concurrency=max(1, concurrency)),
                 folder,
-                None if books is None else books.address,
+                None if account is None else account.address,
             ),
             setup.taxonomy,
             request.paths,
@@ -60,6 +60,6 @@ def judge_with_model(request: JudgeRequest, pool: WorkerPool) -> int:
             files=request.shard_files,
             tell=partial(show_progress, pool),
         )
-        if books is not None and (books.spent or run.stopped is None):
+        if account is not None and (account.spent or run.stopped is None):
             folder.write(SPENT, b"{}")  # the run is over; the next one has an allowance of its own
     return print_shards(request, run, folder.address, setup.taxonomy)

@@ -66,9 +66,10 @@ class JudgeUnitsByModel:
     def __call__(self, units: Sequence[Unit], /) -> list[UnitResult]:
         """Judge the traces of each unit."""
         fetch_all(path for unit in units for path in unit.files)
-        return asyncio.run(self._all(units))
+        return asyncio.run(self._judge_units(units))
 
-    async def _all(self, units: Sequence[Unit]) -> list[UnitResult]:
+    async def _judge_units(self, units: Sequence[Unit]) -> list[UnitResult]:
+        """Judge the traces of units; a run that stops has a single result with the reason."""
         setup = self.setup
         if setup.redaction.rules:  # they are sent to other processes without the key
             secret = os.environ.get(setup.key_variable, "").strip()
@@ -104,20 +105,20 @@ class _ConcurrentJudging:
         self._turns = asyncio.Semaphore(setup.concurrency)
 
     async def all(self, units: Iterable[Unit]) -> list[UnitResult]:
-        """Judge all traces of units; those without an answer are noted in the unit's result."""
+        """Judge all traces of units; the result of a unit names its traces without an answer."""
         scan = Scan(())
-        begun: list[tuple[list[asyncio.Task[UnitResult]], list[FileReport]]] = []
+        started_units: list[tuple[list[asyncio.Task[UnitResult]], list[FileReport]]] = []
         for unit in units:
             tasks: list[asyncio.Task[UnitResult]] = []
             reports = []
             for report in map(scan.with_outcomes, scan.read(unit)):
                 for trace in report.traces:
                     await self._turns.acquire()  # limits the number of open traces
-                    tasks.append(asyncio.create_task(self._judge(trace)))
+                    tasks.append(asyncio.create_task(self._judge_trace(trace)))
                 reports.append(report._replace(traces=()))
-            begun.append((tasks, reports))
+            started_units.append((tasks, reports))
         judged_units = []
-        for tasks, reports in begun:
+        for tasks, reports in started_units:
             results = [await task for task in tasks]
             judged = tuple(trace for result in results for trace in result.judged)
             unanswered = tuple(path for result in results for path in result.unanswered)
@@ -125,8 +126,8 @@ class _ConcurrentJudging:
             judged_units.append(UnitResult(judged, tuple(reports), unanswered, stopped))
         return judged_units
 
-    async def _judge(self, trace: Trace) -> UnitResult:
-        """Return the result of one trace."""
+    async def _judge_trace(self, trace: Trace) -> UnitResult:
+        """Return the result of one trace; problems and missing answers are part of it."""
         try:
             trace_judge = await asyncio.to_thread(self._trace_judge, trace)
             result = await trace_judge.judge(self._client, self._answers, self._room, None)
@@ -148,21 +149,26 @@ class _ConcurrentJudging:
 
 
 class ShardAnswers:
-    """The stored answers, each a file of its own that any process finds by the key of the request.
+    """The stored answers: one file for each request, which any process finds by the request's key.
 
-    ``requests`` are those whose answers this process used and which may have been truncated.
+    Attributes:
+        requests: The sizes of requests whose answers this process used.
     """
 
     def __init__(self, folder: ShardFolder) -> None:
         self._folder = folder
-        self._truncations = _truncations(folder)
+        self._read_truncations = _read_truncations(folder)
         self.requests: set[RequestSize] = set()
 
     async def known(self, key: str) -> Reply | None:
-        """Find the answer with this key; return None if there is none or its file is damaged."""
-        data = await asyncio.to_thread(self._folder.read, _file(key))
+        """Return the stored answer to a request by its key.
+
+        Return None if there is none or its file is damaged. If the server truncated the request,
+        return an empty answer that ended by its length.
+        """
+        content = await asyncio.to_thread(self._folder.read, _answer_file(key))
         try:
-            fields = None if data is None else orjson.loads(data)
+            fields = None if content is None else orjson.loads(content)
             if not isinstance(fields, dict):
                 return None
             # Earlier versions stored no estimate. Such a request may have had any size.
@@ -170,9 +176,11 @@ class ShardAnswers:
             reply = replace(Reply.read(fields), kept=True)
         except (ValueError, TypeError):
             return None
-        if reply.counted and _rests_on(RequestSize(reply.tokens_in, sent), self._truncations):
+        if reply.counted and _was_request_truncated(
+            RequestSize(reply.tokens_in, sent), self._read_truncations
+        ):
             return Reply("", "length", reply.form, 0, 0, kept=True)
-        self._use(reply, sent)
+        self._note_used(reply, sent)
         return reply
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
@@ -181,15 +189,15 @@ class ShardAnswers:
         Args:
             key: The key of the request.
             reply: The answer.
-            usable: Whether it need not be asked for again; other answers are not stored.
+            usable: Whether the answer can be used; other answers are not stored.
             sent: An estimate of the request's tokens.
         """
         if usable:
-            self._use(reply, sent)
-            data = orjson.dumps(asdict(reply) | {"sent": sent})
-            await asyncio.shield(asyncio.to_thread(self._folder.write, _file(key), data))
+            self._note_used(reply, sent)
+            content = orjson.dumps(asdict(reply) | {"sent": sent})
+            await asyncio.shield(asyncio.to_thread(self._folder.write, _answer_file(key), content))
 
-    def _use(self, reply: Reply, sent: int) -> None:
+    def _note_used(self, reply: Reply, sent: int) -> None:
         if reply.finish == "stop" and reply.counted and sent > reply.tokens_in:
             self.requests.add(RequestSize(reply.tokens_in, sent))
 
@@ -206,11 +214,11 @@ class ShardAnswers:
             limit: The number of tokens to which the server truncates.
             sent: An estimate of the tokens of the request by which that was noticed.
         """
-        earlier = self._truncations.get(limit, ())
-        noticed_by = tuple(sorted({*earlier[:1], *earlier[-1:], sent}))
-        self._truncations[limit] = noticed_by
-        data = orjson.dumps(noticed_by)
-        await asyncio.to_thread(self._folder.write, f"{_TRUNCATED}{limit}.json", data)
+        earlier_estimates = self._read_truncations.get(limit, ())
+        noticed_by = tuple(sorted({*earlier_estimates[:1], *earlier_estimates[-1:], sent}))
+        self._read_truncations[limit] = noticed_by
+        content = orjson.dumps(noticed_by)
+        await asyncio.to_thread(self._folder.write, f"{_TRUNCATED}{limit}.json", content)
 
 
 def outdated_shards(folder: ShardFolder, shards: Iterable[str]) -> frozenset[str]:
@@ -220,18 +228,23 @@ def outdated_shards(folder: ShardFolder, shards: Iterable[str]) -> frozenset[str
         folder: The folder of the shards, in which truncations are recorded.
         shards: The names of written shards.
     """
-    truncations = _truncations(folder)
+    truncations = _read_truncations(folder)
     if not truncations:
         return frozenset()
     return frozenset(
         shard
         for shard in shards
-        if any(_rests_on(size, truncations) for size in read_requests(folder, shard))
+        if any(_was_request_truncated(size, truncations) for size in read_requests(folder, shard))
     )
 
 
-def _truncations(folder: ShardFolder) -> dict[int, tuple[int, ...]]:
-    """Read to how many tokens servers truncated requests, and the estimates of some of these."""
+def _read_truncations(folder: ShardFolder) -> dict[int, tuple[int, ...]]:
+    """Read the recorded truncations.
+
+    Returns:
+        By the number of tokens to which a server truncated requests, the estimated tokens of the
+        requests by which that was noticed.
+    """
     truncations: dict[int, tuple[int, ...]] = {}
     for name in folder.names():
         limit = name.removeprefix(_TRUNCATED).removesuffix(".json")
@@ -240,12 +253,13 @@ def _truncations(folder: ShardFolder) -> dict[int, tuple[int, ...]]:
     return truncations
 
 
-def _rests_on(size: RequestSize, truncations: Mapping[int, tuple[int, ...]]) -> bool:
+def _was_request_truncated(size: RequestSize, truncations: Mapping[int, tuple[int, ...]]) -> bool:
+    """Return whether a request of this size was truncated by a recorded limit."""
     return any(
         was_truncated(size.counted, size.estimated, noticed_by)
         for noticed_by in truncations.get(size.counted, ())
     )
 
 
-def _file(key: str) -> str:
+def _answer_file(key: str) -> str:
     return f"{ANSWERS}/{key}.json"

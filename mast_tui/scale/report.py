@@ -55,21 +55,22 @@ def report_shards(request: ReportRequest, rules: Rules) -> None:
     if request.as_json:
         print_json(report)
         return
-    for line in _lines(report):
+    for line in _summary_lines(report):
         click.echo(one_line(line))
     for name, group in report["groups"].items():
         click.echo()
-        click.echo(one_line(f"{name}: {_sides(group)}"))
+        click.echo(one_line(f"{name}: {_outcome_counts(group)}"))
         codes = [code for code, mode in group["modes"].items() if mode["count"]]
         if codes:
-            print_table(_columns(group), codes)
+            print_table(_mode_columns(group), codes)
         else:
             click.echo("no mode shows")
     for sentence in report["cannot_say"]:
         say(sentence)
 
 
-def _lines(report: ShardReport) -> Iterator[str]:
+def _summary_lines(report: ShardReport) -> Iterator[str]:
+    """Yield the judge, traces, shards and taxonomy, then the unread and repeated traces."""
     traces = report["traces"]
     shards = report["shards"]
     yield (
@@ -80,18 +81,18 @@ def _lines(report: ShardReport) -> Iterator[str]:
     if traces["unread"]:
         yield f"{counted(traces['unread'], 'trace')} could not be read"
     if traces["twice"]:
-        repeated = counted(traces["twice"], "trace was", "traces were")
-        yield f"{repeated} there before; each counts once"
+        repeated_text = counted(traces["twice"], "trace was", "traces were")
+        yield f"{repeated_text} there before; each counts once"
 
 
-def _sides(group: ShardGroupJson) -> str:
+def _outcome_counts(group: ShardGroupJson) -> str:
     return (
         f"{counted(group['traces'], 'trace')}, {group['failed']:,} failed, "
         f"{group['succeeded']:,} succeeded"
     )
 
 
-def _columns(group: ShardGroupJson) -> tuple[TableColumn[str], ...]:
+def _mode_columns(group: ShardGroupJson) -> tuple[TableColumn[str], ...]:
     """Return the columns of a table whose rows are the codes of modes."""
     modes = group["modes"]
     onsets = group["onset"]
@@ -101,26 +102,26 @@ def _columns(group: ShardGroupJson) -> tuple[TableColumn[str], ...]:
         return "" if difference is None else f"{difference:+.1f}"
 
     def onset(code: str) -> str:
-        return _bars(onsets[code]["bins"]) if code in onsets else ""
+        return _bar_text(onsets[code]["bins"]) if code in onsets else ""
 
     return (
         TableColumn("", lambda code: code),
         TableColumn("mode", lambda code: modes[code]["name"]),
         TableColumn("traces", lambda code: f"{modes[code]['count']:,}", right=True),
-        TableColumn("all", lambda code: _share(modes[code]["all"]), right=True),
-        TableColumn("failed", lambda code: _share(modes[code]["failed"]), right=True),
-        TableColumn("succeeded", lambda code: _share(modes[code]["succeeded"]), right=True),
+        TableColumn("all", lambda code: _share_text(modes[code]["all"]), right=True),
+        TableColumn("failed", lambda code: _share_text(modes[code]["failed"]), right=True),
+        TableColumn("succeeded", lambda code: _share_text(modes[code]["succeeded"]), right=True),
         TableColumn("points", points, right=True),
         TableColumn("", lambda code: modes[code]["severity"], right=True),
         TableColumn("onset", onset, right=True),
     )
 
 
-def _share(rate: Mapping[str, Any]) -> str:
+def _share_text(rate: Mapping[str, Any]) -> str:
     return "" if rate["rate"] is None else f"{rate['rate']:.1%}"
 
 
-def _bars(bins: list[int]) -> str:
+def _bar_text(bins: list[int]) -> str:
     """Draw a bar for each tenth of the run."""
-    most = max(bins)
-    return "".join(_BARS[round(count * (len(_BARS) - 1) / most)] for count in bins)
+    largest = max(bins)
+    return "".join(_BARS[round(count * (len(_BARS) - 1) / largest)] for count in bins)

@@ -50,7 +50,10 @@ class SharedAllowanceAddress:
 
 
 class SharedAllowance:
-    """The account of an allowance: the share of it that is spent or checked out."""
+    """The account of an allowance that several processes share.
+
+    A process checks out a part of the allowance, and returns what it does not need.
+    """
 
     def __init__(self, host: str, used: float, record: Callable[[float], object]) -> None:
         """Listen for connections.
@@ -72,7 +75,7 @@ class SharedAllowance:
         self._lock = Lock()
 
     def __enter__(self) -> Self:
-        Thread(target=self._accept, name="allowance", daemon=True).start()
+        Thread(target=self._accept_connections, name="allowance", daemon=True).start()
         return self
 
     def __exit__(
@@ -85,7 +88,8 @@ class SharedAllowance:
         create_connection(self.address.address).close()  # wakes the thread that waits in accept
         self._listener.close()
 
-    def _accept(self) -> None:
+    def _accept_connections(self) -> None:
+        """Start a thread for each process that connects with the secret, until it is closed."""
         while True:
             try:
                 connection = self._listener.accept()
@@ -93,38 +97,51 @@ class SharedAllowance:
                 if self._closed:
                     return
                 continue
-            Thread(target=self._serve, args=(connection,), name="allowance", daemon=True).start()
+            Thread(
+                target=self._serve_connection, args=(connection,), name="allowance", daemon=True
+            ).start()
 
-    def _serve(self, connection: Connection) -> None:
+    def _serve_connection(self, connection: Connection) -> None:
+        """Answer the requests of one process until it disconnects."""
         with connection, suppress(EOFError, OSError):
             while True:
-                surplus, held, request = connection.recv()
-                connection.send(self._check_out(connection, surplus, held, request))
+                surplus, unanswered_share, request = connection.recv()
+                connection.send(self._check_out(connection, surplus, unanswered_share, request))
         with self._lock:
             self._reservations.pop(connection, None)
 
     def _check_out(
-        self, connection: Connection, surplus: float, held: float, request: float
+        self,
+        connection: Connection,
+        surplus: float,
+        unanswered_share: float,
+        requested_share: float,
     ) -> float | None:
         """Accept the surplus of a process, and check out the share that it requests.
 
+        Args:
+            connection: The connection of the process.
+            surplus: The checked out share that the process returns.
+            unanswered_share: The share of its requests that are not answered yet.
+            requested_share: The share that it needs in addition; 0 to only return the surplus.
+
         Returns:
-            The share that it gets in addition to what it holds; 0.0 if too little is left, None if
-            there may be enough once concurrent requests are answered.
+            The granted share; 0.0 if too little is left; None if there may be enough once
+            concurrent requests are answered.
         """
         with self._lock:
             self.used -= surplus
-            self._reservations[connection] = held
+            self._reservations[connection] = unanswered_share
             remaining = 1.0 - self.used
-            if not request or remaining + _ROUNDING < request:
+            if not requested_share or remaining + _ROUNDING < requested_share:
                 self._record(self.used)
-                if not request or any(self._reservations.values()):
+                if not requested_share or any(self._reservations.values()):
                     return None
                 self.spent = True
                 return 0.0
-            granted = min(max(request, _PART), max(remaining, request))
+            granted = min(max(requested_share, _PART), max(remaining, requested_share))
             self.used += granted
-            self._reservations[connection] = held + granted
+            self._reservations[connection] = unanswered_share + granted
             self._record(self.used)
             return granted
 
@@ -159,7 +176,7 @@ class SharedBudget(Budget):
         self._turn = asyncio.Lock()
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
-        """Reserve the estimated tokens of a request, and check out more of the allowance if needed.
+        """Reserve the estimated tokens of a request; check out more of the allowance if needed.
 
         Args:
             tokens_in: An estimate of the request's tokens.
@@ -171,15 +188,20 @@ class SharedBudget(Budget):
         async with self._turn:
             while True:
                 reserved = Reserved(tokens_in, self._expected_answer_tokens(answer_tokens))
-                planned = self._share([*self._reservations, reserved])
-                if planned <= self._checked_out + _ROUNDING:
+                planned_share = self._share_of_allowance([*self._reservations, reserved])
+                if planned_share <= self._checked_out + _ROUNDING:
                     self._reservations.add(reserved)
                     return reserved
-                held = self._share([*self._reservations])
-                surplus = self._checked_out - held
-                in_flight = held - self._share([])
-                granted = await asyncio.to_thread(self._ask, surplus, in_flight, planned - held)
-                self._checked_out = held + (granted or 0.0)
+                held_share = self._share_of_allowance([*self._reservations])
+                surplus = self._checked_out - held_share
+                unanswered_share = held_share - self._share_of_allowance([])
+                granted = await asyncio.to_thread(
+                    self._exchange_with_account,
+                    surplus,
+                    unanswered_share,
+                    planned_share - held_share,
+                )
+                self._checked_out = held_share + (granted or 0.0)
                 if granted == 0.0:
                     raise AllowanceSpent(
                         "the allowance is spent, but for less than the next request takes; the "
@@ -191,26 +213,31 @@ class SharedBudget(Budget):
     def close(self) -> None:
         """Return the rest of the parts, and close the connection."""
         with self._connection, suppress(RunStops):
-            self._ask(self._checked_out - self._share([]), 0.0, 0.0)
+            self._exchange_with_account(self._checked_out - self._share_of_allowance([]), 0.0, 0.0)
 
-    def _ask(self, surplus: float, held: float, request: float) -> float | None:
+    def _exchange_with_account(
+        self, surplus: float, unanswered_share: float, request: float
+    ) -> float | None:
+        """Return a surplus to the account and request a share; return the granted share."""
         try:
-            self._connection.send((surplus, held, request))
+            self._connection.send((surplus, unanswered_share, request))
             granted: float | None = self._connection.recv()
         except (EOFError, OSError):
             raise RunStops("the command that has the allowance is gone") from None
         return granted
 
-    def _share(self, planned: list[Reserved]) -> float:
-        """Return the share of the allowance that is used or planned."""
-        used = self.used
+    def _share_of_allowance(self, planned: list[Reserved]) -> float:
+        """Return the share of the allowance that used and planned tokens take together."""
+        total_usage = self.used
         for reserved in planned:
-            used += Usage(0, reserved.tokens_in, reserved.tokens_out)
-        return self._whole.share(used, self._prices)
+            total_usage += Usage(0, reserved.tokens_in, reserved.tokens_out)
+        return self._whole.share(total_usage, self._prices)
 
 
 @contextmanager
-def shared(setup: Setup, folder: ShardFolder, host: str) -> Iterator[SharedAllowance | None]:
+def shared_account(
+    setup: Setup, folder: ShardFolder, host: str
+) -> Iterator[SharedAllowance | None]:
     """Open the account of a setup's allowance; it is None without a limit.
 
     The used part is recorded in the folder of the shards, so that an interrupted run continues with
@@ -221,19 +248,19 @@ def shared(setup: Setup, folder: ShardFolder, host: str) -> Iterator[SharedAllow
         folder: The folder of the shards.
         host: The address at which processes reach this one.
     """
-    allowed = setup.allowance
-    if not (allowed.tokens or allowed.cost):
+    allowance = setup.allowance
+    if not (allowance.tokens or allowance.cost):
         yield None
         return
 
     def record(share: float) -> None:
-        spent = {"tokens": share * (allowed.tokens or 0), "cost": share * (allowed.cost or 0.0)}
+        spent = {"tokens": share * (allowance.tokens or 0), "cost": share * (allowance.cost or 0.0)}
         folder.write(SPENT, json.dumps(spent).encode())
 
-    earlier = json.loads(folder.read(SPENT) or b"{}")
-    used = max(
-        earlier.get("tokens", 0) / (allowed.tokens or inf),
-        earlier.get("cost", 0) / (allowed.cost or inf),
+    recorded = json.loads(folder.read(SPENT) or b"{}")
+    used_share = max(
+        recorded.get("tokens", 0) / (allowance.tokens or inf),
+        recorded.get("cost", 0) / (allowance.cost or inf),
     )
-    with SharedAllowance(host, used, record) as account:
+    with SharedAllowance(host, used_share, record) as account:
         yield account

@@ -91,11 +91,15 @@ class RequestSize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShardTrace:
-    """A judged trace: its record, and the result of the judge.
+    """A judged trace.
 
-    ``onsets`` has the index of the first span of each mode, by slug. ``judged`` are the modes with
-    a verdict, None for all that the judge looks at. ``problem`` is the reason why the trace could
-    not be judged.
+    Attributes:
+        record: The record of the trace.
+        findings: The findings of the judge.
+        onsets: The index of the first span of each mode, by slug.
+        unsure: The modes of which the judge is unsure.
+        judged: The modes with a verdict; None for all that the judge looks at.
+        problem: The reason why the trace could not be judged; None if it was judged.
     """
 
     record: TraceRecord
@@ -174,14 +178,15 @@ def write_shard(
         if finding.mode in looks_at
     ]
     trace_rows = [_trace_row(trace, taxonomy, looks_at) for trace in traces]
-    folder.write(events_file(shard), _parquet(arrow, event_rows, _events_schema(arrow)))
+    folder.write(events_file(shard), _parquet_bytes(arrow, event_rows, _events_schema(arrow)))
     schema = traces_schema(arrow, taxonomy)
     if requests:
         schema = schema.with_metadata({_REQUESTS: json.dumps(sorted(requests))})
-    folder.write(traces_file(shard), _parquet(arrow, trace_rows, schema))
+    folder.write(traces_file(shard), _parquet_bytes(arrow, trace_rows, schema))
 
 
-def _parquet(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
+def _parquet_bytes(arrow: Any, rows: list[dict[str, Any]], schema: Any) -> bytes:
+    """Return the rows as a Parquet file."""
     table = arrow.Table.from_pylist(rows, schema=schema)
     out = BytesIO()
     pyarrow("pyarrow.parquet").write_table(table, out, compression="zstd")
@@ -210,6 +215,7 @@ def _events_schema(arrow: Any) -> Any:
 
 
 def _trace_row(trace: ShardTrace, taxonomy: Taxonomy, looks_at: frozenset[str]) -> dict[str, Any]:
+    """Return the row of a trace: its record, and a verdict and onset for each judged mode."""
     record = trace.record
     onsets = trace.onsets or {}
     identity = {} if record.identity is None else record.identity._asdict()
@@ -223,13 +229,13 @@ def _trace_row(trace: ShardTrace, taxonomy: Taxonomy, looks_at: frozenset[str]) 
     }
     if trace.problem is not None:
         return row
-    judged = looks_at if trace.judged is None else trace.judged
-    present = {finding.mode for finding in trace.findings}
+    judged_modes = looks_at if trace.judged is None else trace.judged
+    present_modes = {finding.mode for finding in trace.findings}
     for mode in taxonomy.modes:
-        if mode.slug not in judged:
+        if mode.slug not in judged_modes:
             continue
-        verdict = UNSURE if mode.slug in trace.unsure else ABSENT
-        row[verdict_column(mode.slug)] = PRESENT if mode.slug in present else verdict
+        absent_or_unsure = UNSURE if mode.slug in trace.unsure else ABSENT
+        row[verdict_column(mode.slug)] = PRESENT if mode.slug in present_modes else absent_or_unsure
         if mode.slug in onsets and record.spans:
             row[onset_column(mode.slug)] = min(BINS - 1, onsets[mode.slug] * BINS // record.spans)
     return row
@@ -238,6 +244,7 @@ def _trace_row(trace: ShardTrace, taxonomy: Taxonomy, looks_at: frozenset[str]) 
 def _event_row(
     trace: ShardTrace, finding: Finding, judge: str, taxonomy: Taxonomy
 ) -> dict[str, Any]:
+    """Return the row of a finding, with its evidence and the id of the suggestion."""
     trace_id = trace.record.trace_id
     row = asdict(finding)
     row["evidence"] = None if finding.evidence is None else structs.asdict(finding.evidence)
@@ -287,11 +294,11 @@ def read_shard(
     slugs = [mode.slug for mode in taxonomy.modes]
     rows: list[list[dict[str, Any]]] = []
     for name in (traces_file(shard), events_file(shard)):
-        data = folder.read(name)
-        if data is None:
+        content = folder.read(name)
+        if content is None:
             raise ShardsError(f"{folder.address}: {name} is missing; the same judge writes it anew")
         try:
-            table = parquet.read_table(BytesIO(data))
+            table = parquet.read_table(BytesIO(content))
         except arrow.ArrowException as error:
             raise ShardsError(f"{folder.address}: {name} cannot be read: {error}") from None
         is_selected = compute.is_in(table["key"], arrow.array(sorted(keys), arrow.uint64()))
@@ -299,11 +306,11 @@ def read_shard(
     traces, events = rows
     findings: dict[int, list[Finding]] = {}
     for row in events:
-        findings.setdefault(row["key"], []).append(_finding(row))
+        findings.setdefault(row["key"], []).append(_finding_of_row(row))
     for row in traces:
         verdicts = {slug: row[verdict_column(slug)] for slug in slugs}
         yield ShardTrace(
-            _record(row),
+            _record_of_row(row),
             tuple(findings.get(row["key"], ())),
             unsure=tuple(slug for slug, value in verdicts.items() if value == UNSURE),
             judged=tuple(slug for slug, value in verdicts.items() if value is not None),
@@ -311,7 +318,8 @@ def read_shard(
         )
 
 
-def _record(row: Mapping[str, Any]) -> TraceRecord:
+def _record_of_row(row: Mapping[str, Any]) -> TraceRecord:
+    """Return the record of a trace from its row."""
     identity = None
     if row["content_hash"] is not None:
         identity = TraceIdentity(**{name: row[name] for name in _IDENTITY})
@@ -323,7 +331,8 @@ def _record(row: Mapping[str, Any]) -> TraceRecord:
     )
 
 
-def _finding(row: Mapping[str, Any]) -> Finding:
+def _finding_of_row(row: Mapping[str, Any]) -> Finding:
+    """Return the finding of a row, with its evidence."""
     evidence = None
     values = row["evidence"]
     if values is not None:

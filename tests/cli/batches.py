@@ -106,11 +106,12 @@ class BatchDesk:
             return None
         action = self.refuses(request.method, path)
         if action is None:
-            done = self._do(request, path, content)
+            done = self._answer_request(request, path, content)
             action = self.after(request.method, path) or done
         return action
 
-    def _do(self, request: Seen, path: str, content: bytes) -> Action:
+    def _answer_request(self, request: Seen, path: str, content: bytes) -> Action:
+        """Upload a file, return a file, or create or return a batch."""
         if path == "/files":
             name = f"file-{len(self.files)}"
             self.files[name] = _uploaded(content, request.headers["content-type"])
@@ -119,17 +120,20 @@ class BatchDesk:
             found = self.files.get(path.split("/")[2])
             return status(404, "no such file") if found is None else raw(found)
         if request.method == "POST":
-            return document(self._made(request.body))
+            return document(self._created_batch(request.body))
         if path == "/batches":
             return document({"object": "list", "data": [*self.batches.values()], "has_more": False})
         batch = self.batches.get(path.split("/")[2])
-        return status(404, "no such batch") if batch is None else document(self._looked_at(batch))
+        return (
+            status(404, "no such batch") if batch is None else document(self._polled_batch(batch))
+        )
 
-    def _made(self, asked: Line) -> Line:
-        count = len(self.files[str(asked["input_file_id"])].splitlines())
+    def _created_batch(self, request: Line) -> Line:
+        """Add a batch for an uploaded file of requests, and return it."""
+        count = len(self.files[str(request["input_file_id"])].splitlines())
         name = f"batch_{len(self.batches)}"
         self.batches[name] = {
-            **asked,
+            **request,
             "id": name,
             "object": "batch",
             "created_at": 1,
@@ -138,7 +142,8 @@ class BatchDesk:
         }
         return self.batches[name]
 
-    def _looked_at(self, batch: Line) -> Line:
+    def _polled_batch(self, batch: Line) -> Line:
+        """Return a batch; it ends after enough polls."""
         name = batch["id"]
         self.seen[name] = self.seen.get(name, 0) + 1
         if self.seen[name] <= self.looks:
@@ -148,17 +153,22 @@ class BatchDesk:
             if self.ends == "failed":
                 batch["errors"] = {"object": "list", "data": [{"message": self.problem}]}
             else:
-                self._answered(batch)
+                self._complete_batch(batch)
         return batch
 
-    def _answered(self, batch: Line) -> None:
-        asked = [json.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
-        right_ones: list[str] = []
-        wrong: list[str] = []
-        for n, line in enumerate(asked):
-            said_to = {"id": f"r{n}", "custom_id": line["custom_id"], **self.says(line["body"], n)}
-            (wrong if said_to["error"] else right_ones).append(json.dumps(said_to))
-        for kind, lines in (("output", right_ones), ("error", wrong)):
+    def _complete_batch(self, batch: Line) -> None:
+        """Write the files of answers and errors of a batch, in reversed order."""
+        requests = [json.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
+        answers: list[str] = []
+        errors: list[str] = []
+        for number, line in enumerate(requests):
+            result = {
+                "id": f"r{number}",
+                "custom_id": line["custom_id"],
+                **self.says(line["body"], number),
+            }
+            (errors if result["error"] else answers).append(json.dumps(result))
+        for kind, lines in (("output", answers), ("error", errors)):
             if lines:
                 name = f"{batch['id']}-{kind}"
                 self.files[name] = "\n".join(reversed(lines)).encode()
@@ -166,8 +176,8 @@ class BatchDesk:
         counts = batch["request_counts"]
         batch["request_counts"] = {
             **counts,
-            "completed": len(right_ones),
-            "failed": len(wrong),
+            "completed": len(answers),
+            "failed": len(errors),
         }
 
 

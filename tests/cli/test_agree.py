@@ -98,7 +98,9 @@ def test_records_are_the_figures_of_the_document_in_every_format(two: Cli, tmp_p
     document = two("agree", *FEW, "--json").json
     lines = [json.loads(line) for line in two("agree", *FEW, "--records").out.splitlines()]
     by_name = {
-        (one["scope"], one["mode"], one["statistic"]): one for one in lines if not one["subject"]
+        (line["scope"], line["mode"], line["statistic"]): line
+        for line in lines
+        if not line["subject"]
     }
     for code, mode in document["modes"].items():
         for name in COEFFICIENTS:
@@ -143,7 +145,7 @@ def test_methods_are_a_paragraph_of_the_data_without_names(two: Cli, tmp_path: P
     page, tables = tmp_path / "a.html", tmp_path / "a.md"
     printed = two("agree", *FEW, "--methods", "--html", page, "--markdown", tables)
     low, high = pooled["raw_agreement"]["ci"]
-    for words in (
+    for sentence in (
         "2 annotators labelled traces with 14 failure modes of the taxonomy mast@3",
         "both of them finished 8 traces",
         f"{pooled['n']} units with two verdicts",
@@ -153,7 +155,7 @@ def test_methods_are_a_paragraph_of_the_data_without_names(two: Cli, tmp_path: P
         "jackknife (Tukey 1958)",
         "κ is undefined for 13 of 14 modes (no variance: 13).",
     ):
-        assert words in printed.out
+        assert sentence in printed.out
     assert printed.out.count("\n") == 1
     assert "ann" not in printed.out.replace("annotator", "")
     assert "<h2>Methods</h2>\n<p>2 annotators" in page.read_text()
@@ -232,9 +234,9 @@ def test_other_files_are_written_beside_the_text(two: Cli, tmp_path: Path) -> No
     done = two("agree", *FEW, *options)
     assert done.out.startswith("Agreement\n")
     for name, beginning, part, reported in FILES.values():
-        written = (tmp_path / name).read_text("utf-8")
-        assert written.lower().startswith(beginning.lower())
-        assert part in written
+        content = (tmp_path / name).read_text("utf-8")
+        assert content.lower().startswith(beginning.lower())
+        assert part in content
         assert f"{name}: {reported}" in done.err
 
 
@@ -301,15 +303,15 @@ def test_two_judges_are_compared_on_the_same_units(cli: Cli, tmp_path: Path) -> 
             rows.append(f"t{i},{name},,finished,,")
     (tmp_path / "words.csv").write_text("\n".join(rows) + "\n")
     assert cli("import", "words.csv", "--format", "csv-long").code == 0
-    both = ("agree", "--judge", "one", "--judge", "two", "--against", "ann", "--rounds", 0)
-    done = cli(*both, "--json", "--csv", "out.csv")
+    arguments = ("agree", "--judge", "one", "--judge", "two", "--against", "ann", "--rounds", 0)
+    done = cli(*arguments, "--json", "--csv", "out.csv")
     found = done.json["judges"]
     assert found["judges"] == ["judge:one@1", "judge:two@1"]
     counts = ("n", "both_right", "only_first_right", "only_second_right", "neither_right")
     assert [found["modes"]["1.3"][name] for name in counts] == [8, 5, 2, 0, 1]
     assert "judges_compared" in (tmp_path / "out.csv").read_text("utf-8")
-    assert "judge:one@1 (1) and judge:two@1 (2) against ann" in cli(*both).out
-    assert "judges" not in cli(*both[:3], *both[5:], "--json").json
+    assert "judge:one@1 (1) and judge:two@1 (2) against ann" in cli(*arguments).out
+    assert "judges" not in cli(*arguments[:3], *arguments[5:], "--json").json
     for wrong_words in (
         ("agree", "--judge", "one", "--judge", "one"),
         ("agree", "--judge", "one", "--judge", "two", "--judge", "one"),
@@ -412,15 +414,15 @@ def test_time_tells_what_suggestions_save_and_pull(cli: Cli, tmp_path: Path) -> 
                 target = Target(key, key)
                 session.toggle_label(MAST.modes[0].slug, target, suggestions_on_screen=False)
                 session.finish(open_modes="absent")
-    told = cli("agree", "--time", "--json", "--annotator", "ann").json
-    assert told["annotators"] == ["ann", "bob"]
-    assert told["shown"]["passes"] + told["withheld"]["passes"] == 12
-    assert told["withheld"]["passes"] == 6
+    document = cli("agree", "--time", "--json", "--annotator", "ann").json
+    assert document["annotators"] == ["ann", "bob"]
+    assert document["shown"]["passes"] + document["withheld"]["passes"] == 12
+    assert document["withheld"]["passes"] == 6
     # The rules suggest nothing here, and every verdict is on a mode that they do not suggest.
-    assert told["modes"]["1.1"]["other_units"] == 12
-    assert told["modes"]["1.1"]["other"]["value"] == 0
-    assert told["anchoring"]["suggested"]["value"] is None
-    assert told["minutes_difference"]["ci_withheld"] == "few_traces"
+    assert document["modes"]["1.1"]["other_units"] == 12
+    assert document["modes"]["1.1"]["other"]["value"] == 0
+    assert document["anchoring"]["suggested"]["value"] is None
+    assert document["minutes_difference"]["ci_withheld"] == "few_traces"
     text = cli("agree", "--time", "--annotator", "ann").out
     assert "suggestions hidden" in text
     assert "where a judge suggests it" in text
@@ -443,13 +445,13 @@ def test_thresholds_are_fitted_on_calibration_traces_and_measured_on_others(
     (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n")
     done = cli("import", "labels.csv", "--format", "csv-long")
     assert done.code == 0, done.err
-    asked = ("agree", "--judge", "judge:m@1", "--thresholds", "--rounds", 0, "--json")
-    none = cli(*asked)
+    arguments = ("agree", "--judge", "judge:m@1", "--thresholds", "--rounds", 0, "--json")
+    none = cli(*arguments)
     assert none.code == 1
     assert "study set --split" in none.err
     with closing(Workspace.open(find_workspace(None))) as workspace:
         set_split(workspace, 0.4, 0.2)
-    measured_now = cli(*asked)
+    measured_now = cli(*arguments)
     judge = measured_now.json["judge"]
     assert judge["thresholds"]["modes"]["1.1"]["value"] == pytest.approx(0.55)
     calibration = judge["thresholds"]["calibration_traces"]

@@ -64,6 +64,8 @@ def label(
 
 
 def quoted(index: int, start: int, end: int) -> Callable[[Trace], Target]:
+    """Return a function that makes a quote of a span of its trace."""
+
     def target(trace: Trace) -> Target:
         key = trace.span(index).key
         return Target(key, key, trace.text(index)[start:end], start, end)
@@ -118,7 +120,9 @@ def labelled(cli: Cli, folder: Path) -> Path:
         trace_id = read_run(runs[0]).identity.trace_id
         take_on(workspace, MAST, "dee", [trace_id])
         work = Adjudication(workspace, MAST, trace_id, "dee", order=SpanOrders(workspace)(trace_id))
-        conflict = next(one for one in work.gold.conflicts if one.mode == MODES["1.3"])
+        conflict = next(
+            conflict for conflict in work.gold.conflicts if conflict.mode == MODES["1.3"]
+        )
         place_of_all = (spans(read_run(runs[0]), 1, 7),)
         work.decide(conflict, Choice(VerdictValue.PRESENT, place_of_all, ()))
     return place
@@ -155,7 +159,7 @@ def results(cli: Cli, place: Path, output: Path) -> dict[str, Any]:
     run("export", "--format", "gold", "-o", output, "--force")
     with closing(Workspace.open(place, create=False)) as workspace:
         entries = queue(workspace, MAST, "dee", order_of=SpanOrders(workspace))
-        left = [(one.trace_id, one.gold and one.gold.conflicts) for one in entries]
+        left = [(entry.trace_id, entry.gold and entry.gold.conflicts) for entry in entries]
     return {
         "gold": output.read_bytes(),
         "datasheet": output.with_name("gold.datasheet.md").read_bytes(),
@@ -262,7 +266,7 @@ def test_export_says_how_many_places_have_no_order_and_where_their_files_were_lo
 def test_spans_that_are_not_in_their_trace_are_told_apart(cli: Cli, tmp_path: Path) -> None:
     place = labelled(cli, tmp_path / "study")
     with closing(Workspace.open(place)) as workspace:
-        (trace_id,) = (one.trace_id for one in workspace.traces() if "two" in one.trace_id)
+        (trace_id,) = (trace.trace_id for trace in workspace.traces() if "two" in trace.trace_id)
         key = read_run(tmp_path / "study" / "runs" / "two.json").span(4).key
         workspace.keep_span_indices({trace_id: {key: SpanIndex(None)}})
     done = cli("export", "--format", "gold", "-o", "gold.json", "--workspace", place)

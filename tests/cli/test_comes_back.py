@@ -52,8 +52,8 @@ def test_a_study_that_two_copies_set_up_differently_is_told(cli: Cli, tmp_path: 
         )
 
     def told(source: str, into: str, *options: str) -> list[str]:
-        words = ("--format", "jsonl", "--workspace", into, "--json")
-        done = cli("import", source, *words, *options)
+        arguments = ("--format", "jsonl", "--workspace", into, "--json")
+        done = cli("import", source, *arguments, *options)
         assert done.code == 0
         return [note for note in done.json["notes"] if "study" in note]
 

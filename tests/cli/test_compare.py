@@ -23,13 +23,13 @@ def test_where_two_runs_part_is_said_and_shown(cli: Cli) -> None:
 def test_json_has_every_place(cli: Cli) -> None:
     write_trace(Path("a.json"), SMALL)
     write_trace(Path("b.json"), OTHERWISE)
-    found = cli("compare", "a.json", "b.json", "--json").json
-    assert found["fork"] == {"place": 8, "a": 8, "b": 8}
-    assert found["first"] == found["fork"]
-    assert found["cause"] is None
-    assert found["alike"]["before"] == {"same": 4, "actions": 4}
-    assert [place["likeness"] for place in found["places"][:8]] == ["same"] * 8
-    assert found["a"]["outcome"] == "unknown"
+    document = cli("compare", "a.json", "b.json", "--json").json
+    assert document["fork"] == {"place": 8, "a": 8, "b": 8}
+    assert document["first"] == document["fork"]
+    assert document["cause"] is None
+    assert document["alike"]["before"] == {"same": 4, "actions": 4}
+    assert [place["likeness"] for place in document["places"][:8]] == ["same"] * 8
+    assert document["a"]["outcome"] == "unknown"
     assert cli("compare", "a.json", "b.json", "--json", "--blind").json["a"]["outcome"] is None
 
 

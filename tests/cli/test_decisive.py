@@ -38,19 +38,25 @@ def line_ends(spans: list[tuple[int, str]], mark: str) -> bool:
 
 @pytest.fixture
 def judged(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Judge a set of runs once, and return the summary; a second run knows all of them."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     write_set(tmp_path / "set")
     with ModelServer(named) as server:
-        where = ("--model", "test-model", "--base-url", server.base_url)
-        done = cli("judge", "set", "--judge", "llm", *where, "--decisive", "--json")
+        server_options = ("--model", "test-model", "--base-url", server.base_url)
+        done = cli("judge", "set", "--judge", "llm", *server_options, "--decisive", "--json")
         assert done.code == 0, done.err
-        whole: dict[str, Any] = done.json
-        again = cli("judge", "set", "--judge", "llm", *where, "--decisive", "--json").json
-        assert again["traces"]["known"] == 4
-        assert cli("judge", "set", "--judge", "llm", *where, "--decisive", "--verify").code == 2
-    return whole
+        summary: dict[str, Any] = done.json
+        second_summary = cli(
+            "judge", "set", "--judge", "llm", *server_options, "--decisive", "--json"
+        ).json
+        assert second_summary["traces"]["known"] == 4
+        assert (
+            cli("judge", "set", "--judge", "llm", *server_options, "--decisive", "--verify").code
+            == 2
+        )
+    return summary
 
 
 def test_it_sits_the_exam_of_decisive_steps(cli: Cli, judged: dict[str, Any]) -> None:

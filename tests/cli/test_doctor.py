@@ -160,7 +160,7 @@ def test_an_encoding_that_lacks_characters_is_wrong(
     monkeypatch.setattr(sys, "stdout", stdout)
     assert run(split_command(["doctor", "--json"])) == 1
     stdout.seek(0)
-    (check,) = [one for one in json.load(stdout)["checks"] if one["name"] == "encoding"]
+    (check,) = [check for check in json.load(stdout)["checks"] if check["name"] == "encoding"]
     assert check["state"] == "wrong"
     assert "iso8859-1" in codecs.lookup(check["found"].partition(":")[0]).name
     assert remedy in check["hint"]

@@ -92,18 +92,18 @@ def test_the_rules_sit_an_exam_of_files(cli: Cli, tmp_path: Path) -> None:
     assert document["baselines"]["random"]["0"] == pytest.approx(1 / 5)
     assert document["baselines"]["last"]["1"] == 1
     assert len(document["files"]) == 4
-    assert all(len(one["sha256"]) == 64 for one in document["files"])
+    assert all(len(file["sha256"]) == 64 for file in document["files"])
 
 
 def test_sets_of_steps_need_more_runs_than_these(cli: Cli, tmp_path: Path) -> None:
-    asked = ("exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules")
-    found = cli(*asked, "--coverage", "--json").json["coverage"]
+    arguments = ("exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules")
+    found = cli(*arguments, "--coverage", "--json").json["coverage"]
     assert set(found) == {"features", RulesJudge().name}
     assert {sets["runs"] for sets in found.values()} == {4}
     assert {sets["value"] for sets in found.values()} == {None}
-    text = cli(*asked, "--coverage").out
+    text = cli(*arguments, "--coverage").out
     assert "Sets of steps with the decisive step" in text
-    assert "coverage" not in cli(*asked, "--json").json
+    assert "coverage" not in cli(*arguments, "--json").json
     wrong = cli("exam", "--judge", "rules", "--coverage")
     assert wrong.code == 2
 
@@ -114,8 +114,8 @@ def test_sets_of_steps_are_kept_for_every_trace_of_the_workspace(cli: Cli, tmp_p
     assert cli(*imported, "--allow-new").code == 0
     write_traces(tmp_path / "more", 1)
     assert cli("judge", folder, tmp_path / "more", "--judge", "rules").code == 0
-    asked = ("exam", "--set", "people", "--judge", "judge:rules", "--coverage", "--keep")
-    done = cli(*asked, "--json")
+    arguments = ("exam", "--set", "people", "--judge", "judge:rules", "--coverage", "--keep")
+    done = cli(*arguments, "--json")
     assert done.code == 0, done.err
     kept = done.json["look_here"]
     measured = done.json["coverage"][kept["judge"]]
@@ -128,14 +128,14 @@ def test_sets_of_steps_are_kept_for_every_trace_of_the_workspace(cli: Cli, tmp_p
         assert known.hash == kept["hash"]
         assert len(known.sizes) == 42
         trace_id = next(
-            one.trace_id for one in place.traces() if one.path and one.path.parent == folder
+            trace.trace_id for trace in place.traces() if trace.path and trace.path.parent == folder
         )
         # The place of the step in a run tells all of it here.
         assert [key[-1] for key in spans_to_look_at(place, taxonomy, trace_id)] == ["3"]
         assert known.sizes[trace_id] == 1
-    assert cli(*asked, "--json").json["look_here"] == kept
-    assert f"Kept for 42 traces (sets {kept['hash']})" in " ".join(cli(*asked).out.split())
-    for wrong in (asked[:-2], asked[:5]):
+    assert cli(*arguments, "--json").json["look_here"] == kept
+    assert f"Kept for 42 traces (sets {kept['hash']})" in " ".join(cli(*arguments).out.split())
+    for wrong in (arguments[:-2], arguments[:5]):
         refused = cli(*wrong, "--keep")
         assert refused.code == 2
         assert "--keep goes with --coverage" in refused.err
@@ -151,7 +151,7 @@ def test_answers_of_another_judge_are_imported_and_scored(cli: Cli, tmp_path: Pa
     assert (decisive["n"], decisive["step"]["0"]["value"]) == (3, pytest.approx(2 / 3))
     assert decisive["step"]["3"]["value"] == 1
     assert decisive["category"]["value"] == 1
-    cases = {one["trace"]: one["off_by"] for one in document["judges"]["other"]["cases"]}
+    cases = {case["trace"]: case["off_by"] for case in document["judges"]["other"]["cases"]}
     assert cases == {"run-0": 0, "run-1": 0, "run-2": 2}
     assert document["judges"]["other"]["places"]["joint"]["right"] == 2
 
@@ -169,8 +169,8 @@ def test_runs_in_the_intermediate_form_bring_agents_and_chance(cli: Cli, tmp_pat
         run = {"trajectory_id": f"run-{number}", "instruction": "Find the kettle.", "steps": steps}
         write(tmp_path / "runs" / f"{number}" / "trajectory_ir.json", run)
     for folder, name in ((truth, "planted"), (said, "other")):
-        words = ("--format", "agentrx", "--annotator", name, "--allow-new")
-        assert cli("import", folder, "runs", *words).code == 0
+        arguments = ("--format", "agentrx", "--annotator", name, "--allow-new")
+        assert cli("import", folder, "runs", *arguments).code == 0
     document = cli("exam", "--set", "planted", "--judge", "other", "--json").json
     assert document["baselines"]["n"] == 3
     assert document["baselines"]["random"]["0"] == pytest.approx(1 / 4)
@@ -182,7 +182,7 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
     write_set(tmp_path / "set")
     assert cli("judge", "set", "--judge", "rules", "--quiet").code == 0
     listed = cli("inspect", "set", "--json").json
-    traces = [one["id"] for file in listed["files"] for one in file["traces"]]
+    traces = [trace["id"] for file in listed["files"] for trace in file["traces"]]
     rows = ["trace_id,annotator,mode,value"]
     rows += [f"{trace},ann,1.3,{'present' if trace == traces[0] else 'absent'}" for trace in traces]
     rows += [f"{trace},ann,,finished" for trace in traces]
@@ -213,8 +213,8 @@ def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) ->
     said = write(
         tmp_path / "said" / "t.json", errors(("Goal Deviation", "s1"), ("Goal Deviation", "s2"))
     )
-    words = ("--format", "trail", "--annotator", "other", "--allow-new")
-    assert cli("import", said, *words).code == 0
+    arguments = ("--format", "trail", "--annotator", "other", "--allow-new")
+    assert cli("import", said, *arguments).code == 0
     done = cli("exam", truth, "--set", "trail", "--judge", "other", "--json")
     assert done.code == 0, done.err
     places = done.json["judges"]["other"]["places"]
@@ -246,10 +246,10 @@ def test_by_a_crosswalk_a_judge_of_mast_is_asked_for_categories(cli: Cli, tmp_pa
     rows += ["run-1,judge-x,,finished,,"]
     (tmp_path / "said.csv").write_text("\n".join(rows) + "\n", "utf-8")
     assert cli("import", "said.csv", "--format", "csv-long", "--allow-new").code == 0
-    words = ("exam", truth, "--set", "agentrx", "--judge", "judge-x", "--json")
-    plain = cli(*words).json["judges"]["judge-x"]
+    arguments = ("exam", truth, "--set", "agentrx", "--judge", "judge-x", "--json")
+    plain = cli(*arguments).json["judges"]["judge-x"]
     assert (plain["categories"], plain["places"]["location"]["named"]) == (False, 2)
-    document = cli(*words, "--crosswalk", "agentrx-to-mast").json
+    document = cli(*arguments, "--crosswalk", "agentrx-to-mast").json
     crossed = document["judges"]["judge-x"]
     assert document["modes"] == ["disobey_task_specification", "reasoning_action_mismatch"]
     assert crossed["places"]["joint"]["f1"]["value"] == 1
@@ -261,7 +261,7 @@ def test_by_a_crosswalk_a_judge_of_mast_is_asked_for_categories(cli: Cli, tmp_pa
 def test_a_table_of_labels_is_a_set(cli: Cli, tmp_path: Path) -> None:
     write_set(tmp_path / "set")
     listed = cli("inspect", "set", "--json").json
-    traces = [one["id"] for file in listed["files"] for one in file["traces"]]
+    traces = [trace["id"] for file in listed["files"] for trace in file["traces"]]
     rows = ["trace_id,annotator,mode,value,span_first,span_last,severity"]
     rows += [f"{trace},ann,3.3,present,/history/3,/history/4,fatal" for trace in traces[:3]]
     rows += [f"{traces[3]},ann,3.3,absent,,,", f"{traces[3]},ann,1.3,absent,,,"]
@@ -445,9 +445,9 @@ def test_orders_of_modes_and_numbers_of_spans_tell_what_a_judge_goes_by(
     assert all(one["quotes_found"]["value"] == 1 for one in done.json["judges"].values())
     last = list(done.json["judges"])[-1]
     assert cli("export", "--format", "csv-long", "--labels", last, "-o", "m.csv").code == 0
-    told = Path("m.csv").read_text("utf-8")
-    assert "it shows in #4" in told
-    assert "#104" not in told
+    content = Path("m.csv").read_text("utf-8")
+    assert "it shows in #4" in content
+    assert "#104" not in content
 
 
 def test_recorded_answers_score_as_counted_from_their_files(cli: Cli, tmp_path: Path) -> None:
@@ -470,8 +470,8 @@ def test_recorded_answers_score_as_counted_from_their_files(cli: Cli, tmp_path: 
                 [failure] = result["failures"]
                 off[result["task_id"]] = abs(failure["step_number"] - truth[result["task_id"]])
             name = f"{shown}-{rep}"
-            words = ("--format", "agentrx", "--annotator", name, "--allow-new")
-            assert cli("import", *files, *words).code == 0
+            arguments = ("--format", "agentrx", "--annotator", name, "--allow-new")
+            assert cli("import", *files, *arguments).code == 0
     judges = [word for name in counted for word in ("--judge", name)]
     document = cli("exam", "--set", "planted", *judges, "--json").json
     assert set(document["judges"]) == set(counted)

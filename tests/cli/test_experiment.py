@@ -52,8 +52,8 @@ def test_a_planted_gain_is_found_and_no_gain_is_not(cli: Cli, tmp_path: Path) ->
     for name, later, expected in (("gain", {"1.3": 0.2}, ["1.3"]), ("same", {}, [])):
         write_labels(tmp_path / f"{name}.csv", later)
         workspace = ("--workspace", f"{name}.db")
-        words = ("--format", "csv-wide", "--allow-new", *workspace)
-        assert cli("import", f"{name}.csv", *words).code == 0
+        arguments = ("--format", "csv-wide", "--allow-new", *workspace)
+        assert cli("import", f"{name}.csv", *arguments).code == 0
         asked = ("experiment", "--labels", "judge:made@1", "--without-power", *workspace)
         document = cli(*asked, "--baseline", "1.0", "--json").json
         assert document["by"] == "version"
@@ -71,14 +71,14 @@ def test_a_planted_gain_is_found_and_no_gain_is_not(cli: Cli, tmp_path: Path) ->
 def test_the_report_says_what_was_planned(cli: Cli, tmp_path: Path) -> None:
     write_labels(tmp_path / "gain.csv", {"1.3": 0.2})
     assert cli("import", "gain.csv", "--format", "csv-wide", "--allow-new").code == 0
-    asked = ("experiment", "--labels", "judge:made@1", "--mode", "1.3", "--change", "15")
-    power = cli(*asked, "--json").json["power"]
+    arguments = ("experiment", "--labels", "judge:made@1", "--mode", "1.3", "--change", "15")
+    power = cli(*arguments, "--json").json["power"]
     assert power["change"] == 0.15
     assert list(power["modes"]) == ["1.3"]
     needed = power["modes"]["1.3"]["tasks_needed"]
     assert needed["1"] > needed["3"] > needed["5"] > 0
     assert 0 < power["modes"]["1.3"]["power"] < 1
-    assert "What it takes to see a change" in cli(*asked).out
+    assert "What it takes to see a change" in cli(*arguments).out
 
 
 def native(name: str, version: int, **facts: Any) -> str:
@@ -140,9 +140,9 @@ def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path)
             text = native(f"w{task}", version, task=f"Task {task}")
             (tmp_path / f"{task}-{version}.jsonl").write_text(text + "\n")
     assert cli("judge", ".", "--judge", "rules").code == 0
-    asked = ("experiment", "--arms", "system", "--labels", "judge:rules@3", "--without-power")
-    assert cli(*asked, "--json").json["tasks_by_words"] == 12
-    assert "12 runs without a task id" in cli(*asked).out
+    arguments = ("experiment", "--arms", "system", "--labels", "judge:rules@3", "--without-power")
+    assert cli(*arguments, "--json").json["tasks_by_words"] == 12
+    assert "12 runs without a task id" in cli(*arguments).out
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
     (runs / "outcomes.csv").write_text("trace,task_id,trial\nr.jsonl,T9,3\nother,T9,-1\n")
     inspected = cli("inspect", "runs", "--json")
     assert "trial is '-1'; it must be a whole number from 0" in inspected.out
-    judged = ("--judge", "rules", "--workspace", "third.db")
-    assert cli("judge", "runs", *judged).code == 0
+    arguments = ("--judge", "rules", "--workspace", "third.db")
+    assert cli("judge", "runs", *arguments).code == 0
     cli("export", "--format", "jsonl", "-o", "third.jsonl", "--workspace", "third.db")
     lines = map(json.loads, (tmp_path / "third.jsonl").read_text().splitlines())
     [trace] = [line for line in lines if line["record"] == "trace"]

@@ -36,8 +36,8 @@ def test_every_mode_is_defined(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text(LABELS, encoding="utf-8")
     assert cli("import", "labels.csv", "--format", "csv-long").code == 0
     workspace = Workspace.open(tmp_path / ".mast-tui" / "workspace.db")
-    words = Guideline("g", MAST.modes[0].slug, "Ask twice.", "alice", "2026-05-04T10:20:30Z")
-    workspace.append([NewEvent("alice", None, MAST.ref, None, GuidelineSet("g", None, words))])
+    guideline = Guideline("g", MAST.modes[0].slug, "Ask twice.", "alice", "2026-05-04T10:20:30Z")
+    workspace.append([NewEvent("alice", None, MAST.ref, None, GuidelineSet("g", None, guideline))])
     workspace.close()
     for name in ("book.md", "book.tex", "book.txt"):
         done = cli("export", "--format", "codebook", "-o", name, "--json")

@@ -66,8 +66,8 @@ def test_label_studio_there_and_back(cli: Cli, tmp_path: Path, labelled: str) ->
     fresh = cli(*other, "import", "tasks.json", "--format", "label-studio", "--json")
     assert (fresh.code, fresh.json["annotators"]) == (0, ["alice", RulesJudge().name])
     assert long_rows(cli, tmp_path, *other) == long_rows(cli, tmp_path)
-    again = cli(*other, "import", "tasks.json", "--format", "label-studio", "--json")
-    assert again.json["events"]["new"] == 0
+    second_run = cli(*other, "import", "tasks.json", "--format", "label-studio", "--json")
+    assert second_run.json["events"]["new"] == 0
 
 
 def test_what_was_changed_in_label_studio_leaves_alices_own_alone(
@@ -83,9 +83,12 @@ def test_what_was_changed_in_label_studio_leaves_alices_own_alone(
     done = cli("import", "back.json", "--format", "label-studio", "--json")
     assert done.json["annotators"] == ["alice (label-studio)"]
     assert long_rows(cli, tmp_path) == before
-    again = cli("import", "back.json", "--format", "label-studio", "--json")
-    assert again.json["events"]["new"] == 0
-    people = {one["name"]: one["kind"] for one in cli("status", "--json").json["annotators"]}
+    second_run = cli("import", "back.json", "--format", "label-studio", "--json")
+    assert second_run.json["events"]["new"] == 0
+    people = {
+        annotator["name"]: annotator["kind"]
+        for annotator in cli("status", "--json").json["annotators"]
+    }
     assert people["alice (label-studio)"] == "imported"
 
 
@@ -94,7 +97,7 @@ def test_gold_that_comes_back_does_not_become_a_side_of_itself(
 ) -> None:
     cli("export", "--format", "label-studio", "-o", "gold.json")
     (task,) = json.loads((tmp_path / "gold.json").read_text("utf-8"))
-    assert [one["ground_truth"] for one in task["annotations"]] == [True]
+    assert [annotation["ground_truth"] for annotation in task["annotations"]] == [True]
     done = cli("import", "gold.json", "--format", "label-studio", "--json")
     assert done.json["events"] == {"new": 0, "known": 0}
     elsewhere = ("--workspace", "o.db", "import", "gold.json", "--format", "label-studio")
@@ -104,7 +107,7 @@ def test_gold_that_comes_back_does_not_become_a_side_of_itself(
     other = cli(*elsewhere, "--annotator", "the experts", "--json")
     assert other.json["annotators"] == ["the experts"]
     status = cli("--workspace", "o.db", "status", "--json").json
-    assert [one["kind"] for one in status["annotators"]] == ["imported"]
+    assert [annotator["kind"] for annotator in status["annotators"]] == ["imported"]
 
 
 def test_doccano_lines_hold_the_words(cli: Cli, tmp_path: Path, labelled: str) -> None:
@@ -151,9 +154,9 @@ def test_two_copies_of_one_person_are_told_apart_in_words(cli: Cli, tmp_path: Pa
     head = "trace_id,annotator,mode,value\n"
     for name, mode in (("one", "1.3"), ("two", "2.1")):
         (tmp_path / f"{name}.csv").write_text(f"{head}t,alice,{mode},present\n")
-        place = ("--workspace", f"{name}.db")
-        cli(*place, "import", f"{name}.csv", "--format", "csv-long")
-        cli(*place, "export", "--format", "jsonl", "-o", f"{name}.jsonl")
+        workspace_options = ("--workspace", f"{name}.db")
+        cli(*workspace_options, "import", f"{name}.csv", "--format", "csv-long")
+        cli(*workspace_options, "export", "--format", "jsonl", "-o", f"{name}.jsonl")
     both = ("--workspace", "both.db", "import", "--format", "jsonl")
     done = cli(*both, "one.jsonl", "two.jsonl")
     assert done.code == 0

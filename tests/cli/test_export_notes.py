@@ -50,8 +50,8 @@ def test_csv_long_holds_slugs_and_notes_and_reads_them(
     ]
     (note,) = [row for row in rows if row["value"] == "note"]
     assert (note["span_first"], note["note"], note["mode"]) == (noted[1], "look here", "")
-    again = cli("import", "rows.csv", "--format", "csv-long", "--json")
-    assert again.json["events"]["new"] == 0
+    second_run = cli("import", "rows.csv", "--format", "csv-long", "--json")
+    assert second_run.json["events"]["new"] == 0
     other = ("--workspace", "other.db")
     assert cli(*other, "import", "rows.csv", "--format", "csv-long").code == 0
     assert long_rows(cli, tmp_path / "other.csv", *other) == rows

@@ -63,12 +63,12 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     decision = Decision(
         mode, mode, VerdictValue.ABSENT, (), (ABEL,), said, DORA, AT, reason="clear enough"
     )
-    words = Guideline("g", mode, "Ask twice.", CLARA, AT)
+    guideline = Guideline("g", mode, "Ask twice.", CLARA, AT)
     planned = Study(MAST.ref, PEOPLE[:3], (DORA,), batches=((trace_id,),), overlap=1, seed=1)
     workspace.append(
         [
             NewEvent(ABEL, None, MAST.ref, None, StudySet(None, planned)),
-            NewEvent(CLARA, None, MAST.ref, None, GuidelineSet("g", None, words)),
+            NewEvent(CLARA, None, MAST.ref, None, GuidelineSet("g", None, guideline)),
         ]
     )
     workspace.append([NewEvent(DORA, trace_id, MAST.ref, 1, Decided(mode, None, decision))])

@@ -24,6 +24,7 @@ def label(cli: Cli, tmp_path: Path) -> Label:
     """Label the one trace of a file at every span, and as a whole; its id."""
 
     def made(name: str, *, more: str = "") -> str:
+        """Judge a trace by rules, import labels on it, and return its id."""
         (trace,) = cli("inspect", name, "--spans", "--json").json["files"][0]["traces"]
         assert cli("judge", name, "--judge", "rules").code == 0
         start = f"{trace['id']},alice,"
@@ -80,7 +81,7 @@ def test_langfuse_takes_each_line_as_a_score(cli: Cli, tmp_path: Path, label: La
         assert score["traceId"] == export["id"]
         assert (score["dataType"], score["metadata"]["annotator"]) == ("CATEGORICAL", "alice")
     assert len({score["id"] for score in scores}) == len(scores) == said["scores"]
-    observations = {one["id"] for one in export["observations"]}
+    observations = {observation["id"] for observation in export["observations"]}
     placed = [score for score in scores if "observationId" in score]
     assert len(placed) == len(keys_of(cli, "run.json"))
     assert {score["observationId"] for score in placed} <= observations
@@ -175,7 +176,7 @@ def test_inspect_gets_an_edit_per_sample_and_mode(
         inspect_logs.write_eval(path, inspect_logs.members_of(first))
     label(path.name)
     text, _ = exported(cli, "inspect-scores")
-    edits = {one["score_name"]: one for one in lines(text)}
+    edits = {line["score_name"]: line for line in lines(text)}
     needed: dict[str, type] = {"log": str, "sample_id": str, "epoch": int, "sample_uuid": str}
     needed |= {"score_name": str, "edit": dict}
     of_edit: dict[str, type] = {"value": int, "answer": str, "metadata": dict, "provenance": dict}
@@ -206,7 +207,7 @@ def test_a_sample_without_a_uuid_goes_by_its_own_id(cli: Cli, tmp_path: Path, la
     (tmp_path / "log.json").write_text(json.dumps(document), encoding="utf-8")
     label("log.json")
     text, _ = exported(cli, "inspect-scores")
-    assert {(one["sample_id"], one["sample_uuid"]) for one in lines(text)} == {(7, None)}
+    assert {(line["sample_id"], line["sample_uuid"]) for line in lines(text)} == {(7, None)}
 
 
 def test_what_has_no_id_there_is_named(cli: Cli, tmp_path: Path, label: Label) -> None:
@@ -234,8 +235,8 @@ def test_a_span_without_an_id_is_named(cli: Cli, tmp_path: Path, label: Label) -
     (tmp_path / "spans.json").unlink()
     out = ("export", "--format", "phoenix", "-o", "scores.json", "--labels", "alice")
     without = cli(*out, "--json").json["without_id"]
-    assert {one["trace_id"] for one in without["spans"]} == {TRACE}
-    assert sorted(one["key"] for one in without["spans"]) == sorted(calls)
+    assert {span["trace_id"] for span in without["spans"]} == {TRACE}
+    assert sorted(span["key"] for span in without["spans"]) == sorted(calls)
     assert f"{len(calls)} labelled spans left out" in cli(*out).err
 
 

@@ -49,6 +49,7 @@ def write(path: Path, lines: list[Line]) -> Path:
 
 
 def events_of(lines: list[Line], annotator: str = "", *kinds: str) -> list[Line]:
+    """Return the events of an annotator and of some kinds; by default all events."""
     return [
         line
         for line in lines
@@ -74,7 +75,8 @@ def forged(lines: list[Line], *, first: int = 100_000) -> list[Line]:
 
 
 def event(name: str, seq: int, kind: str, payload: Line, trace: str | None = None) -> Line:
-    of_trace = {} if trace is None else {"trace_id": trace, "taxonomy": MAST.ref, "pass": 1}
+    """Return a forged event as a line of an export."""
+    trace_fields = {} if trace is None else {"trace_id": trace, "taxonomy": MAST.ref, "pass": 1}
     return {
         "record": "event",
         "id": f"forged-{name}-{seq}",
@@ -82,7 +84,7 @@ def event(name: str, seq: int, kind: str, payload: Line, trace: str | None = Non
         "seq": seq,
         "at": "2026-11-22T10:00:00.000000Z",
         "kind": kind,
-        **of_trace,
+        **trace_fields,
         "action": f"forged-{seq}",
         "payload": payload,
     }
@@ -461,8 +463,8 @@ def test_what_joins_anothers_work_by_another_format_is_told(cli: Cli, tmp_path: 
         "bob: 2 labels added, 1 verdict added, 1 pass begun, 1 open pass added to, 1 pass finished"
         in done.out
     )
-    again = cli("import", "b.csv", "--format", "csv-long", "--json").json
-    assert (again["people"], again["events"]["new"]) == ([], 0)
+    second_document = cli("import", "b.csv", "--format", "csv-long", "--json").json
+    assert (second_document["people"], second_document["events"]["new"]) == ([], 0)
 
 
 # Anything at all
@@ -478,9 +480,13 @@ def frozen_state(
     The last are the decisions in force, whoever made them.
     """
     finished = {
-        (one.annotator, one.trace_id, one.number): (one.finished_at, one.kind, one.judge_seen)
-        for one in workspace.passes()
-        if one.finished and not one.annotator.startswith("judge:")
+        (labelling.annotator, labelling.trace_id, labelling.number): (
+            labelling.finished_at,
+            labelling.kind,
+            labelling.judge_seen,
+        )
+        for labelling in workspace.passes()
+        if labelling.finished and not labelling.annotator.startswith("judge:")
     }
     return (
         finished,
@@ -497,9 +503,9 @@ def frozen_state(
         },
         {info.name: bool(info.blind) for info in workspace.annotators()},
         {
-            (trace, repr(one))
+            (trace, repr(decision))
             for trace, decisions in workspace.all_decisions(MAST.ref).items()
-            for one in decisions
+            for decision in decisions
         },
     )
 
@@ -533,13 +539,14 @@ def test_no_forged_file_changes_what_is_frozen(tmp_path: Path) -> None:
     ]
 
     def forge(number: int) -> Line:
+        """Return a random event of a person with some fields changed."""
         line: Line = json.loads(json.dumps(chance.choice(people)))
         line["id"] = f"forged-{number}" if chance.random() < 0.9 else line["id"]
         line["seq"] = chance.choice([1, line["seq"], 10**5 + number])
         line["annotator"] = chance.choice(["mira", "tomas", "zoe"])
-        other = chance.choice(people)
-        if chance.random() < 0.5 and "trace_id" in line and "trace_id" in other:
-            line["trace_id"] = other["trace_id"]
+        other_line = chance.choice(people)
+        if chance.random() < 0.5 and "trace_id" in line and "trace_id" in other_line:
+            line["trace_id"] = other_line["trace_id"]
         if chance.random() < 0.2:
             line["kind"], line["payload"] = chance.choice(kinds)
         elif line["kind"] == "label_added":
@@ -581,6 +588,7 @@ def test_no_forged_file_changes_what_is_frozen(tmp_path: Path) -> None:
 
 
 def touches(said: tuple[str, str], finished: dict[Any, Any]) -> bool:
+    """Return whether an event is on a pass that was finished."""
     return any(
         f"annotator='{name}'" in said[1]
         and f"trace_id='{trace}'" in said[1]

@@ -89,6 +89,7 @@ class ScriptedAgent:
         )
 
     def _write(self, kind: str, message: dict[str, Any]) -> None:
+        """Append a record to the file of the session."""
         number = next(self._numbers)
         record = {
             "type": kind, "message": message, "uuid": f"u{number}", "sessionId": "s1",
@@ -201,8 +202,8 @@ def test_a_hook_joins_the_settings_that_are_there(cli: Cli, tmp_path: Path) -> N
     mine = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}
     settings.write_text(json.dumps(mine))
     assert cli("guard", "hook", "claude-code", "--guards", "guards.toml").code == 0
-    again = cli("guard", "hook", "claude-code", "--guards", "guards.toml")
-    assert "there already" in again.out
+    second_run = cli("guard", "hook", "claude-code", "--guards", "guards.toml")
+    assert "there already" in second_run.out
     written = json.loads(settings.read_text())
     assert written["model"] == "opus"
     assert len(written["hooks"]["Stop"]) == 2

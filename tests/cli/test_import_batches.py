@@ -63,6 +63,8 @@ def between(monkeypatch: pytest.MonkeyPatch, do: Callable[[int], object]) -> Non
 
 
 def break_off(monkeypatch: pytest.MonkeyPatch, *, at: int) -> None:
+    """Interrupt the import at one of its calls."""
+
     def do(call: int) -> None:
         if call == at:
             raise KeyboardInterrupt
@@ -121,7 +123,7 @@ def test_an_import_that_was_broken_off_goes_on(
     with closing(Workspace.open(DATABASE)) as workspace:
         passes = workspace.passes()
         assert len(passes) == half["traces"]
-        assert all(one.finished for one in passes), "what is there of a trace is whole"
+        assert all(labelling.finished for labelling in passes), "what is there of a trace is whole"
         assert len(workspace.verdicts()) == len(CODES) * half["traces"]
     assert "not finished" in cli("import", "--list").out
     between(monkeypatch, lambda _: None)
@@ -162,20 +164,20 @@ def test_a_reopened_pass_does_not_keep_a_whole_workspace_from_going_on(
         for n in range(TRACES):
             where = ("alice", f"t{n}", MAST.ref, 1)
             (finished,) = (
-                one.fact
-                for one in other.events(trace_id=f"t{n}")
-                if isinstance(one.fact, PassFinished)
+                event.fact
+                for event in other.events(trace_id=f"t{n}")
+                if isinstance(event.fact, PassFinished)
             )
             other.append([NewEvent(*where, fact=PassUnfinished(finished))])
     cli("export", "--format", "jsonl", "-o", "all.jsonl", "--workspace", "other.db")
     break_off(monkeypatch, at=5)
     assert cli("import", "all.jsonl", "--format", "jsonl").code != 0
     with closing(Workspace.open(DATABASE)) as workspace:
-        assert any(one.finished for one in workspace.passes())
+        assert any(labelling.finished for labelling in workspace.passes())
     between(monkeypatch, lambda _: None)
     assert cli("import", "all.jsonl", "--format", "jsonl").code == 0
     with closing(Workspace.open(DATABASE)) as workspace:
-        assert not any(one.finished for one in workspace.passes())
+        assert not any(labelling.finished for labelling in workspace.passes())
 
 
 def test_a_refused_import_writes_nothing_at_all(cli: Cli, tmp_path: Path) -> None:
@@ -243,8 +245,8 @@ def test_an_import_is_taken_back_and_comes_again(cli: Cli, tmp_path: Path) -> No
         workspace.rebuild()
         assert workspace.edited_histories() == ()
     assert verdicts(cli) == before
-    again = cli("import", second, "--format", "csv-wide", "--json", "--allow-new")
-    assert again.json["events"]["known"] == 0
+    second_run = cli("import", second, "--format", "csv-wide", "--json", "--allow-new")
+    assert second_run.json["events"]["known"] == 0
     assert verdicts(cli) == after
     assert cli("import", second, "--format", "csv-wide", "--json").json["events"]["new"] == 0
     assert len(listed(cli)) == 3
@@ -267,7 +269,7 @@ def test_what_joined_somebodys_open_work_goes_and_the_rest_stays(cli: Cli, tmp_p
         (left,) = workspace.passes()
         assert not left.finished
         assert workspace.labels() == ()
-        assert [one.value for one in workspace.verdicts()] == [VerdictValue.UNSURE]
+        assert [verdict.value for verdict in workspace.verdicts()] == [VerdictValue.UNSURE]
 
 
 def changed_label(workspace: Workspace) -> None:
@@ -282,6 +284,7 @@ def second_pass(workspace: Workspace) -> None:
 
 
 def reviewed(workspace: Workspace) -> None:
+    """Append a review that rejects the first label of alice."""
     label = workspace.labels(annotator="alice", trace_id="t1")[0]
     facts: list[Fact] = [
         PassStarted(PassKind.ASSISTED),
@@ -356,11 +359,12 @@ def test_a_judges_run_is_taken_back(cli: Cli, tmp_path: Path) -> None:
     assert cli("import", "judge.csv", "--format", "csv-long").code == 0
 
     def stands() -> tuple[int, ...]:
+        """Return the numbers of judgements, labels and verdicts; a rebuild keeps them."""
         with closing(Workspace.open(DATABASE)) as workspace:
-            found = workspace.judgements(), workspace.labels(), workspace.verdicts()
+            state = workspace.judgements(), workspace.labels(), workspace.verdicts()
             workspace.rebuild()
-            assert found == (workspace.judgements(), workspace.labels(), workspace.verdicts())
-            return tuple(map(len, found))
+            assert state == (workspace.judgements(), workspace.labels(), workspace.verdicts())
+            return tuple(map(len, state))
 
     assert stands() == (1, 1, 2)
     assert cli("import", "--undo").code == 0
@@ -380,8 +384,8 @@ def test_a_whole_workspace_is_taken_back(cli: Cli, tmp_path: Path) -> None:
     assert verdicts(cli) != before
     assert cli("import", "--undo", listed(cli)[1]["id"][-8:]).code == 0
     assert verdicts(cli) == before
-    again = cli("import", "all.jsonl", "--format", "jsonl", "--json")
-    assert any("were taken back here" in note for note in again.json["notes"])
+    second_run = cli("import", "all.jsonl", "--format", "jsonl", "--json")
+    assert any("were taken back here" in note for note in second_run.json["notes"])
     assert verdicts(cli) == before
 
 
@@ -409,7 +413,9 @@ def test_taking_back_asks_no_more_for_more_traces(
             listening = Listening(patched)
             with listening.during() as statements:
                 assert cli("import", "--undo").code == 0
-            sent[traces] = sum(one.startswith(("SELECT", "BEGIN")) for one in statements)
+            sent[traces] = sum(
+                statement.startswith(("SELECT", "BEGIN")) for statement in statements
+            )
             if traces == 200:
                 plans = [step for step, one in listening.plans(DATABASE) if "trace_id IN" in one]
         with closing(sqlite3.connect(DATABASE)) as database:

@@ -138,8 +138,8 @@ def test_the_other_formats_are_checked_too(cli: Cli, tmp_path: Path, trace: dict
         for result in annotation["result"]:
             result.pop("meta", None)
     (tmp_path / "tasks.json").write_text(json.dumps([task]))
-    words = ("import", "tasks.json", "--format", "label-studio", "--annotator", "zoe", "--json")
-    done = cli(*words, "--allow-new")
+    arguments = ("import", "tasks.json", "--format", "label-studio", "--annotator", "zoe", "--json")
+    done = cli(*arguments, "--allow-new")
     assert done.code == 1
     (problem,) = done.json["problems"]
     assert problem["place"] == "task 1, annotation 1, result 1"

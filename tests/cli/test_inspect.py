@@ -92,7 +92,7 @@ def test_big_files_are_read_to_their_end(cli: Cli, tmp_path: Path) -> None:
 def test_what_failed_is_told_on_stderr_with_exit_code_1(cli: Cli, folder: Path) -> None:
     (folder / "broken.json").write_text("{")
     done = cli("inspect", folder, folder / "nothing", "--json")
-    failed = [Path(one["path"]).name for one in done.json["failed"]]
+    failed = [Path(failure["path"]).name for failure in done.json["failed"]]
     assert (done.code, failed) == (1, ["broken.json", "nothing"])
     assert len(done.err.splitlines()) == 2
     assert "broken.json: not JSON, line 1" in done.err

@@ -115,9 +115,9 @@ def test_the_study_is_replayed(replay: Cli) -> None:
 
 
 def test_the_means_of_further_scores_are_reported(replay: Cli) -> None:
-    asked = ("report", "--labels", "ann", "--rounds", "0")
-    assert replay(*asked, "--json").json["overall"]["scores"] == {}
-    scores = replay(*asked, "--scores", "--json").json["groups"][MODEL]["scores"]
+    arguments = ("report", "--labels", "ann", "--rounds", "0")
+    assert replay(*arguments, "--json").json["overall"]["scores"] == {}
+    scores = replay(*arguments, "--scores", "--json").json["groups"][MODEL]["scores"]
     assert list(scores) == [
         "root_cause_entity calculation_recall",
         "root_cause_entity_k calculation_recall",
@@ -126,9 +126,9 @@ def test_the_means_of_further_scores_are_reported(replay: Cli) -> None:
     assert main["value"] == pytest.approx(0.124, abs=0.0005)
     assert at_k["value"] == pytest.approx((10 + 30 * 0.2) / 105)
     assert (at_k["n"], at_k["ci"][0] < at_k["value"] < at_k["ci"][1]) == (105, True)
-    assert "root_cause_entity_k calculation_recall" in replay(*asked, "--scores").out
+    assert "root_cause_entity_k calculation_recall" in replay(*arguments, "--scores").out
     # An annotator who works blind sees no score of the benchmark, and none of its further ones.
-    blind = (*asked, "--scores", "--annotator", "ann", "--blind", "--json")
+    blind = (*arguments, "--scores", "--annotator", "ann", "--blind", "--json")
     group = replay(*blind).json["groups"][MODEL]
     assert (group["mean_score"]["n"], group["scores"]) == (0, {})
 

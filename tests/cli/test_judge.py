@@ -38,8 +38,12 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
     assert "broken.json" in done.err
     assert "notes.md" in [item["path"] for item in summary["skipped"]]
     (tmp_path / "broken.json").unlink()
-    again = cli("judge", ".", "--judge", "rules", "--json")
-    assert (again.code, again.json["traces"]["known"], again.json["run"]) == (0, 1, None)
+    second_run = cli("judge", ".", "--judge", "rules", "--json")
+    assert (second_run.code, second_run.json["traces"]["known"], second_run.json["run"]) == (
+        0,
+        1,
+        None,
+    )
 
 
 def test_progress_goes_to_stderr_and_the_summary_to_stdout(cli: Cli, tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def test_a_batch_is_sent_waited_for_and_collected(
     made = desk.batches["batch_0"]
     assert (made["endpoint"], made["completion_window"]) == ("/v1/chat/completions", "24h")
     assert server.chats == []
-    again = judge()
-    assert (again.code, again.json["traces"]["known"]) == (0, 4)
+    second_run = judge()
+    assert (second_run.code, second_run.json["traces"]["known"]) == (0, 4)
     assert len(desk.batches) == 1
 
 
@@ -145,8 +145,8 @@ def test_killed_as_a_batch_is_made_the_next_command_takes_it_up(
         return close()
 
     desk.after = after
-    words = ("judge", "runs", "--judge", "llm", "--model", "test-model", "--batch")
-    command = (sys.executable, "-m", "mast_tui", *words, "--base-url", server.base_url)
+    arguments = ("judge", "runs", "--judge", "llm", "--model", "test-model", "--batch")
+    command = (sys.executable, "-m", "mast_tui", *arguments, "--base-url", server.base_url)
     at_work.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
     started.set()
     assert at_work[0].wait(PATIENCE) == -signal.SIGKILL

@@ -43,11 +43,13 @@ def labels(cli: Cli, judge: str, *where: str) -> list[dict[str, str]]:
 
 def kept() -> tuple[Any, ...]:
     """All that a run leaves in the workspace."""
-    place = Workspace.open(Path(".mast-tui/workspace.db"))
-    runs = place.runs()
-    answers = [place.answers_about(run.id, one.trace_id) for run in runs for one in run.traces]
-    found = (runs, tuple(answers), place.unusable_answers())
-    place.close()
+    workspace = Workspace.open(Path(".mast-tui/workspace.db"))
+    runs = workspace.runs()
+    answers = [
+        workspace.answers_about(run.id, trace.trace_id) for run in runs for trace in run.traces
+    ]
+    found = (runs, tuple(answers), workspace.unusable_answers())
+    workspace.close()
     return found
 
 
@@ -119,10 +121,10 @@ def test_reading_twice_changes_nothing(judge: Judge) -> None:
     assert first.json["traces"] == {"judged": 3, "known": 0, "failed": 0, "left": 1}
     assert first.json["requests"]["run"] == 4
     before = kept()
-    again = judge("--read-batch", "out.jsonl")
+    second_run = judge("--read-batch", "out.jsonl")
     assert kept() == before
-    assert again.json["traces"] == {"judged": 0, "known": 3, "failed": 0, "left": 1}
-    assert (again.json["batch"]["read"], again.json["batch"]["strangers"]) == (0, 0)
+    assert second_run.json["traces"] == {"judged": 0, "known": 3, "failed": 0, "left": 1}
+    assert (second_run.json["batch"]["read"], second_run.json["batch"]["strangers"]) == (0, 0)
 
 
 def test_what_could_not_be_used_is_asked_once_more_in_the_next_file(judge: Judge) -> None:
@@ -135,7 +137,7 @@ def test_what_could_not_be_used_is_asked_once_more_in_the_next_file(judge: Judge
     assert both.code == 0, both.err
     assert both.json["batch"]["written"] == 1
     (line,) = requests_in(Path("ask.jsonl"))
-    assert [one["role"] for one in line["body"]["messages"]][2:] == ["assistant", "user"]
+    assert [message["role"] for message in line["body"]["messages"]][2:] == ["assistant", "user"]
     assert line["body"]["messages"][2]["content"] == "what?"
     later = judge("--write-batch", "ask.jsonl")  # another command finds the same
     assert requests_in(Path("ask.jsonl"))[0]["custom_id"] == line["custom_id"]
@@ -282,14 +284,14 @@ def test_a_vendors_limits_make_several_files_and_older_ones_behind_them_go(tmp_p
         first.write(str(n), {"n": n})
     assert not path.exists()
     first.finish()
-    assert [one.name for one in first.paths] == ["ask.jsonl", "ask-2.jsonl", "ask-3.jsonl"]
-    assert [len(requests_in(one)) for one in first.paths] == [2, 2, 1]
+    assert [path.name for path in first.paths] == ["ask.jsonl", "ask-2.jsonl", "ask-3.jsonl"]
+    assert [len(requests_in(path)) for path in first.paths] == [2, 2, 1]
     size = len(json.dumps(requests_in(path)[0], separators=(",", ":"))) + 1
     second = RequestFiles(path, most_bytes=3 * size)
     for n in range(5):
         second.write(str(n), {"n": n})
     second.finish()
-    assert [len(requests_in(one)) for one in second.paths] == [3, 2]
+    assert [len(requests_in(path)) for path in second.paths] == [3, 2]
     assert not (tmp_path / "ask-3.jsonl").exists()
     (tmp_path / "mine.jsonl").write_text("mine\n")
     with pytest.raises(BatchFileError, match="name another file"):

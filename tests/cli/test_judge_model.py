@@ -46,15 +46,15 @@ def test_a_dry_run_tells_what_would_be_sent_and_sends_and_writes_nothing(
     done = judge("--dry-run", "--json")
     assert (done.code, server.requests) == (0, [])
     assert sorted(tmp_path.rglob("*")) == before
-    told = done.json
-    assert told["traces"] == {"all": 6, "known": 0, "unread": 0, "to_judge": 6}
-    assert (told["windows"], told["requests"], told["cost"]) == (6, 6, None)
-    assert 6 * 3_000 < told["tokens"]["in"] < 6 * 8_000
-    assert "e-mail" in told["sent"]
-    assert told["host"] in told["sent"]
-    words = judge("--dry-run").out
-    assert "6 requests" in words
-    assert "e-mail" in words
+    document = done.json
+    assert document["traces"] == {"all": 6, "known": 0, "unread": 0, "to_judge": 6}
+    assert (document["windows"], document["requests"], document["cost"]) == (6, 6, None)
+    assert 6 * 3_000 < document["tokens"]["in"] < 6 * 8_000
+    assert "e-mail" in document["sent"]
+    assert document["host"] in document["sent"]
+    output = judge("--dry-run").out
+    assert "6 requests" in output
+    assert "e-mail" in output
 
 
 def test_the_estimate_comes_first_and_the_summary_last(judge: Judge) -> None:
@@ -79,9 +79,9 @@ def test_the_document_holds_all_of_it_and_nothing_else_is_on_stdout(judge: Judge
     assert summary["tokens"] == {"in": 18_000, "out": 3_000, "cached": 0}
     assert summary["requests"] == {"run": 6, "now": 6}
     assert (summary["form"], summary["cost"], summary["ending"]) == ("json_schema", None, None)
-    again = judge("--json").json
-    assert again["traces"]["known"] == 6
-    assert (again["run"], again["requests"]["now"]) == (None, 0)
+    second_document = judge("--json").json
+    assert second_document["traces"]["known"] == 6
+    assert (second_document["run"], second_document["requests"]["now"]) == (None, 0)
 
 
 def test_quiet_says_nothing(judge: Judge) -> None:
@@ -331,12 +331,12 @@ def test_a_second_look_counts_against_the_allowance_and_is_taken_up(
     assert begun.json["ending"] == "allowance spent"
     used = begun.json["tokens"]
     assert used["in"] + used["out"] <= 16_000
-    whole = judge("--verify", "--json")
-    assert whole.code == 0, whole.err
-    assert whole.json["suggestions"] == 0
-    assert whole.json["remarks"]["1 finding did not hold on a second look"] >= 2
+    done = judge("--verify", "--json")
+    assert done.code == 0, done.err
+    assert done.json["suggestions"] == 0
+    assert done.json["remarks"]["1 finding did not hold on a second look"] >= 2
     assert len(server.chats) == 12, "each trace is asked about once, and each finding"
-    assert whole.json["judge"] != judge("--dry-run", "--json").json["judge"]
+    assert done.json["judge"] != judge("--dry-run", "--json").json["judge"]
 
 
 def test_cached_tokens_are_counted_and_have_a_price_of_their_own(
@@ -346,13 +346,13 @@ def test_cached_tokens_are_counted_and_have_a_price_of_their_own(
     server.script = lambda body, _: answer(
         said(body), tokens_in=3_000, tokens_out=5, tokens_cached=2_000
     )
-    told = judge("--json", "--max-cost", "1.5").json
-    assert told["tokens"] == {"in": 18_000, "out": 30, "cached": 12_000}
-    assert told["cost"] == pytest.approx((6_000 * 10 + 12_000 * 1) / 1e6)
+    document = judge("--json", "--max-cost", "1.5").json
+    assert document["tokens"] == {"in": 18_000, "out": 30, "cached": 12_000}
+    assert document["cost"] == pytest.approx((6_000 * 10 + 12_000 * 1) / 1e6)
     with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as workspace:
         [run] = workspace.runs()
     assert run.usage.tokens_cached == 12_000
-    assert run.cost == pytest.approx(told["cost"])
+    assert run.cost == pytest.approx(document["cost"])
     assert "(12 k of them cached)" in judge("--again").out
 
 
@@ -383,6 +383,6 @@ def test_answers_that_are_not_here_are_not_asked_for_to_check_them(
         raw.execute("DELETE FROM asked WHERE id > 2")
     monkeypatch.setattr(run_journal, "CHECKING", "99")
     monkeypatch.setattr(setup, "CHECKING", "99")
-    again = judge("--json").json
-    assert (again["traces"]["known"], len(server.chats)) == (6, 6)
-    assert list(again["remarks"].values()) == [2]
+    second_document = judge("--json").json
+    assert (second_document["traces"]["known"], len(server.chats)) == (6, 6)
+    assert list(second_document["remarks"].values()) == [2]

@@ -41,12 +41,12 @@ def judge(judging: Callable[..., Judge], server: ModelServer) -> Judge:
 def test_shards_hold_what_a_workspace_would(judge: Judge, cli: Cli, server: ModelServer) -> None:
     done = judge()
     assert done.code == 0, done.err
-    told = done.json
-    assert (told["traces"]["judged"], told["modes"]) == (RUNS, {"1.3": RUNS})
-    assert (told["requests"], told["tokens"]["in"]) == (RUNS, RUNS * TOKENS_IN)
+    document = done.json
+    assert (document["traces"]["judged"], document["modes"]) == (RUNS, {"1.3": RUNS})
+    assert (document["requests"], document["tokens"]["in"]) == (RUNS, RUNS * TOKENS_IN)
     where = ("--model", "test-model", "--base-url", server.base_url)
     plain = cli("judge", "runs", "--judge", "llm", *where, "--json", "--quiet").json
-    assert (plain["judge"], plain["suggestions"]) == (told["judge"], told["suggestions"])
+    assert (plain["judge"], plain["suggestions"]) == (document["judge"], document["suggestions"])
     assert cli("import", "shards", "--json").json["traces"] == {"known": RUNS}
     report = cli("report", "shards", "--by", "all", "--json").json
     assert report["groups"]["all"]["modes"]["1.3"]["count"] == RUNS
@@ -140,8 +140,8 @@ def test_what_was_judged_on_truncated_requests_is_judged_again(
 def test_what_needs_a_workspace_is_refused(judge: Judge, cli: Cli) -> None:
     for option in ("--batch", "--record=x", "--hold-out=0.5", "--few-shot=gold", "--again"):
         assert judge(option).code == 2, option
-    words = ("judge", "runs", "--judge", "llm", "--model", "m", "--workers", "2")
-    refused = cli(*words)
+    arguments = ("judge", "runs", "--judge", "llm", "--model", "m", "--workers", "2")
+    refused = cli(*arguments)
     assert (refused.code, "--out" in refused.err) == (2, True)
     assert judge("--dry-run").json["traces"]["to_judge"] == RUNS
 

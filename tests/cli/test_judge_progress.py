@@ -10,9 +10,9 @@ from mast_tui.cli.judge.progress import (
     WAIT_SECONDS,
     BarProgress,
     LineProgress,
-    elapsed,
+    elapsed_text,
     money,
-    tokens,
+    token_text,
 )
 from mast_tui.configuration import Prices
 from mast_tui.judges.runner import Progress, TraceStatus
@@ -30,8 +30,14 @@ def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
     out, err = capsys.readouterr()
     assert out == ""
     last = err.splitlines()[-1]
-    for words in ("1 of 3 traces", "2 found", "21 k tokens", "cost 0.0220", "asked to wait 34 s"):
-        assert words in last
+    for sentence in (
+        "1 of 3 traces",
+        "2 found",
+        "21 k tokens",
+        "cost 0.0220",
+        "asked to wait 34 s",
+    ):
+        assert sentence in last
 
 
 def test_the_words_of_a_wait_stay_for_a_while_and_go_with_an_answer(
@@ -62,7 +68,7 @@ def test_foreign_text_is_no_markup_and_no_escape(
 
 
 def test_numbers_as_people_say_them() -> None:
-    assert [tokens(n) for n in (0, 9_999, 10_000, 999_600, 12_345_678)] == [
+    assert [token_text(n) for n in (0, 9_999, 10_000, 999_600, 12_345_678)] == [
         "0",
         "9,999",
         "10 k",
@@ -89,4 +95,4 @@ def test_a_wait_tells_how_long_the_run_has_taken(
     ("seconds", "words"), [(0.4, "0 s"), (59.4, "59 s"), (60, "1m00s"), (3_725, "1h02m")]
 )
 def test_time_as_people_say_it(seconds: float, words: str) -> None:
-    assert elapsed(seconds) == words
+    assert elapsed_text(seconds) == words

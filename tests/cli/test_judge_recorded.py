@@ -27,8 +27,8 @@ def judge(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
     write_runs(tmp_path / "runs", 6)
 
     def call(workspace: str, *more: object) -> Done:
-        words = ("--judge", "llm", "--model", "test-model", "--workspace", workspace)
-        return cli("judge", "runs", *words, *more)
+        arguments = ("--judge", "llm", "--model", "test-model", "--workspace", workspace)
+        return cli("judge", "runs", *arguments, *more)
 
     return call
 
@@ -69,10 +69,10 @@ def test_a_recorded_run_comes_out_the_same_with_no_server_and_no_key(
     assert Path("run.jsonl").stat().st_mode & 0o77 == 0
     monkeypatch.delenv("OPENAI_API_KEY")
     where = ("--base-url", "https://models.invalid/v1")
-    again = judge("two.db", *where, "--replay", "run.jsonl", "--json", *more)
-    assert again.code == 0, again.err
+    second_run = judge("two.db", *where, "--replay", "run.jsonl", "--json", *more)
+    assert second_run.code == 0, second_run.err
     for name in ("judge", "suggestions", "modes", "quotes", "tokens", "traces"):
-        assert again.json[name] == first.json[name], name
+        assert second_run.json[name] == first.json[name], name
     name = first.json["judge"]
     assert labels(cli, "two.db", name) == labels(cli, "one.db", name)
 
@@ -88,12 +88,12 @@ def test_failures_are_repeated_too(judge: Judge) -> None:
     with ModelServer(script) as server:
         where = ("--base-url", server.base_url)
         first = judge("one.db", *where, "--record", "run.jsonl", "--json")
-    again = judge("two.db", "--replay", "run.jsonl", "--json")
-    assert first.code == again.code == 1
-    failed = [sorted(str(one) for one in run.json["failed"]) for run in (first, again)]
+    second_run = judge("two.db", "--replay", "run.jsonl", "--json")
+    assert first.code == second_run.code == 1
+    failed = [sorted(str(failure) for failure in run.json["failed"]) for run in (first, second_run)]
     assert failed[0] == failed[1]  # which of them ends first is chance
-    assert len(again.json["failed"]) == 2
-    assert again.json["suggestions"] == first.json["suggestions"] == 4
+    assert len(second_run.json["failed"]) == 2
+    assert second_run.json["suggestions"] == first.json["suggestions"] == 4
 
 
 def test_what_was_not_asked_then_is_said_and_ends_the_run(judge: Judge) -> None:

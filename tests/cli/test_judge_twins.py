@@ -11,6 +11,7 @@ WRONG = "kubectl delete namespace shop"
 
 
 def write_run(folder: Path, name: str, commands: tuple[str, ...]) -> None:
+    """Write a run that calls the shell with each command."""
     messages: list[dict[str, object]] = [{"role": "user", "content": "Mend the shop."}]
     for number, command in enumerate(commands):
         call = {"name": "shell", "arguments": json.dumps({"command": command})}
@@ -57,9 +58,9 @@ def test_a_new_run_is_heard_and_what_does_not_hold_any_more_goes(cli: Cli, tmp_p
 def test_lint_takes_what_it_has_found(cli: Cli, tmp_path: Path) -> None:
     write_trials(tmp_path)
     cli("judge", ".", "--judge", "twins", "--quiet")
-    found = cli("lint", "bad0.json", "--judge", "twins", "--fail-on", "2.3", "--json")
-    assert found.code == 3
-    (finding,) = found.json["findings"]
+    done = cli("lint", "bad0.json", "--judge", "twins", "--fail-on", "2.3", "--json")
+    assert done.code == 3
+    (finding,) = done.json["findings"]
     assert (finding["span"], finding["mode"]) == (4, "2.3")
 
 

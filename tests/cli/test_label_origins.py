@@ -93,7 +93,7 @@ def test_new_events_say_so_and_older_ones_stay_as_they_were_written(
     def exported(*options: str) -> list[dict[str, Any]]:
         cli("export", "--format", "jsonl", "-o", "all.jsonl", *options)
         lines = map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines())
-        return [one for one in lines if one.get("kind") == "label_added"]
+        return [line for line in lines if line.get("kind") == "label_added"]
 
     cli("import", older_export(tmp_path, JUDGE), "--format", "jsonl")
     before = exported()

@@ -139,7 +139,9 @@ def test_the_status_of_an_adjudicator_who_labels_nothing(cli: Cli, tmp_path: Pat
     with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as place:
         place.add_annotator("dee", AnnotatorKind.HUMAN)
     cli("study", "set", "--annotators", "alice,bob", "--adjudicators", "dee")
-    assert "dee" not in [one["name"] for one in cli("status", "--json").json["annotators"]]
+    assert "dee" not in [
+        annotator["name"] for annotator in cli("status", "--json").json["annotators"]
+    ]
     (row,) = cli("status", "--annotator", "dee", "--json").json["annotators"]
     assert (row["name"], row["finished"], row["open"]) == ("dee", 0, 0)
     assert "no annotator 'eve'" in cli("status", "--annotator", "eve").err
@@ -155,13 +157,13 @@ def test_the_disputed_places_of_a_mode_count_as_one_conflict(cli: Cli, tmp_path:
     assert cli("import", file, "--format", "csv-long", "--allow-new").code == 0
     status = cli("status", "--json").json
     assert status["conflicts"] == {"left": 2, "verdicts": 1, "places": 1, "unordered": 0}
-    assert [one["conflicts"] for one in status["annotators"]] == [2, 2, 2]
+    assert [annotator["conflicts"] for annotator in status["annotators"]] == [2, 2, 2]
     assert "2 conflicts left" in cli("status").out
-    written = cli("export", "--format", "gold", "-o", "gold.json", "--json").json
-    assert written["unresolved"] == 2
+    document = cli("export", "--format", "gold", "-o", "gold.json", "--json").json
+    assert document["unresolved"] == 2
     (trace,) = json.loads((tmp_path / "gold.json").read_text())["traces"]
     # In the file each place stands by itself, as each has a decision of its own.
-    assert [one["kind"] for one in trace["unresolved"]] == ["verdict", *["place"] * 4]
+    assert [conflict["kind"] for conflict in trace["unresolved"]] == ["verdict", *["place"] * 4]
 
 
 def test_the_gold_document_holds_sources_sides_and_figures(cli: Cli, tmp_path: Path) -> None:

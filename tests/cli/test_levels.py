@@ -16,6 +16,7 @@ SAID = {"ann": ("1100", "0010", "0001"), "bob": ("0100", "0010", "0001")}
 
 @pytest.fixture
 def labelled(cli: Cli, tmp_path: Path) -> None:
+    """Import the verdicts of all annotators under a taxonomy with levels."""
     modes = [mode.slug for mode in desk().modes]
     rows = ["trace_id,annotator,mode,value,taxonomy"]
     for who, traces in SAID.items():
@@ -34,16 +35,16 @@ def labelled(cli: Cli, tmp_path: Path) -> None:
 def test_every_form_of_the_reports_has_each_level(cli: Cli, labelled: None) -> None:
     outputs = {name: f"out.{name}" for name in ("csv", "markdown", "latex", "html")}
     options = [part for name, file in outputs.items() for part in (f"--{name}", file)]
-    given = ("--taxonomy", "desk@1", "--rounds", "0", *options)
-    told = cli("agree", *given).out
-    for text in (told, *(Path(file).read_text() for file in list(outputs.values())[1:])):
+    arguments = ("--taxonomy", "desk@1", "--rounds", "0", *options)
+    output = cli("agree", *arguments).out
+    for text in (output, *(Path(file).read_text() for file in list(outputs.values())[1:])):
         assert "at the level of category" in text
         assert "at the level of group" in text
     rows = Path("out.csv").read_text().splitlines()
     assert "level,,Tools › Choice of tool,cohen_kappa,1.0,,,,3,ann|bob," in rows
     assert "level_pooled,,group,raw_agreement,1.0,,,,9,ann|bob," in rows
 
-    signatures = cli("report", *given, "--labels", "ann", "--by", "all", "--json").json
+    signatures = cli("report", *arguments, "--labels", "ann", "--by", "all", "--json").json
     levels = signatures["groups"]["all"]["levels"]
     choice = levels["group"]["categories"]["choice"]
     assert (choice["name"], choice["count"]) == ("Tools › Choice of tool", 2)
@@ -61,9 +62,9 @@ def test_what_types_a_mode_is_shown_in_its_tree(cli: Cli, labelled: None) -> Non
         "    Choice of tool",
         "      01  AC-1  Wrong tool",
     ]
-    told = cli("taxonomy", "show", "desk.toml", "--json").json
-    assert told["levels"] == ["category", "group"]
-    assert told["categories"][1] == {
+    document = cli("taxonomy", "show", "desk.toml", "--json").json
+    assert document["levels"] == ["category", "group"]
+    assert document["categories"][1] == {
         "id": "choice", "name": "Choice of tool", "level": "group", "under": "tools"
     }  # fmt: skip
     assert "  13  1.3  Step repetition" in cli("taxonomy", "show").out

@@ -23,40 +23,40 @@ def test_what_was_planted_in_the_samples_is_found(cli: Cli) -> None:
     samples = samples_folder()
     done = cli("lint", samples, "--rules", "all", "--json")
     assert done.code == 3
-    found = done.json["findings"]
+    findings = done.json["findings"]
     seen = {rule["mode"] for rule in done.json["rules"]}
-    plants = [one for one in lines_of(samples / "planted.jsonl") if one["mechanical"]]
-    plants = [one for one in plants if one["mode"] in seen]
+    plants = [line for line in lines_of(samples / "planted.jsonl") if line["mechanical"]]
+    plants = [failure for failure in plants if failure["mode"] in seen]
     assert len(plants) >= 15
     hit = 0
     for plant in plants:
         traces = read_file(samples / plant["trace"], named=True).traces
-        (trace,) = [one for one in traces if one.record == plant["record"]]
+        (trace,) = [trace for trace in traces if trace.record == plant["record"]]
         read_fully(trace)
         first, last = trace.index_of(plant["first"]), trace.index_of(plant["last"])
         assert first is not None
         assert last is not None
         hit += any(
-            one["trace"] == trace.identity.trace_id
-            and one["mode"] == plant["mode"]
-            and one["spans"][0] <= last + 1
-            and first + 1 <= one["spans"][1]
-            for one in found
+            finding["trace"] == trace.identity.trace_id
+            and finding["mode"] == plant["mode"]
+            and finding["spans"][0] <= last + 1
+            and first + 1 <= finding["spans"][1]
+            for finding in findings
         )
     assert hit >= 0.8 * len(plants)
 
 
 def test_a_finding_names_file_and_line_where_the_source_has_lines(cli: Cli, tmp_path: Path) -> None:
     shutil.copytree(samples_folder(), tmp_path / "runs")
-    found = cli("lint", "runs", "--json").json["findings"]
-    assert {one["mode"] for one in found} == {"1.3"}
-    by_line = [one for one in found if one["line"] is not None]
+    findings = cli("lint", "runs", "--json").json["findings"]
+    assert {finding["mode"] for finding in findings} == {"1.3"}
+    by_line = [finding for finding in findings if finding["line"] is not None]
     assert len(by_line) >= 5
     for one in by_line:
         assert one["place"] == f"{one['file']}:{one['line']}"
         line = (tmp_path / one["file"]).read_text("utf-8").splitlines()[one["line"] - 1]
         assert json.dumps(one["quote"].split()[0], ensure_ascii=False)[1:-1] in line
-    inside = [one for one in found if one["line"] is None]
+    inside = [finding for finding in findings if finding["line"] is None]
     assert {one["place"].partition("#")[0] for one in inside} >= {
         "runs/appworld_rota_and_shelf.json",
         "runs/support_desk_exchange.json",
@@ -76,7 +76,9 @@ def test_only_what_is_named_makes_it_fail(cli: Cli, tmp_path: Path) -> None:
     assert cli("lint", "run.json", "--fail-on", "step_repetition").code == 3
     other = cli("lint", "run.json", "--fail-on", "3.3", "--json")
     assert other.code == 0
-    assert [(one["mode"], one["fails"]) for one in other.json["findings"]] == [("1.3", False)]
+    assert [(finding["mode"], finding["fails"]) for finding in other.json["findings"]] == [
+        ("1.3", False)
+    ]
     assert "failed-check" in {rule["name"] for rule in other.json["rules"]}, "what looks for 3.3"
     assert "reset" not in {rule["name"] for rule in cli("lint", ".", "--json").json["rules"]}
 
@@ -84,10 +86,10 @@ def test_only_what_is_named_makes_it_fail(cli: Cli, tmp_path: Path) -> None:
 def test_fatal_are_the_modes_that_were_published_as_such(cli: Cli) -> None:
     done = cli("lint", samples_folder(), "--fail-on", "fatal", "--json")
     assert done.code == 3
-    failing = {one["mode"] for one in done.json["findings"] if one["fails"]}
+    failing = {finding["mode"] for finding in done.json["findings"] if finding["fails"]}
     assert failing
     assert failing <= {"1.4", "1.5", "2.2", "2.3", "3.1"}
-    assert any(not one["fails"] for one in done.json["findings"])
+    assert any(not finding["fails"] for finding in done.json["findings"])
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_what_cannot_be_read_is_told_and_findings_come_first(cli: Cli, tmp_path:
     (tmp_path / "broken.json").write_text("{")
     done = cli("lint", ".", "--json")
     assert done.code == 1
-    assert [one["path"] for one in done.json["failed"]] == ["broken.json"]
+    assert [failure["path"] for failure in done.json["failed"]] == ["broken.json"]
     assert "broken.json" in done.err
     write_run(tmp_path)
     assert cli("lint", ".").code == 3

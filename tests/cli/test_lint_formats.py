@@ -56,7 +56,7 @@ def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
         match = COMMAND.match(line.lstrip())
         if match is None:
             continue
-        settings = dict(one.split("=", 1) for one in match["settings"].split(","))
+        settings = dict(setting.split("=", 1) for setting in match["settings"].split(","))
         found.append(
             (
                 match["name"],
@@ -133,7 +133,7 @@ def test_the_samples_give_a_test_case_for_each_trace(cli: Cli) -> None:
     (suite,) = ElementTree.fromstring(done.out)
     cases = suite.findall("testcase")
     assert [(case.get("classname"), case.get("name")) for case in cases] == [
-        (one["path"], one["trace"]) for one in traces
+        (trace["path"], trace["trace"]) for trace in traces
     ]
     failed = [case for case in cases if case.find("failure") is not None]
     assert suite.get("tests") == str(len(cases)) == "16"
@@ -142,10 +142,11 @@ def test_the_samples_give_a_test_case_for_each_trace(cli: Cli) -> None:
 
 def test_github_is_told_of_each_finding_in_its_place(cli: Cli, tmp_path: Path) -> None:
     shutil.copytree(samples_folder(), tmp_path / "runs")
-    found = cli("lint", "runs", "--json").json["findings"]
+    findings = cli("lint", "runs", "--json").json["findings"]
     told = commands(cli("lint", "runs", "--format", "github").out)
     assert [(name, settings["file"], settings.get("line")) for name, settings, _ in told] == [
-        ("error", one["file"], None if one["line"] is None else str(one["line"])) for one in found
+        ("error", finding["file"], None if finding["line"] is None else str(finding["line"]))
+        for finding in findings
     ]
     allowed = commands(cli("lint", "runs", "--format", "github", "--fail-on", "3.1").out)
     assert "warning" in {name for name, _settings, _ in allowed}

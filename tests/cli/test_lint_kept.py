@@ -54,7 +54,7 @@ def test_what_the_rules_have_said_is_what_they_say(cli: Cli, tmp_path: Path) -> 
     def told(*options: str) -> list[tuple[Any, ...]]:
         done = cli("lint", "runs", *options, "--json")
         assert done.code == 3
-        return [tuple(str(one[name]) for name in fields) for one in done.json["findings"]]
+        return [tuple(str(finding[name]) for name in fields) for finding in done.json["findings"]]
 
     assert sorted(told("--judge", RulesJudge().name.removeprefix("judge:"))) == sorted(told())
 
@@ -71,7 +71,9 @@ def test_a_model_s_findings_fail_by_what_it_calls_decisive(cli: Cli, known: Path
     )
     done = cli("lint", "run.json", "--judge", "some-model", "--fail-on", "fatal", "--json")
     assert (done.code, done.json["judge"], done.json["rules"]) == (3, MODEL, [])
-    assert [(one["mode"], one["fails"], one["rule"]) for one in done.json["findings"]] == [
+    assert [
+        (finding["mode"], finding["fails"], finding["rule"]) for finding in done.json["findings"]
+    ] == [
         ("2.4", False, None),
         ("2.3", False, None),
         ("1.3", True, None),
@@ -81,7 +83,7 @@ def test_a_model_s_findings_fail_by_what_it_calls_decisive(cli: Cli, known: Path
     assert (altered["span"], altered["reason"]) == (2, "lost its way (quote altered)")
     log = cli("lint", "run.json", "--judge", "some-model", "--format", "sarif").json
     assert validation_errors(log) == []
-    assert {one["ruleId"] for one in log["runs"][0]["results"]} == {"1.3", "2.3", "2.4"}
+    assert {result["ruleId"] for result in log["runs"][0]["results"]} == {"1.3", "2.3", "2.4"}
 
 
 def test_a_trace_that_nobody_has_judged_as_it_is_now_is_no_success(cli: Cli, known: Path) -> None:
@@ -90,7 +92,7 @@ def test_a_trace_that_nobody_has_judged_as_it_is_now_is_no_success(cli: Cli, kno
     (known / "other.json").write_text((known / "run.json").read_text().replace("pod", "node"))
     other = cli("lint", ".", "--judge", MODEL, "--json")
     assert other.code == 1
-    assert [one["path"] for one in other.json["failed"]] == ["other.json"]
+    assert [failure["path"] for failure in other.json["failed"]] == ["other.json"]
     assert "has not judged it; run 'mast-tui judge' first" in other.err
 
 

@@ -49,8 +49,8 @@ def open_label(who: str, trace_id: str, note: str) -> LabelAdded:
 @pytest.fixture
 def notes(cli: Cli) -> Path:
     """What alice and bob wrote down on three traces; bob has not finished the last."""
-    place = find_workspace(None)
-    with closing(Workspace.open(place)) as workspace:
+    database_path = find_workspace(None)
+    with closing(Workspace.open(database_path)) as workspace:
         workspace.add_taxonomy(MAST)
         for trace_id in ("t1", "t2", "t3"):
             workspace.register_trace(TraceRecord(trace_id))
@@ -59,16 +59,16 @@ def notes(cli: Cli) -> Path:
         works(workspace, "bob", "t1", open_label("bob", "t1", ESCAPE))
         works(workspace, "bob", "t2")
         works(workspace, "bob", "t3", open_label("bob", "t3", "asks twice"), done=False)
-    return place
+    return database_path
 
 
 def test_what_was_written_down_is_listed_in_groups_with_saturation(cli: Cli, notes: Path) -> None:
-    told = cli("study", "notes", "--json").json
-    assert [(one["name"], len(one["places"])) for one in told["groups"]] == [
+    document = cli("study", "notes", "--json").json
+    assert [(group["name"], len(group["places"])) for group in document["groups"]] == [
         ("asks twice", 3),
         ("#who", 1),
     ]
-    assert told["groups"][0]["places"][0] == {
+    assert document["groups"][0]["places"][0] == {
         "annotator": "alice",
         "trace_id": "t1",
         "kind": "label",
@@ -79,7 +79,7 @@ def test_what_was_written_down_is_listed_in_groups_with_saturation(cli: Cli, not
         "tags": [],
         "given": [],
     }
-    assert told["saturation"] == {
+    assert document["saturation"] == {
         "traces": 2,
         "kinds": 2,
         "since_last_new": 0,
@@ -89,8 +89,8 @@ def test_what_was_written_down_is_listed_in_groups_with_saturation(cli: Cli, not
             {"trace_id": "t2", "kinds": 1, "new": ["#who"]},
         ],
     }
-    words = cli("study", "notes").out
-    assert "saturation: 2 kinds of failure on 2 traces" in words
+    output = cli("study", "notes").out
+    assert "saturation: 2 kinds of failure on 2 traces" in output
     one = cli("study", "notes", "--tag", "who").out
     assert "2 #who\n  t2 · alice · k2 · wrong customer #who\n" in one
     found = cli("study", "notes", "--search", "red").out
@@ -107,8 +107,8 @@ def test_a_model_proposes_groups_that_are_kept_for_whoever_may_see_what_it_was_s
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
     def names(*given: str) -> tuple[str, list[str]]:
-        told = cli("study", "notes", "--json", *given).json
-        return told["grouped_by"], [one["name"] for one in told["groups"]]
+        document = cli("study", "notes", "--json", *given).json
+        return document["grouped_by"], [group["name"] for group in document["groups"]]
 
     assert "no model is set" in cli("study", "notes", "--by", "model").err
     found = {"groups": [{"name": "Repeats itself", "notes": [1, 2]}]}
@@ -139,7 +139,7 @@ def test_tags_are_given_afterwards_searched_and_written_out(cli: Cli, notes: Pat
     # Whoever may not see what bob says of the trace does not see his tag.
     cli("study", "notes", "--search", "asks", "--give", "again", *who)
     told = cli("study", "notes", "--json", "--annotator", "alice").json
-    assert [one["name"] for one in told["groups"]] == ["#again", "#mixup"]
+    assert [group["name"] for group in told["groups"]] == ["#again", "#mixup"]
     told = cli("study", "notes", "--json", "--annotator", "carol").json
     assert told["groups"] == []
     # They go along to another workspace, once and for all.
@@ -156,16 +156,20 @@ def test_tags_are_given_afterwards_searched_and_written_out(cli: Cli, notes: Pat
 
 
 def test_nobody_sees_what_others_wrote_before_they_have_finished(cli: Cli, notes: Path) -> None:
-    told = cli("study", "notes", "--json", "--annotator", "bob").json
-    texts = {place["text"] for one in told["groups"] for place in one["places"]}
+    document = cli("study", "notes", "--json", "--annotator", "bob").json
+    texts = {place["text"] for group in document["groups"] for place in group["places"]}
     assert texts == {"asks twice", ESCAPE, "wrong customer #who"}
-    told = cli("study", "notes", "--json", "--annotator", "alice").json
-    places = {place["trace_id"] for one in told["groups"] for place in one["places"]}
+    document = cli("study", "notes", "--json", "--annotator", "alice").json
+    places = {place["trace_id"] for group in document["groups"] for place in group["places"]}
     assert places == {"t1", "t2"}
-    told = cli("study", "notes", "--json", "--annotator", "carol").json
-    assert (told["groups"], told["saturation"]["traces"]) == ([], 0)
+    document = cli("study", "notes", "--json", "--annotator", "carol").json
+    assert (document["groups"], document["saturation"]["traces"]) == ([], 0)
     with closing(Workspace.open(notes)) as workspace:
-        revealed = [one.trace_id for one in workspace.passes() if one.revealed_at is not None]
+        revealed = [
+            labelling.trace_id
+            for labelling in workspace.passes()
+            if labelling.revealed_at is not None
+        ]
     assert sorted(revealed) == ["t1", "t1", "t2"]
 
 
@@ -176,17 +180,17 @@ def test_an_empty_workspace_says_what_to_do(cli: Cli) -> None:
 
 
 def test_a_mode_is_made_of_a_group_tried_made_and_taken_back(cli: Cli, notes: Path) -> None:
-    words = ("taxonomy", "add", "Asks twice", "--category", CATEGORY, "--group", "1", "--json")
-    tried = cli(*words, "--dry-run").json
+    arguments = ("taxonomy", "add", "Asks twice", "--category", CATEGORY, "--group", "1", "--json")
+    tried = cli(*arguments, "--dry-run").json
     assert (tried["file"], Path("mast-3+1.toml").exists()) == (None, False)
-    made = cli(*words, "--definition", "It asks what it was told.").json
-    assert made["labels"] == tried["labels"] == {**made["labels"], "carried": 3}
-    assert made["mode"] == {"slug": "asks_twice", "code": "1.6", "name": "Asks twice"}
-    assert len(made["places"]) == 3
-    assert load_taxonomy(Path(made["file"])).ref == "mast@3+1"
-    again = cli("study", "notes", "--json", "--taxonomy", made["file"]).json
-    assert [one["name"] for one in again["groups"]] == ["#who"]
-    assert again["saturation"]["looked_at"][0]["new"] == ["asks_twice"]
+    document = cli(*arguments, "--definition", "It asks what it was told.").json
+    assert document["labels"] == tried["labels"] == {**document["labels"], "carried": 3}
+    assert document["mode"] == {"slug": "asks_twice", "code": "1.6", "name": "Asks twice"}
+    assert len(document["places"]) == 3
+    assert load_taxonomy(Path(document["file"])).ref == "mast@3+1"
+    second_document = cli("study", "notes", "--json", "--taxonomy", document["file"]).json
+    assert [group["name"] for group in second_document["groups"]] == ["#who"]
+    assert second_document["saturation"]["looked_at"][0]["new"] == ["asks_twice"]
     agreed = cli("agree", "--json", "--rounds", "0").json
     assert agreed["taxonomy"] == "mast@3+1"
     assert agreed["modes"]["1.6"]["raw_agreement"]["value"] == 1.0
@@ -216,8 +220,8 @@ def test_under_a_study_its_lead_alone_makes_modes(cli: Cli, notes: Path) -> None
         fact = StudySet(None, Study(MAST.ref, ("alice", "bob"), batches=(("t1", "t2"),)))
         workspace.append([NewEvent("olga", None, MAST.ref, None, fact)])
         remember_person(workspace, "alice")
-    words = ("taxonomy", "add", "Asks twice", "--category", CATEGORY, "--group", "1")
-    done = cli(*words)
+    arguments = ("taxonomy", "add", "Asks twice", "--category", CATEGORY, "--group", "1")
+    done = cli(*arguments)
     assert (done.code, "only olga" in done.err) == (1, True)
 
 
@@ -227,18 +231,18 @@ def test_under_a_study_its_lead_alone_makes_modes(cli: Cli, notes: Path) -> None
 def test_agreement_under_each_version_stands_beside_the_last_on_the_same_traces(
     cli: Cli, notes: Path
 ) -> None:
-    made = ("taxonomy", "add", "Asks twice", "--category", CATEGORY, "--group", "1")
-    assert cli(*made).code == 0
-    told = cli("taxonomy", "agree", "--json", "--rounds", "0").json
-    first, last = told["versions"]
+    arguments = ("taxonomy", "add", "Asks twice", "--category", CATEGORY, "--group", "1")
+    assert cli(*arguments).code == 0
+    document = cli("taxonomy", "agree", "--json", "--rounds", "0").json
+    first, last = document["versions"]
     assert (first["taxonomy"], last["taxonomy"]) == ("mast@3", "mast@3+1")
     assert (first["modes"], last["modes"], last["same_traces"]) == (14, 15, None)
     assert first["same_traces"]["traces"] == first["traces"] == last["traces"] == 2
     # Nothing but absences before; with the new mode both say where it shows.
     assert first["same_traces"]["here"]["cohen_kappa"]["value"] is None
     assert first["same_traces"]["last"]["cohen_kappa"]["value"] == 1.0
-    words = cli("taxonomy", "agree", "--rounds", "0").out
-    assert "κ mast@3+1" in words
+    output = cli("taxonomy", "agree", "--rounds", "0").out
+    assert "κ mast@3+1" in output
     done = cli("taxonomy", "agree", "mast@9", "mast@3")
     assert (done.code, "no taxonomy of that name" in done.err) == (1, True)
 
@@ -253,24 +257,32 @@ def test_masts_three_versions_stand_side_by_side_on_its_human_labels(cli: Cli) -
     labels = CORPUS / "mast-human" / "annotations_rounds_1_2.json"
     assert cli("import", labels, "--format", "mast-human", "--allow-new").code == 0
     for name in ("early-mast-18", "interim-mast-17"):
-        words = ("taxonomy", "migrate", f"{name}@1", "mast", "--map", f"{name}-to-mast", "--json")
-        done = cli(*words)
+        arguments = (
+            "taxonomy",
+            "migrate",
+            f"{name}@1",
+            "mast",
+            "--map",
+            f"{name}-to-mast",
+            "--json",
+        )
+        done = cli(*arguments)
         assert (done.code, done.json["lost"], done.json["look_again"]) == (0, [], [])
     people = "annotator_1,annotator_2,annotator_3"
-    told = cli("taxonomy", "agree", "--annotators", people, "--rounds", "0", "--json").json
+    document = cli("taxonomy", "agree", "--annotators", people, "--rounds", "0", "--json").json
     rows = {
-        one["taxonomy"]: (one["modes"], one["traces"], one["cohen_kappa"]["value"])
-        for one in told["versions"]
+        version["taxonomy"]: (version["modes"], version["traces"], version["cohen_kappa"]["value"])
+        for version in document["versions"]
     }
     assert rows == {
         "early-mast-18@1": (18, 5, 1.0),
         "interim-mast-17@1": (17, 5, 1.0),
         "mast@3": (14, 10, 1.0),
     }
-    for one in told["versions"][:-1]:
+    for one in document["versions"][:-1]:
         same = one["same_traces"]
         assert same["traces"] == 5
         kappas = [same[version]["cohen_kappa"] for version in ("here", "last")]
         assert [(kappa["value"], kappa["ci"]) for kappa in kappas] == [(1.0, None)] * 2
-    assert [one["look_again"] for one in told["versions"]] == [0, 0, 0]
-    assert json.dumps(told)
+    assert [version["look_again"] for version in document["versions"]] == [0, 0, 0]
+    assert json.dumps(document)

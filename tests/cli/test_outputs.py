@@ -45,13 +45,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_file.write_text(json.dumps(CHAT), encoding="utf-8")
     (trace,) = read_file(run_file, named=True).traces
     table.write_text(LABELS.format(id=trace.identity.trace_id), encoding="utf-8")
-    place = ("--workspace", str(folder / ".mast-tui" / "workspace.db"))
-    for words in (
+    workspace_options = ("--workspace", str(folder / ".mast-tui" / "workspace.db"))
+    for arguments in (
         ("judge", str(run_file), "--judge", "rules", "--quiet"),
         ("import", str(table), "--format", "csv-long"),
     ):
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            assert run(split_command([*words, *place])) == 0
+            assert run(split_command([*arguments, *workspace_options])) == 0
     return folder
 
 

@@ -167,22 +167,22 @@ def test_labels_come_back_from_a_page_without_loss(cli: Cli, tmp_path: Path, tra
 
 def test_a_page_shows_the_run_with_everything_said_of_it(cli: Cli, trace: Path) -> None:
     assert cli("page", trace, "-o", "run.html").code == 0
-    written = Path("run.html").read_text("utf-8")
-    page = Elements(written)
+    content = Path("run.html").read_text("utf-8")
+    page = Elements(content)
     assert page.open == []
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert {f"span-{number}" for number in range(1, len(TEXTS) + 1)} <= set(ids)
     links = [attributes["href"] or "" for tag, attributes in page.elements if tag == "a"]
     assert {link[1:] for link in links} <= set(ids)
-    assert "<mark" in written
-    for said in (
+    assert "<mark" in content
+    for sentence in (
         "says one thing",
         "two\nlines",
         "keep in mind",
         "adjudicated by carol: It does not",
     ):
-        assert said in page.text
+        assert sentence in page.text
     assert "line 59 of the log" in page.text
     assert "bash -lc \nkubectl rollout restart\nsleep 5" in page.text
 
@@ -215,10 +215,10 @@ def test_a_page_shows_no_more_than_its_reader_may_see(
         done = cli("page", trace, "-o", name, "--annotator", "newcomer", *options)
         assert done.code == 0, done.err
         assert "1 trace is left out" in done.err
-        written = Path(name).read_text("utf-8")
+        content = Path(name).read_text("utf-8")
         for hidden in ("mira", "tomas", "carol", "judge:rules", "Outcome", "0.25", "one thing"):
-            assert hidden not in written
-        assert "evidence down first" in written
+            assert hidden not in content
+        assert "evidence down first" in content
     assert cli("page", trace, "-o", "run.html").code == 0
     assert "says one thing" in Path("run.html").read_text("utf-8")
 
@@ -271,10 +271,16 @@ def test_pseudonyms_stand_for_all_names(cli: Cli, trace: Path) -> None:
 
 def test_markdown_holds_the_same(cli: Cli, trace: Path) -> None:
     assert cli("page", trace, "-o", "run.md", "--markdown").code == 0
-    written = Path("run.md").read_text("utf-8")
-    for said in ("says one thing", "two⏎lines", "keep in mind", "line 59 of the log", "### #4 "):
-        assert said in written
-    assert "<script>" not in written.replace("```", "").split("## Run")[0]
+    content = Path("run.md").read_text("utf-8")
+    for sentence in (
+        "says one thing",
+        "two⏎lines",
+        "keep in mind",
+        "line 59 of the log",
+        "### #4 ",
+    ):
+        assert sentence in content
+    assert "<script>" not in content.replace("```", "").split("## Run")[0]
 
 
 def test_several_runs_become_a_folder_with_an_index(cli: Cli, tmp_path: Path) -> None:
@@ -322,8 +328,8 @@ def test_the_index_as_markdown_has_no_markup_of_titles() -> None:
 
 def test_labels_of_a_page_are_checked_against_a_trace_at_hand(cli: Cli, trace: Path) -> None:
     assert cli("page", trace, "-o", "run.html").code == 0
-    written = Path("run.html").read_text("utf-8")
-    changed, count = re.subn(r'"first":\s*"[^"]+"', '"first": "nowhere"', written, count=1)
+    content = Path("run.html").read_text("utf-8")
+    changed, count = re.subn(r'"first":\s*"[^"]+"', '"first": "nowhere"', content, count=1)
     assert count == 1
     Path("run.html").write_text(changed, "utf-8")
     done = cli("import", "run.html", "--format", "page")

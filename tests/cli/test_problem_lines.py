@@ -65,10 +65,10 @@ def test_gold_of_ones_own_comes_back_under_another_name(cli: Cli, tmp_path: Path
     assert done.code == 1
     assert len(done.err.splitlines()) == 2
     assert '"gold" is reserved. Import under another name: --annotator NAME (' in done.err
-    again = cli(
+    second_run = cli(
         "import", "gold.json", "--format", "mast-data", "--annotator", "experts", "--allow-new"
     )
-    assert again.code == 0
+    assert second_run.code == 0
 
 
 @pytest.mark.parametrize(("file_format", "unit"), [("csv-wide", "row"), ("mast-data", "record")])
@@ -77,9 +77,9 @@ def test_a_format_of_verdicts_counts_no_labels(
 ) -> None:
     file = rows(tmp_path, "t,ada,1.1,present", "t,ada,1.2,absent", "t,ada,,finished")
     cli("import", file, "--format", "csv-long")
-    words = ("export", "--format", file_format, "--labels", "ada", "-o", tmp_path / "out")
-    assert cli(*words).out == f"{tmp_path / 'out'}: 1 trace, 1 {unit}\n"
-    counts = cli(*words, "--json").json
+    arguments = ("export", "--format", file_format, "--labels", "ada", "-o", tmp_path / "out")
+    assert cli(*arguments).out == f"{tmp_path / 'out'}: 1 trace, 1 {unit}\n"
+    counts = cli(*arguments, "--json").json
     assert (counts["labels"], counts["traces"], counts[f"{unit}s"]) == (0, 1, 1)
 
 
@@ -89,8 +89,8 @@ def test_an_import_leads_with_what_is_new(cli: Cli, tmp_path: Path) -> None:
     assert first[0] == (
         "3 new events. The file contains 1 label and 1 verdict by ada on 1 trace (mast@3)"
     )
-    again = cli("import", file, "--format", "csv-long").out
-    assert again == (
+    second_output = cli("import", file, "--format", "csv-long").out
+    assert second_output == (
         "Nothing is new: 3 events were in the workspace already. The file contains 1 label and "
         "1 verdict by ada on 1 trace (mast@3)\n"
     )
@@ -131,7 +131,7 @@ def test_equal_problems_of_a_file_are_one_line_of_inspect(cli: Cli, tmp_path: Pa
     later = good.replace("go", "on").replace('"a"', '"b"')
     (tmp_path / "run.jsonl").write_text(f"{good}\n{broken}{later}\n")
     problems = cli("inspect", "run.jsonl", "--json").json["files"][0]["problems"]
-    alike = len({one["message"] for one in problems})
+    alike = len({problem["message"] for problem in problems})
     out = cli("inspect", "run.jsonl").out
     assert alike < len(problems)
     listed = out.partition("problems\n")[2].strip().splitlines()

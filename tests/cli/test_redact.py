@@ -114,9 +114,9 @@ def test_a_page_shows_masks_and_highlights_quotes_in_them(cli: Cli, labelled: Pa
         options = ["--markdown"] if name.endswith("md") else []
         done = cli("page", labelled, "-o", name, "--redact", *options)
         assert done.code == 0, done.err
-        written = Path(name).read_text("utf-8")
-        no_secret_is_left(written)
-        assert "[email " in written
+        content = Path(name).read_text("utf-8")
+        no_secret_is_left(content)
+        assert "[email " in content
     assert ">tell me when</mark>" in Path("run.html").read_text("utf-8")
     assert cli("import", "run.html", "--format", "page", "--workspace", "w.db").code == 0
 
@@ -125,9 +125,9 @@ def test_patterns_of_ones_own_are_masked_too(cli: Cli, labelled: Path) -> None:
     Path("patterns.txt").write_text("verb = Refund\n", "utf-8")
     options = ("page", labelled, "-o", "run.html", "--redact-file", "patterns.txt")
     assert cli(*options).code == 0
-    written = Path("run.html").read_text("utf-8")
-    assert "[verb " in written
-    assert MAIL in written
+    content = Path("run.html").read_text("utf-8")
+    assert "[verb " in content
+    assert MAIL in content
     assert cli(*options, "--redact").code == 0
     no_secret_is_left(Path("run.html").read_text("utf-8"))
 

@@ -126,7 +126,7 @@ def test_a_file_of_a_new_name_does_not_overrule_the_adjudicator(cli: Cli, tmp_pa
     assert "zoe: 42 decisions made, 42 decisions of mira replaced. Nothing was written" in done.err
     assert done.err.rstrip().endswith("--replace mira")
     people = cli("import", file, "--format", "jsonl", "--json").json["people"]
-    assert [one["overruled"] for one in people] == [{"mira": {"decisions": 42}}]
+    assert [person["overruled"] for person in people] == [{"mira": {"decisions": 42}}]
     assert (people[0]["needs"], people[0]["decisions_overruled"]) == (["mira"], 42)
     cli("export", "--format", "gold", "-o", "after.json")
     gold = [json.loads((tmp_path / f"{x}.json").read_text())["traces"] for x in ("before", "after")]
@@ -250,11 +250,13 @@ def test_a_guideline_and_a_study_of_somebody_else_stay(
     here: Workspace, tmp_path: Path, kind: str
 ) -> None:
     study = Study(MAST.ref, ("ada", "ben"), per_trace=1)
-    words = Guideline("g", MODE, "only with a reason", "mira", NOON)
+    guideline = Guideline("g", MODE, "only with a reason", "mira", NOON)
     said: dict[str, tuple[Fact, Fact]] = {
         "guidelines": (
-            GuidelineSet("g", None, words),
-            GuidelineSet("g", words, replace(words, text="", written_by="zoe", written_at=LATE)),
+            GuidelineSet("g", None, guideline),
+            GuidelineSet(
+                "g", guideline, replace(guideline, text="", written_by="zoe", written_at=LATE)
+            ),
         ),
         "studies": (StudySet(None, study), StudySet(None, replace(study, annotators=("zoe",)))),
     }
@@ -275,6 +277,7 @@ def finding(mode: str, key: str = "k1", confidence: float = 0.7) -> Finding:
 
 
 def judged(workspace: Workspace, trace: str, *findings: Finding, **options: Any) -> None:
+    """Register a trace, and store a judgement of the judge on it."""
     workspace.register_trace(TraceRecord(trace))
     store_judgement(
         workspace,
@@ -415,7 +418,10 @@ def test_rows_of_an_adjudicator_are_a_reading_beside_the_decisions(
     for _ in range(2):
         assert cli("import", "l.csv", "--format", "csv-long").code == 0
     with closing(Workspace.open(path)) as workspace:
-        passes = [(one.number, one.kind, one.finished) for one in workspace.passes()]
+        passes = [
+            (labelling.number, labelling.kind, labelling.finished)
+            for labelling in workspace.passes()
+        ]
         assert passes == [(1, PassKind.ADJUDICATION, False), (2, PassKind.BLIND, True)]
         assert [label.pass_number for label in workspace.labels(pass_number=None)] == [2]
         assert workspace.decisions("t1", MAST.ref) == (decided("mira", NOON),)
@@ -443,12 +449,14 @@ def test_three_machines_come_together_twice_without_a_word(tmp_path: Path) -> No
         for fact in (PassStarted(PassKind.BLIND), PassFinished()):
             ada.append([NewEvent("ada", trace, MAST.ref, 1, fact)])
         decide(mira, decided("mira", NOON), trace=trace)
-        words = Guideline(f"g{number}", MODE, "only with a reason", "mira", NOON)
-        mira.append([NewEvent("mira", None, MAST.ref, None, GuidelineSet(words.id, None, words))])
+        guideline = Guideline(f"g{number}", MODE, "only with a reason", "mira", NOON)
+        mira.append(
+            [NewEvent("mira", None, MAST.ref, None, GuidelineSet(guideline.id, None, guideline))]
+        )
         judged(mira, f"judged-{number}", finding(SLUGS[0]))
         for name, workspace in (("ada", ada), ("mira", mira)):
             people = take(lead, export(workspace, tmp_path / f"{name}.jsonl"))
-            assert {one.annotator for one in people} <= {name, JUDGE}
+            assert {person.annotator for person in people} <= {name, JUDGE}
             assert take(lead, tmp_path / f"{name}.jsonl") == ()
     for workspace in (lead, ada, mira):
         workspace.close()

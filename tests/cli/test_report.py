@@ -33,6 +33,7 @@ def write(path: Path, *rows: str, columns: str = "1.1,3.3") -> None:
 
 
 def report_on(cli: Cli, tmp_path: Path, *rows: str, args: tuple[str, ...] = ()) -> Any:
+    """Import rows of labels, and return the JSON document of the report."""
     write(tmp_path / "labels.csv", *rows)
     assert cli("import", "labels.csv", "--format", "csv-wide").code == 0
     done = cli("report", "--json", *args)
@@ -53,12 +54,12 @@ def test_without_outcomes_nothing_is_said_of_failures(cli: Cli, tmp_path: Path) 
     report = report_on(cli, tmp_path, "t1,ann,m,,1,0", "t2,ann,m,,0,0")
     group = report["groups"]["m"]
     assert (group["traces"], group["failed"], group["succeeded"], group["unknown"]) == (2, 0, 0, 2)
-    found = group["modes"]["1.1"]
-    assert (found["count"], found["n"]) == (1, 2)
-    assert found["failed"]["rate"] is None
-    assert found["difference_pp"] is None
-    assert found["undefined"]["p_value"] == "not_judged"
-    assert found["severity"] == "unclear"
+    mode = group["modes"]["1.1"]
+    assert (mode["count"], mode["n"]) == (1, 2)
+    assert mode["failed"]["rate"] is None
+    assert mode["difference_pp"] is None
+    assert mode["undefined"]["p_value"] == "not_judged"
+    assert mode["severity"] == "unclear"
     assert group["modes_per_failed_trace"]["undefined"] == "no_failed"
     assert any("outcome" in said for said in group["cannot_say"])
     # No figure is drawn of failures.
@@ -98,9 +99,9 @@ def test_how_often_each_mode_occurs_comes_first_however_few_outcomes_are_known(
         assert re.search(r"25% \[14, 40\] +10  40", row)
         titles = [line for line in text.splitlines() if line.startswith("── ")]
         groups = {(): ["m0", "m1"], ("--by", "model"): ["m0", "m1", "small"]}.get(by, [])
-        assert [one.split()[1] for one in titles] == ["All", *groups, "How"]
+        assert [title.split()[1] for title in titles] == ["All", *groups, "How"]
         assert ("1 model of fewer than 5 traces" in text) == (not by)
-        names = {one.stem for one in (tmp_path / "f").iterdir()}
+        names = {path.stem for path in (tmp_path / "f").iterdir()}
         assert {f"occurrence-{group}" for group in ("all", *groups)} <= names
         assert ("prevalence-all" in names) == compares
         for one in (tmp_path / "f").iterdir():
@@ -157,9 +158,9 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("counted")
     table, place = folder / "study.csv", folder / "w.db"
     table.write_text(csv_wide(), "utf-8")
-    words = ["import", str(table), "--format", "csv-wide", "--workspace", str(place)]
+    arguments = ["import", str(table), "--format", "csv-wide", "--workspace", str(place)]
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        assert run(split_command(words)) == 0
+        assert run(split_command(arguments)) == 0
     return place
 
 
@@ -177,13 +178,13 @@ def test_two_models_are_compared_as_arms_of_an_experiment(study: Cli) -> None:
     report = done.json
     assert report["paired"] is None  # no task is known
     assert report["experiment"]["baseline"] == "Gemini-3-Flash"
-    found = report["comparison"]
-    assert found["groups"] == ["GPT-OSS-120B", "Gemini-3-Flash"]
-    repetition = found["modes"]["2.6"]
+    comparison = report["comparison"]
+    assert comparison["groups"] == ["GPT-OSS-120B", "Gemini-3-Flash"]
+    repetition = comparison["modes"]["2.6"]
     assert repetition["difference_pp"] == pytest.approx(100 * (84 / 89 - 18 / 58))
     low, high = repetition["difference_ci_pp"]
     assert 0 < low < repetition["difference_pp"] < high
-    assert repetition["p_adjusted"] < 0.05 < found["modes"]["2.5"]["p_adjusted"]
+    assert repetition["p_adjusted"] < 0.05 < comparison["modes"]["2.5"]["p_adjusted"]
     per_failed = report["experiment"]["arms"]["GPT-OSS-120B"]["modes_per_failed_run"]
     assert per_failed["difference"]["value"] == pytest.approx(421 / 79 - 114 / 44)
 
@@ -251,8 +252,8 @@ def test_a_judge_s_labels_come_with_what_they_are_corrected_to(cli: Cli, tmp_pat
     assert found["corrected"]["apparent"]["value"] == pytest.approx(6 / 20)
     assert found["corrected"]["corrected"]["value"] == pytest.approx(0.6)
     assert report["groups"]["all"]["modes"]["3.3"]["n"] == 0
-    shown = cli("report", "--labels", JUDGE, "--by", "all").out
-    table = shown[shown.index("corrected for the judge") :].splitlines()
+    output = cli("report", "--labels", JUDGE, "--by", "all").out
+    table = output[output.index("corrected for the judge") :].splitlines()
     row = next(line.split() for line in table if line.startswith("1.1 "))
     assert "30%" in row
     assert "60%" in row
@@ -378,19 +379,19 @@ def test_settled_gold_is_what_a_judge_is_measured_by_and_what_is_exported(
 ) -> None:
     both = [f"t{i},{name},m,failed,1,0" for i in range(2) for name in NAMES]
     report_on(cli, tmp_path, *both, "t7,ann,m,failed,1,1")
-    place = Workspace.open(tmp_path / ".mast-tui" / "workspace.db")
-    place.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    workspace = Workspace.open(tmp_path / ".mast-tui" / "workspace.db")
+    workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     slugs = [mode.slug for mode in load_mast().modes if mode.code in ("1.1", "3.3")]
     for trace in ("t0", "t1", "t7"):
         store_judgement(
-            place,
+            workspace,
             judge=JUDGE,
             taxonomy=load_mast().ref,
             trace_id=trace,
             looks_at=slugs,
             findings=[],
         )
-    place.close()
+    workspace.close()
     judged = cli("agree", "--judge", "rules", "--json", "--rounds", "0").json["judge"]
     assert judged["gold"]["sources"]["single"] == 2
     assert judged["gold"]["sources"]["unanimous"] == 4
@@ -427,14 +428,18 @@ def test_over_several_models_the_figures_within_them_stand_beside(cli: Cli, tmp_
             for i in range(many):
                 rows.append(f"{model}{outcome}{i},ann,{model},{outcome},{int(i < shows)},0")
     report = report_on(cli, tmp_path, *rows, args=("--by", "all"))
-    found = report["groups"]["all"]["stratified"]
-    assert (found["by"], found["strata"], found["left_out"]) == ("model", ["strong", "weak"], 3)
-    one = found["modes"]["1.1"]
+    stratified = report["groups"]["all"]["stratified"]
+    assert (stratified["by"], stratified["strata"], stratified["left_out"]) == (
+        "model",
+        ["strong", "weak"],
+        3,
+    )
+    one = stratified["modes"]["1.1"]
     assert (one["strata"], one["n"]) == (2, 200)
     assert one["difference_pp"] == pytest.approx(17.5)
     assert report["groups"]["all"]["modes"]["1.1"]["difference_pp"] < 0
-    assert found["reversed"] == ["1.1"]
-    assert found["modes"]["3.3"]["undefined"] == "never_seen"
+    assert stratified["reversed"] == ["1.1"]
+    assert stratified["modes"]["3.3"]["undefined"] == "never_seen"
     text = " ".join(cli("report", "--by", "all").out.split())
     assert "within 2 models" in text
     assert "Disobey task specification 2 200 +18 [" in text
@@ -444,7 +449,7 @@ def test_over_several_models_the_figures_within_them_stand_beside(cli: Cli, tmp_
     assert "within 2 models" in page
     assert "paradox" in page
     by_model = cli("report", "--json").json
-    assert {one["stratified"] for one in by_model["groups"].values()} == {None}
+    assert {group["stratified"] for group in by_model["groups"].values()} == {None}
 
 
 def runs_labelled(cli: Cli, tmp_path: Path, outcomes: str | None) -> dict[str, str]:
@@ -461,7 +466,7 @@ def runs_labelled(cli: Cli, tmp_path: Path, outcomes: str | None) -> dict[str, s
         (folder / "outcomes.csv").write_text(outcomes, "utf-8")
     assert cli("judge", "runs", "--judge", "rules", "--quiet").code == 0
     files = cli("inspect", "runs", "--json").json["files"]
-    ids = {Path(one["path"]).name: one["traces"][0]["id"] for one in files}
+    ids = {Path(file["path"]).name: file["traces"][0]["id"] for file in files}
     write(tmp_path / "labels.csv", *(f"{ids[f'{name}.json']},ann,,,1,0" for name in "ab"))
     assert cli("import", "labels.csv", "--format", "csv-wide").code == 0
     return ids
@@ -509,7 +514,7 @@ def test_rows_of_outcomes_that_match_nothing_are_named(cli: Cli, tmp_path: Path)
     assert "c.json" not in said, "nobody has labelled it yet, and it is there"
     assert "line 5: outcome is 'perhaps'" in done.err
     [told] = cli("inspect", "runs", "--json").json["skipped"]
-    assert [one["place"] for one in told["problems"]] == ["line 5", "line 4", "line 5"]
+    assert [problem["place"] for problem in told["problems"]] == ["line 5", "line 4", "line 5"]
     assert "2 match a trace" in told["reason"]
 
 
@@ -553,8 +558,8 @@ def test_records_are_the_figures_of_the_document(cli: Cli, tmp_path: Path) -> No
     document = report_on(cli, tmp_path, *rows)
     lines = [json.loads(line) for line in cli("report", "--records").out.splitlines()]
     by_field = {
-        tuple(one[key] for key in ("scope", "group", "mode", "condition", "statistic")): one
-        for one in lines
+        tuple(line[key] for key in ("scope", "group", "mode", "condition", "statistic")): line
+        for line in lines
     }
     assert len(by_field) == len(lines)
     for name, group in ({"": document["overall"]} | document["groups"]).items():

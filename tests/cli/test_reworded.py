@@ -34,8 +34,8 @@ def labelled(cli: Cli, tmp_path: Path) -> Path:
     """A workspace in which two people have finished a trace, and the rules have looked at it."""
     (tmp_path / "run.json").write_text(json.dumps(CALLS), encoding="utf-8")
     assert cli("judge", "run.json", "--judge", "rules").code == 0
-    place = find_workspace(None)
-    with closing(Workspace.open(place)) as workspace:
+    database_path = find_workspace(None)
+    with closing(Workspace.open(database_path)) as workspace:
         (trace,) = workspace.traces()
         for name in ("alice", "bob"):
             facts: list[Fact] = [
@@ -44,14 +44,14 @@ def labelled(cli: Cli, tmp_path: Path) -> Path:
                 PassFinished(),
             ]
             workspace.append([NewEvent(name, trace.trace_id, MAST.ref, 1, fact) for fact in facts])
-    return place
+    return database_path
 
 
 def test_a_corrected_definition_keeps_labels_and_is_told_by_every_figure(
     cli: Cli, labelled: Path, corrected: Path
 ) -> None:
     before = cli("agree", "--json").json
-    assert [one["passes"] for one in before["revisions"]] == [2]
+    assert [revision["passes"] for revision in before["revisions"]] == [2]
     assert cli("status").out.count("texts of the modes") == 0
     done = cli("judge", "run.json", "--judge", "rules", "--taxonomy", corrected)
     assert done.code == 0, done.err

@@ -43,10 +43,10 @@ def test_a_line_tells_place_trace_span_and_text(cli: Cli, folder: Path) -> None:
 def test_json_is_one_object_a_line(cli: Cli, folder: Path) -> None:
     done = cli("search", "zebra", folder, "--json", "--tool", "shell", "--failed")
     assert (done.code, done.out.count("\n")) == (0, 1)
-    found = done.json
-    preview, (lit, unlit) = found.pop("preview"), found.pop("lit")
+    document = done.json
+    preview, (lit, unlit) = document.pop("preview"), document.pop("lit")
     assert preview[lit:unlit] == "zebra"
-    assert found == {
+    assert document == {
         "path": str(folder / "run.jsonl"),
         "place": f"{folder / 'run.jsonl'}:4",
         "trace": SESSION,
@@ -57,8 +57,8 @@ def test_json_is_one_object_a_line(cli: Cli, folder: Path) -> None:
         "name": "shell",
         "status": "error",
         "matches": 2,
-        "start": found["start"],
-        "end": found["start"] + 5,
+        "start": document["start"],
+        "end": document["start"] + 5,
     }
 
 
@@ -66,8 +66,8 @@ def test_spans_are_counted_by_trace(cli: Cli, folder: Path) -> None:
     chat, run = cli("search", "zebra", folder, "--count").out.splitlines()
     assert chat.endswith("  1 span")
     assert run == f"{folder / 'run.jsonl'}  {SESSION}  3 spans, 4 matches"
-    counted = cli("search", "zebra", folder, "--count", "--json", "--kind", "tool-call").json
-    assert (counted["spans"], counted["matches"]) == (1, 1)
+    document = cli("search", "zebra", folder, "--count", "--json", "--kind", "tool-call").json
+    assert (document["spans"], document["matches"]) == (1, 1)
 
     assert cli("search", "zebra", folder, "--max", "2").out.count("\n") == 2
 

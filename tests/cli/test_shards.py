@@ -102,8 +102,8 @@ def test_a_run_goes_on_where_it_was_broken_off(cli: Cli, runs: Path, tmp_path: P
     assert first["shards"]["all"] == first["shards"]["written"] > 1
     done = sorted(path for path in (tmp_path / "shards").glob("traces-*"))
     done[0].unlink()
-    again = judge(cli, runs)
-    assert again["shards"] == {"all": len(done), "written": 1, "known": len(done) - 1}
+    second_run = judge(cli, runs)
+    assert second_run["shards"] == {"all": len(done), "written": 1, "known": len(done) - 1}
     assert files_in(tmp_path / "shards") == whole, "written twice it is the same"
     assert judge(cli, runs)["shards"]["written"] == 0
 
@@ -153,8 +153,8 @@ def test_a_file_that_ends_every_process_is_told_of(runs: Path, tmp_path: Path) -
 def test_a_part_comes_into_a_workspace(cli: Cli, runs: Path) -> None:
     done = judge(cli, runs)
     cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "plain.db")
-    whole = cli("import", "shards", "--workspace", "all.db", "--json").json
-    assert whole["traces"] == {"judged": RUNS}
+    document = cli("import", "shards", "--workspace", "all.db", "--json").json
+    assert document["traces"] == {"judged": RUNS}
     exported = []
     for place in ("plain.db", "all.db"):
         cli(
@@ -177,8 +177,8 @@ def test_the_traces_of_a_study_get_another_judges_word(cli: Cli, runs: Path) -> 
     cli("import", "shards", "--sample", "5")
     assert cli("study", "set", "--annotators", "ann,bob").code == 0
     cli("judge", runs, "--judge", "rules", "--rules", "all", "--out", "others", "--quiet")
-    told = cli("import", "others", "--where", "study=yes", "--json").json
-    assert (told["matching"], told["traces"]) == (5, {"judged": 5})
+    document = cli("import", "others", "--where", "study=yes", "--json").json
+    assert (document["matching"], document["traces"]) == (5, {"judged": 5})
 
 
 def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: Path) -> None:
@@ -187,8 +187,8 @@ def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: 
     drawn = []
     for place, seed in (("shards", 1), ("other", 1), ("other", 2)):
         name = f"{place}{seed}.db"
-        told = cli("import", place, "--sample", 7, "--seed", seed, "--workspace", name, "--json")
-        assert (told.json["matching"], told.json["traces"]) == (RUNS, {"judged": 7})
+        done = cli("import", place, "--sample", 7, "--seed", seed, "--workspace", name, "--json")
+        assert (done.json["matching"], done.json["traces"]) == (RUNS, {"judged": 7})
         export = ("export", "--workspace", name, "--format", "csv-long", "--labels", "all")
         cli(*export, "-o", f"{name}.csv")
         with Path(f"{name}.csv").open() as file:
@@ -217,8 +217,8 @@ def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Pat
     for place, more in (("all.db", ()), (".mast-tui/workspace.db", ("--shards", "shards"))):
         told = cli("import", "people.csv", "--format", "csv-long", "--workspace", place)
         assert told.code == 0, told.err
-        words = ("agree", "--judge", done["judge"], "--against", "ann", "--no-spans", "--json")
-        told = cli(*words, "--workspace", place, *more)
+        arguments = ("agree", "--judge", done["judge"], "--against", "ann", "--no-spans", "--json")
+        told = cli(*arguments, "--workspace", place, *more)
         assert told.code == 0, told.err
         found.append(told.json["judge"])
     whole, from_shards = found
@@ -234,12 +234,12 @@ def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Pat
 
 def test_what_cannot_be_is_told(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
-    words = ("judge", runs, "--judge", "rules", "--out")
-    other = cli(*words, "shards", "--rules", "all")
+    arguments = ("judge", runs, "--judge", "rules", "--out")
+    other = cli(*arguments, "shards", "--rules", "all")
     assert (other.code, "name another folder" in other.err) == (1, True)
-    strange = cli(*words, runs)
+    strange = cli(*arguments, runs)
     assert (strange.code, "holds other files" in strange.err) == (1, True)
-    assert cli(*words, "shards", "--again").code == 2
+    assert cli(*arguments, "shards", "--again").code == 2
     assert cli("import", "shards", "--where", "mode=9.9").code == 2
     assert cli("import", "shards", "--where", "colour=red").code == 2
     assert cli("import", runs / "outcomes.csv", "--sample", "3").code == 2
@@ -256,15 +256,15 @@ def test_who_works_blind_is_told_nothing(cli: Cli, runs: Path) -> None:
 def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     place = "memory://judged/set"
-    words = ("judge", runs, "--judge", "rules", "--out", place, "--json")
-    assert cli(*words).json["traces"]["judged"] == RUNS
-    assert cli(*words).json["shards"]["written"] == 0
+    arguments = ("judge", runs, "--judge", "rules", "--out", place, "--json")
+    assert cli(*arguments).json["traces"]["judged"] == RUNS
+    assert cli(*arguments).json["shards"]["written"] == 0
     folder = ShardFolder(place)
     assert {name: folder.read(name) for name in folder.names()} == files_in(tmp_path / "shards")
     local = cli("report", "shards", "--json").json
     assert cli("report", place, "--json").json == local
-    told = cli("import", place, "--where", "mode=1.3", "--json").json
-    assert told["traces"] == {"judged": REPEATING}
+    document = cli("import", place, "--where", "mode=1.3", "--json").json
+    assert document["traces"] == {"judged": REPEATING}
     unknown = cli("report", "nothing://there")
     assert (unknown.code, "nothing://there" in unknown.err) == (1, True)
 
@@ -278,34 +278,34 @@ def test_traces_lie_elsewhere_too(
     place = "memory://traces-elsewhere"
     for path in runs.iterdir():
         fsspec.filesystem("memory").pipe_file(f"{place}/{path.name}", path.read_bytes())
-    words = ("judge", place, "--judge", "rules", "--out", "far", "--json")
-    told = cli(*words, "--workers", "2").json
-    assert (told["traces"]["judged"], told["modes"]) == (RUNS, {"1.3": REPEATING})
-    assert cli(*words).json["shards"]["written"] == 0
+    arguments = ("judge", place, "--judge", "rules", "--out", "far", "--json")
+    document = cli(*arguments, "--workers", "2").json
+    assert (document["traces"]["judged"], document["modes"]) == (RUNS, {"1.3": REPEATING})
+    assert cli(*arguments).json["shards"]["written"] == 0
     local = cli("report", "shards", "--json").json
     assert cli("report", "far", "--json").json | {"shards": 0} == local | {"shards": 0}
     fsspec.filesystem("memory").pipe_file(f"{place}/run-003.json", b'{"messages": []}')
-    assert cli(*words).json["shards"]["written"] == 1
+    assert cli(*arguments).json["shards"]["written"] == 1
     named = cli("inspect", f"{place}/run-00[12]*.json", "--json").json["files"]
     assert [file["path"] for file in named] == [f"{place}/run-001.json", f"{place}/run-002.json"]
-    told = cli("import", "far", "--where", "mode=1.3", "--json").json
-    assert told["traces"] == {"judged": REPEATING}
+    document = cli("import", "far", "--where", "mode=1.3", "--json").json
+    assert document["traces"] == {"judged": REPEATING}
     (hit,) = cli("search", "Task 5", place, "--json").out.splitlines()
     assert json.loads(hit)["path"] == f"{place}/run-005.json"
 
 
 @pytest.mark.slow
 def test_a_command_that_is_killed_goes_on(cli: Cli, runs: Path, tmp_path: Path) -> None:
-    words = ("judge", str(runs), "--judge", "rules", "--shard-files", "1", "--out")
-    command = [sys.executable, "-m", "mast_tui", *words, "shards", "--workers", "1"]
+    arguments = ("judge", str(runs), "--judge", "rules", "--shard-files", "1", "--out")
+    command = [sys.executable, "-m", "mast_tui", *arguments, "shards", "--workers", "1"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
     for _ in until(lambda: process.poll() is not None or any(tmp_path.glob("shards/traces-*"))):
         sleep(0.01)
     process.kill()
     process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), "or it was done by then"
-    assert cli(*words, "shards", "--quiet").code == 0
-    cli(*words, "plain", "--quiet")
+    assert cli(*arguments, "shards", "--quiet").code == 0
+    cli(*arguments, "plain", "--quiet")
     written = files_in(tmp_path / "shards")
     # What was half written when it was killed stays under a hidden name, and counts nowhere.
     whole = {name: data for name, data in written.items() if not name.startswith(".")}

@@ -56,8 +56,16 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from mast_tui.cli.command_line import split_command
     from mast_tui.cli.dispatch import run
 
-    words = ["import", str(file), "--format", "csv-wide", "--allow-new", "--workspace", str(path)]
-    assert run(split_command(words)) == 0
+    arguments = [
+        "import",
+        str(file),
+        "--format",
+        "csv-wide",
+        "--allow-new",
+        "--workspace",
+        str(path),
+    ]
+    assert run(split_command(arguments)) == 0
     place = Workspace.open(path)
     finding = Finding(MAST.modes[0].slug, None, None, "so", 0.5)
     for trace in ("t1", "t2", "t3", "t4"):
@@ -136,9 +144,9 @@ def revealed(path: Path) -> set[tuple[str, str]]:
     """For whom which trace is recorded as shown."""
     workspace = Workspace.open(path)
     found = {
-        (one.annotator, one.trace_id)
-        for one in workspace.passes(taxonomy=MAST.ref)
-        if one.revealed_at is not None
+        (labelling.annotator, labelling.trace_id)
+        for labelling in workspace.passes(taxonomy=MAST.ref)
+        if labelling.revealed_at is not None
     }
     workspace.close()
     return found
@@ -199,7 +207,7 @@ def test_export_of_gold(cli: Cli, tmp_path: Path, sight: tuple[Asker, Any]) -> N
     done = cli("export", "--format", "gold", "-o", "gold.json", *asker.args, "--json")
     assert done.code == 0
     gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
-    assert {one["trace_id"] for one in gold["traces"]} == people(seen)
+    assert {trace["trace_id"] for trace in gold["traces"]} == people(seen)
     assert gold["agreement"]["traces"]["finished_by_two"] == len(people(seen))
     judged = gold["judges"][JUDGE]["traces"]
     # On t1 and t2 people differ, so there is no gold that a judge could be held against.
@@ -276,13 +284,13 @@ def test_ones_own_labels_are_ones_own_and_their_outcomes_stay_hidden(
 
 def test_nothing_is_shown_or_recorded_under_another_s_name(cli: Cli, place: Path) -> None:
     BLIND.sit(place)
-    for words in (
+    for arguments in (
         ("agree", "--rounds", "0", "--no-spans"),
         ("status",),
         ("report", "--rounds", "0"),
         ("export", "--format", "gold", "-o", "g.json"),
     ):
-        done = cli(*words, "--annotator", "tomas")
+        done = cli(*arguments, "--annotator", "tomas")
         assert done.code == 0
         assert "You are signed in as bob" in done.err
         assert "--annotator tomas does not change that" in done.err
@@ -296,7 +304,7 @@ def test_nothing_is_shown_or_recorded_under_another_s_name(cli: Cli, place: Path
 def test_leaving_blind_is_recorded_and_blind_for_once_is_not(cli: Cli, place: Path) -> None:
     def remembered() -> bool | None:
         workspace = Workspace.open(place)
-        (info,) = (one for one in workspace.annotators() if one.name == "bob")
+        (info,) = (annotator for annotator in workspace.annotators() if annotator.name == "bob")
         workspace.close()
         return info.blind
 
@@ -343,17 +351,17 @@ def test_who_is_not_in_a_blind_study_is_told_no_suggestion(
     write_run(tmp_path)
 
     def judged_traces(*words: str) -> int:
-        asked = ("report", "--labels", JUDGE, "--by", "all", "--rounds", 0, "--json")
-        groups = cli(*asked, *words).json["groups"]
+        arguments = ("report", "--labels", JUDGE, "--by", "all", "--rounds", 0, "--json")
+        groups = cli(*arguments, *words).json["groups"]
         return sum(group["traces"] for group in groups.values())
 
     assert judged_traces("--annotator", name) == 4
     set_study_of_others(place, blind=True)
     assert judged_traces("--annotator", name) == finished
-    judged = cli("judge", "run.json", "--judge", "rules", "--json", "--annotator", name).json
-    assert judged["suggestions"] is None
+    document = cli("judge", "run.json", "--judge", "rules", "--json", "--annotator", name).json
+    assert document["suggestions"] is None
     file = cli("inspect", "run.json", "--json", "--annotator", name).json["files"][0]
-    assert [one["outcome"] for one in file["traces"]] == [None]
+    assert [trace["outcome"] for trace in file["traces"]] == [None]
     # Adjudicators of the study and pipelines without a name are told as before.
     assert judged_traces("--annotator", "carol") == judged_traces() == 4
     assert info_of(place, "dave") is None  # asking registers nobody
@@ -367,9 +375,9 @@ def test_who_is_not_in_a_blind_study_is_told_no_suggestion(
 def test_who_is_not_in_the_study_is_told_no_suggestion_that_it_withholds(
     cli: Cli, place: Path
 ) -> None:
-    asked = ("report", "--labels", JUDGE, "--by", "all", "--rounds", 0, "--json")
+    arguments = ("report", "--labels", JUDGE, "--by", "all", "--rounds", 0, "--json")
     set_study_of_others(place, blind=False, withheld=1.0)
-    held = cli(*asked, "--annotator", "dave").json["groups"]
+    held = cli(*arguments, "--annotator", "dave").json["groups"]
     assert {one["traces"] for one in held.values()} <= {1}  # t4 is not in the study
 
 
@@ -458,10 +466,10 @@ def test_inspect_convert_and_judge(
 ) -> None:
     asker.sit(place)
     write_run(tmp_path)
-    shown = cli("judge", "run.json", "--judge", "rules", *asker.args)
-    told = re.search(r"\d+ suggestions?\b", shown.err + shown.out)
+    done = cli("judge", "run.json", "--judge", "rules", *asker.args)
+    told = re.search(r"\d+ suggestions?\b", done.err + done.out)
     assert (told is None) is hidden
-    assert ("Step repetition" in shown.out) is not hidden
+    assert ("Step repetition" in done.out) is not hidden
     judged = cli("judge", "run.json", "--judge", "rules", "--again", *asker.args, "--json").json
     assert judged["traces"]["judged"] == 1
     assert (judged["suggestions"] is None, judged["modes"] is None) == (hidden, hidden)
@@ -499,7 +507,7 @@ def test_names_that_mean_something_else_are_refused_everywhere(
     (tmp_path / "wide.csv").write_text(f"trace_id,annotator,1.1\nt1,{name},1\n", "utf-8")
     mine = {"trace_id": "t1", "annotator": name, "mast_annotation": {"1.1": 1}}
     (tmp_path / "data.json").write_text(json.dumps([mine]), "utf-8")
-    for words in (
+    for arguments in (
         ("import", "long.csv", "--format", "csv-long"),
         ("import", "wide.csv", "--format", "csv-wide"),
         ("import", "data.json", "--format", "mast-data"),
@@ -508,8 +516,8 @@ def test_names_that_mean_something_else_are_refused_everywhere(
         ("judge", "wide.csv", "--judge", "rules", "--annotator", name),
         ("study", "set", "--annotators", "mira,tomas", "--annotator", name),
     ):
-        done = cli(*words)
-        assert done.code in (1, 2), words
+        done = cli(*arguments)
+        assert done.code in (1, 2), arguments
         assert "name" in done.err
     workspace = Workspace.open(place)
     known = {info.name for info in workspace.annotators()}
@@ -540,5 +548,5 @@ def test_names_that_are_here_already_stay_and_travel_together(cli: Cli, tmp_path
     assert cli("export", "--workspace", "old.db", "--format", "jsonl", "-o", "old.jsonl").code == 0
     done = cli("import", "--workspace", "new.db", "old.jsonl", "--format", "jsonl")
     assert done.code == 0, done.err
-    again = cli("import", "--workspace", "old.db", "old.jsonl", "--format", "jsonl")
-    assert again.code == 0, again.err
+    second_run = cli("import", "--workspace", "old.db", "old.jsonl", "--format", "jsonl")
+    assert second_run.code == 0, second_run.err

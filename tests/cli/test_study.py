@@ -32,15 +32,15 @@ def runs(folder: Path, count: int, name: str = "run") -> Path:
 
 def finish(annotator: str, *trace_ids: str) -> None:
     """Somebody finishes traces in the workspace of this folder."""
-    place = Workspace.open(find_workspace(None))
+    workspace = Workspace.open(find_workspace(None))
     for trace_id in trace_ids:
-        path = place.trace(trace_id).path
+        path = workspace.trace(trace_id).path
         assert path is not None
         (trace,) = read_file(path, named=True).traces
         read_fully(trace)
-        session = Session.open(place, trace, MAST, annotator, blind=True)
+        session = Session.open(workspace, trace, MAST, annotator, blind=True)
         session.finish(open_modes="absent")
-    place.close()
+    workspace.close()
 
 
 def ids(cli: Cli, annotator: str, *options: str) -> list[str]:
@@ -101,9 +101,9 @@ def test_what_is_not_given_stays(cli: Cli, tmp_path: Path) -> None:
     changed = cli("study", "set", "--retest", 0.5, "--no-boundaries", "--json").json
     study = changed["study"]
     assert (study["seed"], study["retests"], study["traces"]) == (5, 0.5, 4)
-    again = cli("study", "set", "--retest", 0.5)
-    assert again.code == 0
-    assert again.out.startswith("nothing changed")
+    second_run = cli("study", "set", "--retest", 0.5)
+    assert second_run.code == 0
+    assert second_run.out.startswith("nothing changed")
 
 
 def test_all_known_traces_are_taken_in_where_none_is_named(cli: Cli, tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_more_traces_come_after_the_others(cli: Cli, tmp_path: Path) -> None:
     now = ids(cli, "alice")
     assert now[: len(before) - 1] == before[1:]
     assert len(now) > len(before) - 1
-    again = cli("study", "add", "lates", "--json")
-    assert (again.code, again.json["changed"]) == (0, False)
+    second_run = cli("study", "add", "lates", "--json")
+    assert (second_run.code, second_run.json["changed"]) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -206,23 +206,23 @@ def test_an_annotator_is_not_told_what_comes_back(cli: Cli, tmp_path: Path) -> N
     assert "due" not in cli("study", "show", "--annotator", "alice").out
     assert cli("study", "queue", "--annotator", "alice", "--kind", "retests").code == 2
     listed = cli("study", "queue", "--annotator", "alice", "--json")
-    assert [set(one) for one in listed.json["traces"]] == [{"id", "begun", "modes"}] * len(due)
+    assert [set(trace) for trace in listed.json["traces"]] == [{"id", "begun", "modes"}] * len(due)
     (own,) = cli("status", "--annotator", "alice", "--json").json["study"]["annotators"]
     assert own["left"] == len(due)
     finish("alice", *due)
-    place = Workspace.open(find_workspace(None))
-    study = place.study(MAST.ref)
+    workspace = Workspace.open(find_workspace(None))
+    study = workspace.study(MAST.ref)
     assert study is not None
-    assert set(due) <= progress(place, study)[0].retests.done
-    place.close()
+    assert set(due) <= progress(workspace, study)[0].retests.done
+    workspace.close()
 
 
 def test_a_sample_and_a_queue_without_a_study(cli: Cli, tmp_path: Path) -> None:
     cli("judge", runs(tmp_path, 5), "--judge", "rules", "--quiet")
     assert cli("study", "queue", "--annotator", "alice").code == 1
-    place = Workspace.open(find_workspace(None))
-    (first, *_) = place.traces()
-    place.close()
+    workspace = Workspace.open(find_workspace(None))
+    (first, *_) = workspace.traces()
+    workspace.close()
     finish("alice", first.trace_id)
     assert len(ids(cli, "alice")) == 4
     sample = ids(cli, "alice", "--kind", "sample", "-n", "2")
@@ -253,16 +253,16 @@ def test_mistakes_are_named(cli: Cli, words: tuple[object, ...], code: int, mess
 def test_common_options_may_stand_before_the_subcommand(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "other.db"
     cli("study", "--workspace", place, "set", runs(tmp_path, 2), "--annotators", "set,show")
-    shown = cli("--workspace", place, "study", "show", "--json")
-    assert shown.json["study"]["annotators"] == ["set", "show"]
+    done = cli("--workspace", place, "study", "show", "--json")
+    assert done.json["study"]["annotators"] == ["set", "show"]
     one = cli("study", f"--workspace={place}", "--annotator", "show", "show", "--json")
     assert [row["name"] for row in one.json["progress"]] == ["show"]
 
 
 def test_a_study_that_is_not_there_is_said_so(cli: Cli, tmp_path: Path) -> None:
     cli("judge", runs(tmp_path, 1), "--judge", "rules", "--quiet")
-    for words in (("show",), ("add",)):
-        done = cli("study", *words)
+    for arguments in (("show",), ("add",)):
+        done = cli("study", *arguments)
         assert done.code == 1
         assert "mast-tui study set" in done.err
 
@@ -273,7 +273,7 @@ def test_who_is_not_in_the_study_counts_only_where_they_are_named(cli: Cli, tmp_
     traces = sorted({*ids(cli, "alice"), *ids(cli, "bob")})
     for name in ("alice", "bob"):
         finish(name, *traces)
-    rows = [f"{one},zoe,,,,failed,1" for one in traces]
+    rows = [f"{trace},zoe,,,,failed,1" for trace in traces]
     (tmp_path / "zoe.csv").write_text(
         "trace_id,annotator,system,model,benchmark,outcome,1.1\n" + "\n".join(rows)
     )
@@ -304,7 +304,8 @@ def test_who_is_not_in_the_study_counts_only_where_they_are_named(cli: Cli, tmp_
     gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
     assert gold["gold"]["not_in_study"] == {"zoe": 3}
     assert all(
-        [side["name"] for side in one["annotators"]] == ["alice", "bob"] for one in gold["traces"]
+        [side["name"] for side in trace["annotators"]] == ["alice", "bob"]
+        for trace in gold["traces"]
     )
     sheet = (tmp_path / "gold.datasheet.md").read_text("utf-8")
     assert "Not counted, as they have no part in the study: zoe (3 traces)" in sheet
@@ -329,8 +330,8 @@ def test_one_leaves_and_one_joins_and_nothing_finished_is_touched(cli: Cli, tmp_
     assert people == {"alice": 6, "bob": 2, "eve": 4}
     assert ids(cli, "alice") == before
     assert sorted(ids(cli, "eve")) == sorted(of_bob[2:])
-    shown = cli("study", "show", "--annotator", "olga").out
-    assert "bob (lots 1 to 1; has left), eve (from lot 2 on)" in shown
+    output = cli("study", "show", "--annotator", "olga").out
+    assert "bob (lots 1 to 1; has left), eve (from lot 2 on)" in output
     more = runs(tmp_path, 4, "more")
     assert cli("study", "add", more, "--annotator", "olga").code == 0
     assert ids(cli, "bob") == []
@@ -358,14 +359,23 @@ def test_what_is_given_back_goes_to_the_others_and_the_last_one_stays(
 
 def test_a_sample_is_drawn_and_its_chance_is_kept(cli: Cli, tmp_path: Path) -> None:
     folder = runs(tmp_path, 12)
-    given = ("--annotators", "alice", "--sample", 4, "--stratify", "outcome, length", "--seed", 3)
-    done = cli("study", "set", folder, *given, "--json")
+    arguments = (
+        "--annotators",
+        "alice",
+        "--sample",
+        4,
+        "--stratify",
+        "outcome, length",
+        "--seed",
+        3,
+    )
+    done = cli("study", "set", folder, *arguments, "--json")
     assert done.code == 0, done.err
     draw = {"lot": 1, "of": 12, "probability": 4 / 12, "by": ["outcome", "length"], "seed": 3}
     assert done.json["study"]["draws"] == [draw]
     first = ids(cli, "alice")
     assert len(first) == 4
-    assert cli("study", "set", folder, *given).out.startswith("nothing changed")
+    assert cli("study", "set", folder, *arguments).out.startswith("nothing changed")
     finish("alice", first[0])
     more = cli("study", "add", folder, "--sample", 2, "--json").json["study"]
     assert (more["traces"], more["chances_alike"]) == (6, True)
@@ -436,8 +446,8 @@ def test_a_table_that_cannot_be_is_refused_with_its_line(
 
 def test_weights_say_how_much_each_is_dealt(cli: Cli, tmp_path: Path) -> None:
     folder = runs(tmp_path, 9)
-    given = ("--annotators", "alice,bob", "--overlap", 0)
-    assert cli("study", "set", folder, *given, "--weights", "alice=2").code == 0
+    arguments = ("--annotators", "alice,bob", "--overlap", 0)
+    assert cli("study", "set", folder, *arguments, "--weights", "alice=2").code == 0
     assert [len(ids(cli, name)) for name in ("alice", "bob")] == [6, 3]
     assert "no weight" in cli("study", "set", "--weights", "eve=2").err
     assert "weight over 0" in cli("study", "set", "--weights", "alice=0").err
@@ -462,9 +472,9 @@ def test_a_lot_is_drawn_by_what_labels_would_tell_and_its_chances_are_kept(
     assert len(draw["chances"]) == 3
     assert all(0 < chance <= 1 for chance in draw["chances"].values())
     assert not study["chances_alike"]
-    shown = cli("study", "show").out
-    assert "is least certain" in shown
-    assert "weighted by them" in shown
+    output = cli("study", "show").out
+    assert "is least certain" in output
+    assert "weighted by them" in output
     assert sorted(ids(cli, "alice", "--kind", "worth")) == sorted(draw["chances"])
 
 

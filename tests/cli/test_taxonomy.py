@@ -71,8 +71,8 @@ def shop(cli: Cli, tmp_path: Path) -> Path:
     """Two versions and the map as files, and a workspace with what alice and bob said."""
     for name, text in (("old", OLD), ("same", SAME), ("new", NEW), ("map", MAP)):
         (tmp_path / f"{name}.toml").write_text(text)
-    place = find_workspace(None)
-    with closing(Workspace.open(place)) as workspace:
+    database_path = find_workspace(None)
+    with closing(Workspace.open(database_path)) as workspace:
         old = load_taxonomy(tmp_path / "old.toml")
         workspace.add_taxonomy(old)
         for trace_id in ("t1", "t2"):
@@ -87,7 +87,7 @@ def shop(cli: Cli, tmp_path: Path) -> Path:
                 PassFinished(),
             ]
             workspace.append([NewEvent(name, "t1", old.ref, 1, fact) for fact in facts])
-    return place
+    return database_path
 
 
 def test_the_same_modes_in_other_words_can_stay(cli: Cli, shop: Path) -> None:
@@ -99,16 +99,16 @@ def test_the_same_modes_in_other_words_can_stay(cli: Cli, shop: Path) -> None:
 
 
 def test_other_modes_are_told_with_what_they_may_have_become(cli: Cli, shop: Path) -> None:
-    told = cli("taxonomy", "diff", "shop@1", "new.toml", "--json").json
-    assert (told["from"], told["to"], told["same"]) == ("shop@1", "shop@2", False)
-    assert told["dropped"] == ["slow", "wrong"]
-    assert told["added"] == ["too_slow", "wrong_price", "wrong_item"]
-    assert [one["from"] + one["to"] for one in told["renamed"]] == [["slow", "too_slow"]]
-    assert [one["to"] for one in told["split"]] == [["wrong_price", "wrong_item"]]
-    words = cli("taxonomy", "diff", "old.toml", "new.toml").out
-    assert "renamed?  slow → too_slow" in words
-    assert '  wrong = ["wrong_price", "wrong_item"]' in words
-    skeleton = words.partition("[modes]")[2]
+    document = cli("taxonomy", "diff", "shop@1", "new.toml", "--json").json
+    assert (document["from"], document["to"], document["same"]) == ("shop@1", "shop@2", False)
+    assert document["dropped"] == ["slow", "wrong"]
+    assert document["added"] == ["too_slow", "wrong_price", "wrong_item"]
+    assert [one["from"] + one["to"] for one in document["renamed"]] == [["slow", "too_slow"]]
+    assert [one["to"] for one in document["split"]] == [["wrong_price", "wrong_item"]]
+    output = cli("taxonomy", "diff", "old.toml", "new.toml").out
+    assert "renamed?  slow → too_slow" in output
+    assert '  wrong = ["wrong_price", "wrong_item"]' in output
+    skeleton = output.partition("[modes]")[2]
     Path("begun.toml").write_text(f"[modes]{skeleton}")
     assert cli("taxonomy", "migrate", "shop@1", "new.toml", "--map", "begun.toml").code == 0
 
@@ -122,21 +122,21 @@ def test_diff_needs_no_workspace(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_migration_is_tried_made_told_and_taken_back(cli: Cli, shop: Path) -> None:
-    words = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml", "--json")
-    tried = cli(*words, "--dry-run").json
+    arguments = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml", "--json")
+    tried = cli(*arguments, "--dry-run").json
     assert len(cli("import", "--list", "--json").json["imports"]) == 0
-    made = cli(*words).json
-    assert (tried["dry_run"], tried["import"], made["dry_run"]) == (True, None, False)
+    document = cli(*arguments).json
+    assert (tried["dry_run"], tried["import"], document["dry_run"]) == (True, None, False)
     same = {"dry_run", "import"}
     assert {k: v for k, v in tried.items() if k not in same} == {
-        k: v for k, v in made.items() if k not in same
+        k: v for k, v in document.items() if k not in same
     }
-    assert made["lost"] == []
-    assert made["labels"] == {"carried": 1, "joined": 0, "look_again": 1, "dropped": 0}
-    (again,) = made["look_again"]
+    assert document["lost"] == []
+    assert document["labels"] == {"carried": 1, "joined": 0, "look_again": 1, "dropped": 0}
+    (again,) = document["look_again"]
     assert (again["annotator"], again["modes"]) == ("alice", ["wrong_price", "wrong_item"])
     assert (again["places"][0]["first"], again["places"][0]["note"]) == ("k1", "here")
-    assert [(one["change"], one["present"]) for one in made["modes"]] == [
+    assert [(mode["change"], mode["present"]) for mode in document["modes"]] == [
         ("renamed", 1),
         ("split", 1),
     ]
@@ -144,7 +144,7 @@ def test_a_migration_is_tried_made_told_and_taken_back(cli: Cli, shop: Path) -> 
     assert cli("agree", "--json", "--rounds", "0").json["taxonomy"] == "shop@2"
     assert cli("agree", "--json", "--rounds", "0", "--taxonomy", "shop@1").json["modes"]
     queue = cli("study", "queue", "--kind", "changed", "--annotator", "alice", "--json").json
-    assert [one["id"] for one in queue["traces"]] == ["t1"]
+    assert [trace["id"] for trace in queue["traces"]] == ["t1"]
     assert cli("taxonomy", "migrate", "--undo").out.startswith(
         "undid the migration shop@1 → shop@2"
     )
@@ -173,18 +173,18 @@ def test_who_labels_here_is_told_only_of_what_they_may_see(cli: Cli, shop: Path)
         remember_person(workspace, "carol")
         facts: list[Fact] = [PassStarted(PassKind.BLIND)]
         workspace.append([NewEvent("carol", "t1", "shop@1", 1, fact) for fact in facts])
-    words = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml", "--json")
-    made = cli(*words, "--dry-run").json
-    assert made["look_again"] == []
-    assert made["labels"]["carried"] == 0
-    assert made["hidden"] == {"carried": 1, "look_again": 1, "dropped": 0, "left": 0}
-    assert [one["present"] for one in made["modes"]] == [0, 0]
-    assert made["sight"]["annotator"] == "carol"
-    told = cli(*words[:-1]).out
-    assert "carried 3 readings with 0 labels over" in told
-    assert "1 label of others is hidden from you and is carried over too" in told
-    assert "traces to look at again: 0, and 1 hidden from you" in told
-    assert "labels lost: 0\n" in told
+    arguments = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml", "--json")
+    document = cli(*arguments, "--dry-run").json
+    assert document["look_again"] == []
+    assert document["labels"]["carried"] == 0
+    assert document["hidden"] == {"carried": 1, "look_again": 1, "dropped": 0, "left": 0}
+    assert [mode["present"] for mode in document["modes"]] == [0, 0]
+    assert document["sight"]["annotator"] == "carol"
+    output = cli(*arguments[:-1]).out
+    assert "carried 3 readings with 0 labels over" in output
+    assert "1 label of others is hidden from you and is carried over too" in output
+    assert "traces to look at again: 0, and 1 hidden from you" in output
+    assert "labels lost: 0\n" in output
     with closing(Workspace.open(shop)) as workspace:
         kept = [x.taxonomy for x in workspace.verdicts() if x.annotator != "carol"]
         assert kept.count("shop@2") > 0  # the hidden ones are there
@@ -194,16 +194,16 @@ def test_under_a_study_its_lead_alone_migrates(cli: Cli, shop: Path) -> None:
     with closing(Workspace.open(shop)) as workspace:
         study = Study("shop@1", ("alice", "bob"), batches=(("t1", "t2"),))
         workspace.append([NewEvent("dora", None, "shop@1", None, StudySet(None, study))])
-    words = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml")
-    done = cli(*words, "--annotator", "bob")
+    arguments = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml")
+    done = cli(*arguments, "--annotator", "bob")
     assert (done.code, "only dora, who set it up" in done.err) == (1, True)
-    assert cli(*words, "--annotator", "dora").code == 0
+    assert cli(*arguments, "--annotator", "dora").code == 0
 
 
 def test_json_of_a_map_is_read_too(cli: Cli, shop: Path) -> None:
     document = {"modes": {"slow": "too_slow", "wrong": []}}
     Path("map.json").write_text(json.dumps(document))
-    words = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.json", "--json")
-    made = cli(*words).json
+    arguments = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.json", "--json")
+    made = cli(*arguments).json
     assert made["added"] == ["wrong_price", "wrong_item"]
-    assert [one["mode"] for one in made["dropped"]] == ["wrong"]
+    assert [label["mode"] for label in made["dropped"]] == ["wrong"]

@@ -117,15 +117,15 @@ def test_whatever_comes_line_by_line_each_finding_is_told_once(tmp_path: Path) -
 def test_wherever_writing_paused_each_finding_is_told_once(
     tmp_path: Path, pauses: list[int]
 ) -> None:
-    whole = (samples_folder() / "storefront-slow-west.jsonl").read_bytes()
-    places = sorted({pause % len(whole) for pause in pauses})
+    content = (samples_folder() / "storefront-slow-west.jsonl").read_bytes()
+    places = sorted({pause % len(content) for pause in pauses})
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"")
     watched = running(tmp_path, every_rule=True)
     heard = []
-    for begin, end in pairwise([0, *places, len(whole)]):
+    for begin, end in pairwise([0, *places, len(content)]):
         with path.open("ab") as file:
-            file.write(whole[begin:end])
+            file.write(content[begin:end])
         heard += [one for one in told(watched) if not one.startswith("early-end")]
     assert len(heard) == len(set(heard))
     assert set(heard) == {

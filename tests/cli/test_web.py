@@ -38,6 +38,7 @@ async def visiting(
     command: Sequence[str] = (sys.executable, "-m", "mast_tui"),
     kept_seconds: float = RECONNECT_SECONDS,
 ) -> AsyncIterator[TestClient]:  # type: ignore[type-arg]
+    """Serve the command in a folder, and yield a client of the server."""
     server = WebServer(
         command,
         ("run.jsonl",),
@@ -230,6 +231,7 @@ async def connected(
     client: TestClient,  # type: ignore[type-arg]
     address: str = SOCKET,
 ) -> ClientWebSocketResponse:
+    """Sign in unless the client has, and return its socket."""
     if not list(client.session.cookie_jar):
         await client.post("/enter", data={"name": "carol"}, headers=own(client))
     return await client.ws_connect(address, headers=own(client))

@@ -95,6 +95,7 @@ def url(
 
 
 def team_server(workspace: str, **options: Any) -> WebServer:
+    """Return the server of a team on a workspace."""
     annotator = options.pop("annotator", None)
     command = (sys.executable, "-c", LABELLING_APP)
     return WebServer(
@@ -296,6 +297,7 @@ class Guesses:
         self.most_at_once: Counter[str] = Counter()
 
     async def guess(self, address: str) -> None:
+        """Give a wrong secret, and count the guesses at one time."""
         try:
             async with self.limit.turn(address):
                 self.checked.append(address)

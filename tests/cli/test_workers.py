@@ -56,6 +56,7 @@ def test_convert_writes_the_same(cli: Cli, samples: Path, tmp_path: Path, to: st
 
 
 def labels_in(cli: Cli, workspace: str) -> list[dict[str, str]]:
+    """Return the exported labels of a workspace in order, without times."""
     cli(
         "export", "--workspace", workspace, "--format", "csv-long", "--labels", "all", "-o", "l.csv"
     )
@@ -68,15 +69,18 @@ def labels_in(cli: Cli, workspace: str) -> list[dict[str, str]]:
 def test_the_rules_suggest_the_same(
     cli: Cli, samples: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("judge", samples, "--judge", "rules", "--rules", "all", "--json")
-    plain = cli(*words, "--workspace", "plain.db").json
-    done = cli(*words, "--workspace", "done.db", "--workers", "2").json
+    arguments = ("judge", samples, "--judge", "rules", "--rules", "all", "--json")
+    plain = cli(*arguments, "--workspace", "plain.db").json
+    done = cli(*arguments, "--workspace", "done.db", "--workers", "2").json
     assert done | {"run": None} == plain | {"run": None}
     assert done["suggestions"] > 0
     assert labels_in(cli, "done.db") == labels_in(cli, "plain.db")
-    monkeypatch.delattr(RulesJudge, "judge")  # nobody has to look again
-    again = cli(*words, "--workspace", "done.db", "--workers", "2").json
-    assert (again["traces"]["known"], again["traces"]["judged"]) == (done["traces"]["judged"], 0)
+    monkeypatch.delattr(RulesJudge, "judge")  # nobody has to look second_document
+    second_document = cli(*arguments, "--workspace", "done.db", "--workers", "2").json
+    assert (second_document["traces"]["known"], second_document["traces"]["judged"]) == (
+        done["traces"]["judged"],
+        0,
+    )
 
 
 @pytest.mark.slow
@@ -111,8 +115,8 @@ def test_shards_are_added_up_and_imported_the_same(
 ) -> None:
     monkeypatch.setattr("mast_tui.scale.figures._FILES", 1)
     shutil.copytree(samples, samples / "copies")
-    judged = ("judge", samples, "--judge", "rules", "--out", "shards", "--shard-files", "1")
-    assert cli(*judged, "--workers", "2").code == 1, "two files are broken"
+    arguments = ("judge", samples, "--judge", "rules", "--out", "shards", "--shard-files", "1")
+    assert cli(*arguments, "--workers", "2").code == 1, "two files are broken"
     report = ("report", "shards", "--by", "model", "--json")
     assert cli(*report, "--workers", "2").out == cli(*report).out
     words = ("import", "shards", "--sample", 1, "--where", "mode=1.3")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.prevalence import Weighted, powered, weighted_tables
+from mast_tui.figures.prevalence import Weighted, prediction_powered, weighted_tables
 from scripts.simulate_prevalence import follow, simulate
 
 # What ppi_mean_pointestimate of ppi-python 0.2.3 gives (lam=None) for the labels that these counts
@@ -27,23 +27,23 @@ OF_THE_LIBRARY = (
 def test_the_value_is_that_of_the_library_of_its_authors(
     labelled: tuple[int, ...], further: tuple[int, ...], value: float
 ) -> None:
-    found = powered(np.array(labelled), np.array(further))
+    found = prediction_powered(np.array(labelled), np.array(further))
     assert found.powered.value == pytest.approx(value, abs=1e-9)
 
 
 def test_a_judge_at_chance_has_no_weight_and_a_right_one_most_of_it() -> None:
-    at_chance = powered(np.array((10, 20, 10, 20)), np.array((500, 500)))
+    at_chance = prediction_powered(np.array((10, 20, 10, 20)), np.array((500, 500)))
     assert at_chance.judge_weight == 0
     assert at_chance.powered.value == at_chance.people.value
-    right = powered(np.array((30, 0, 0, 70)), np.array((300, 700)))
+    right = prediction_powered(np.array((30, 0, 0, 70)), np.array((300, 700)))
     assert right.judge_weight == pytest.approx(1000 / 1100, abs=0.01)
 
 
 def test_what_there_is_too_little_of_is_told() -> None:
-    found = powered(np.array((5, 1, 1, 20)), np.array((100, 200)))
-    assert found.powered.withheld == ("few_traces", 100)
-    assert found.more_labels is None
-    nothing = powered(np.array((5, 1, 1, 20)), np.array((0, 0)))
+    estimate = prediction_powered(np.array((5, 1, 1, 20)), np.array((100, 200)))
+    assert estimate.powered.withheld == ("few_traces", 100)
+    assert estimate.more_labels is None
+    nothing = prediction_powered(np.array((5, 1, 1, 20)), np.array((0, 0)))
     assert (nothing.powered.value, nothing.powered.undefined) == (None, "no_overlap")
 
 
@@ -54,31 +54,34 @@ COUNTS = st.integers(0, 400)
 def test_every_figure_is_a_share_with_the_value_inside_its_interval(
     labelled: tuple[int, ...], further: tuple[int, ...]
 ) -> None:
-    found = powered(np.array(labelled), np.array(further))
-    assert (found.n_labelled, found.n) == (sum(labelled), sum(labelled) + sum(further))
-    value = found.powered.value
+    estimate = prediction_powered(np.array(labelled), np.array(further))
+    assert (estimate.n_labelled, estimate.n) == (sum(labelled), sum(labelled) + sum(further))
+    value = estimate.powered.value
     if value is None:
         return
     assert 0 <= value <= 1
-    assert 0 <= (found.judge_weight or 0) <= 1
-    ends = found.powered.ci
+    assert 0 <= (estimate.judge_weight or 0) <= 1
+    ends = estimate.powered.ci
     if ends is not None:
         assert 0 <= ends[0] <= value <= ends[1] <= 1
-    if found.more_labels is not None:
-        assert found.more_labels >= 0
-    these = found.these
+    if estimate.more_labels is not None:
+        assert estimate.more_labels >= 0
+    these = estimate.these
     if these is not None and these.ci is not None:
         low, high = these.ci
         # What is known of these traces bounds their share.
-        assert (labelled[0] + labelled[2]) / found.n <= low <= high
-        assert high <= 1 - (labelled[1] + labelled[3]) / found.n
+        assert (labelled[0] + labelled[2]) / estimate.n <= low <= high
+        assert high <= 1 - (labelled[1] + labelled[3]) / estimate.n
 
 
 def test_equal_weights_give_what_a_random_sample_does() -> None:
     labelled, further = np.array((24, 7, 6, 63)), np.array((310, 690))
     cells = np.repeat(np.eye(4), labelled, axis=0)[:, None, :]
     (weighted,) = weighted_tables(cells, np.full(100, 11.0))
-    one, other = powered(labelled, further), powered(labelled, further, weighted)
+    one, other = (
+        prediction_powered(labelled, further),
+        prediction_powered(labelled, further, weighted),
+    )
     assert other.weighted
     assert other.powered.value == pytest.approx(one.powered.value, abs=0.002)
     assert other.powered.ci == pytest.approx(one.powered.ci, abs=0.005)
@@ -89,11 +92,11 @@ def test_who_was_rarely_drawn_counts_for_more() -> None:
     cells = np.repeat(np.eye(4), labelled, axis=0)[:, None, :]
     weights = np.repeat([3.5, 16.0], [40, 60])
     (weighted,) = weighted_tables(cells, weights)
-    found = powered(labelled, further, weighted)
-    assert found.people.value == pytest.approx(140 / 1100)
-    assert found.powered.value == pytest.approx(140 / 1100)
+    estimate = prediction_powered(labelled, further, weighted)
+    assert estimate.people.value == pytest.approx(140 / 1100)
+    assert estimate.powered.value == pytest.approx(140 / 1100)
     nothing = Weighted(np.zeros(4), np.zeros(4), np.zeros(4))
-    assert powered(labelled, further, nothing).powered.value is None
+    assert prediction_powered(labelled, further, nothing).powered.value is None
 
 
 def test_so_many_more_labels_as_it_says_bring_the_width_that_it_promises() -> None:

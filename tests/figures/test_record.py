@@ -19,7 +19,7 @@ from mast_tui.figures.record import (
     Statistic,
     nested_json,
     record_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 
@@ -115,18 +115,26 @@ def test_figures_are_looked_up_by_what_they_are_about() -> None:
 
 def test_new_names_stand_in_every_field_and_order_the_pair() -> None:
     letters = {"ann": "B", "b.ob": "A"}
-    pairs = [one for one in renamed(FIGURES, letters) if one.scope == "pair"]
-    assert {one.subject for one in pairs} == {("A", "B")}
+    pairs = [figure for figure in renamed_figures(FIGURES, letters) if figure.scope == "pair"]
+    assert {pair.subject for pair in pairs} == {("A", "B")}
     assert pairs[0].condition == "A"
     judge = FigureScope("pair", subject=("ann", "judge:x"))
     shares = [judge.number("prevalence", 0.1, condition=name) for name in ("judge:x", "ann")]
-    assert [one.condition for one in renamed(shares, {"ann": "B"})] == ["B", "judge:x"]
-    assert "ann" not in json.dumps([record_json(one) for one in renamed(FIGURES, letters)])
+    assert [figure.condition for figure in renamed_figures(shares, {"ann": "B"})] == [
+        "B",
+        "judge:x",
+    ]
+    assert "ann" not in json.dumps(
+        [record_json(figure) for figure in renamed_figures(FIGURES, letters)]
+    )
 
 
 def test_a_statistic_is_registered_with_its_formula() -> None:
     with pytest.raises(ValueError, match="'kapa' is not in the registry"):
         Figure(statistic="kapa", scope="mode")
-    assert all(one.label and one.title and one.formula for one in STATISTICS.values())
-    estimates = [one for one in STATISTICS.values() if one.interval]
-    assert all(one.withheld and one.undefined for one in estimates)
+    assert all(
+        statistic.label and statistic.title and statistic.formula
+        for statistic in STATISTICS.values()
+    )
+    estimates = [statistic for statistic in STATISTICS.values() if statistic.interval]
+    assert all(estimate.withheld and estimate.undefined for estimate in estimates)

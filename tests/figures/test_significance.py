@@ -30,10 +30,10 @@ groups = st.lists(
 
 def test_the_trend_of_three_versions_worked_by_hand() -> None:
     # 1, 3, 6 of 10: p = 1/3, T = 3 + 12 - (10 + 20)/3 = 5, variance = 2/9 · (50 - 30) = 40/9.
-    found = cochran_armitage([1, 3, 6], [10, 10, 10])
-    assert found is not None
-    assert found.z == pytest.approx(5 / sqrt(40 / 9))
-    assert found.method == "exact"
+    trend_test = cochran_armitage([1, 3, 6], [10, 10, 10])
+    assert trend_test is not None
+    assert trend_test.z == pytest.approx(5 / sqrt(40 / 9))
+    assert trend_test.method == "exact"
 
 
 @given(groups, st.lists(st.integers(1, 200), min_size=6, max_size=6))
@@ -43,18 +43,18 @@ def test_the_statistic_is_that_of_statsmodels(
 ) -> None:
     hits, cases = [x for x, _ in rows], [n for _, n in rows]
     scores = np.cumsum(apart)[: len(rows)]
-    found = cochran_armitage(hits, cases, scores.tolist())
+    trend_test = cochran_armitage(hits, cases, scores.tolist())
     if sum(hits) in (0, sum(cases)):
-        assert found is None
+        assert trend_test is None
         return
-    assert found is not None
+    assert trend_test is not None
     table = np.array([[n - x, x] for x, n in rows])
     theirs = Table(table, shift_zeros=False).test_ordinal_association(
         row_scores=scores, col_scores=np.array([0, 1])
     )
     # Theirs has the variance of the hypergeometric distribution, N - 1 in the stead of N.
     many = sum(cases)
-    assert found.z * sqrt((many - 1) / many) == pytest.approx(theirs.zscore)
+    assert trend_test.z * sqrt((many - 1) / many) == pytest.approx(theirs.zscore)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_of_few_cases_every_way_to_place_the_hits_is_counted(
     seen = abs(sum(t * x for t, x in zip(at, hits, strict=True)) - expected)
     ways = [abs(sum(scores[i] for i in one) - expected)
             for one in combinations(range(len(scores)), sum(hits))]  # fmt: skip
-    found = cochran_armitage(hits, cases, at)
-    assert found is not None
-    assert found.p_value == pytest.approx(sum(way >= seen - 1e-9 for way in ways) / len(ways))
+    trend_test = cochran_armitage(hits, cases, at)
+    assert trend_test is not None
+    assert trend_test.p_value == pytest.approx(sum(way >= seen - 1e-9 for way in ways) / len(ways))
 
 
 def test_of_many_cases_exact_and_normal_say_nearly_the_same() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.thresholds import (
     fit_thresholds,
-    on_traces,
+    input_on_traces,
     thresholds_json,
     with_thresholds,
 )
@@ -45,7 +45,7 @@ def test_the_cut_parts_sure_findings_from_unsure_false_alarms() -> None:
     assert (fitted["repeat"].present, fitted["repeat"].absent) == (6, 9)
     assert "stop" not in fitted
     cut = with_thresholds(given, fitted)
-    units = compared(cut)
+    units = compared_units(cut)
     assert units.judge == units.reference
     assert len(cut.suggestions) == 6
 
@@ -71,4 +71,4 @@ def test_the_hash_names_judge_thresholds_and_traces() -> None:
 
 def test_a_part_of_the_traces_is_fitted_on_alone() -> None:
     given = judged(SURE)
-    assert len(compared(on_traces(given, {"t0", "t1"})).judge) == 2
+    assert len(compared_units(input_on_traces(given, {"t0", "t1"})).judge) == 2

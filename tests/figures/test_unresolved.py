@@ -17,7 +17,7 @@ from mast_tui.figures.intervals import (
     wilson,
 )
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
-from mast_tui.figures.prevalence import powered
+from mast_tui.figures.prevalence import prediction_powered
 from mast_tui.figures.record import Figure, FigureScope, rate_json
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED
 from mast_tui.figures.signatures.modes import Counts, differences
@@ -61,8 +61,8 @@ def test_up_to_two_percent_may_be_unresolved(unresolved: int, n: int, needs: int
 
 
 def test_a_share_with_unresolved_verdicts_has_bounds() -> None:
-    found = rate(MODE, "", 10, 40, doubt=Doubt(10, (0.2, 0.4)))
-    assert rate_json(found) == {
+    estimate = rate(MODE, "", 10, 40, doubt=Doubt(10, (0.2, 0.4)))
+    assert rate_json(estimate) == {
         "count": 10, "n": 40, "rate": 0.25, "ci": None, "unresolved": 10, "bounds": [0.2, 0.4],
         "ci_withheld": "unresolved", "ci_needs": 9,
     }  # fmt: skip
@@ -110,16 +110,16 @@ def test_the_share_of_a_known_number_of_traces() -> None:
     assert share_of_all(10, 50, 100) == pytest.approx(expected)
     # Of 12 traces 11 are known, so that little can change.
     assert share_of_all(3, 11, 12) == pytest.approx((3 / 12, 4 / 12))
-    found = powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
-    assert found.these is not None
-    assert found.these.ci == share_of_all(50, 100, 200)
-    few = powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
+    estimate = prediction_powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
+    assert estimate.these is not None
+    assert estimate.these.ci == share_of_all(50, 100, 200)
+    few = prediction_powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
     assert few.these is not None
     assert few.these.withheld == ("few_traces", 20)
 
 
 def test_labels_still_needed_are_not_cut_at_the_traces_left() -> None:
-    found = powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
+    found = prediction_powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
     assert found.more_labels is not None
     assert found.more_labels > 40
 
@@ -132,8 +132,8 @@ def judged() -> JudgeReport:
     reference = said("1" * 8 + "0" * 30 + "1" * 2)
     differ = frozenset(said("·" * 40 + "1" * 10))
     alone = frozenset(f"u{n}" for n in range(50))
-    given = given_words(judge, reference, unresolved=differ, unlabelled=alone)
-    return judge_report(given, rounds=20)
+    judge_input = given_words(judge, reference, unresolved=differ, unlabelled=alone)
+    return judge_report(judge_input, rounds=20)
 
 
 def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
@@ -148,7 +148,7 @@ def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
     ends = [(8, 8, 2, 32), (14, 2, 6, 28)]
     further = np.array([15.0, 35])
     assert overall["powered"]["bounds"] == pytest.approx(
-        [powered(np.array(table, float), further).powered.value for table in ends]
+        [prediction_powered(np.array(table, float), further).powered.value for table in ends]
     )
     for figure in (overall["people"], overall["powered"], found["corrected"]):
         assert (figure["ci"], figure["ci_withheld"], figure["ci_needs"]) == (None, "unresolved", 9)
@@ -161,7 +161,7 @@ def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
 
 def test_the_table_says_over_which_traces_and_shows_bounds(judged: JudgeReport) -> None:
     section = judge_section(judged)
-    (table,) = (one for one in section.tables if one.id == "judge_overall")
+    (table,) = (table for table in section.tables if table.id == "judge_overall")
     assert "over 90 of 100 traces" in table.title
     row = table.rows[0]
     people = row.cells["people"]
@@ -208,7 +208,7 @@ def test_every_format_names_what_is_unresolved(report: SignatureReport) -> None:
     ]
     for text in written:
         assert "20 unresolved" in text
-    tables = {one.id: one for one in words.tables if isinstance(one, Table)}
+    tables = {table.id: table for table in words.tables if isinstance(table, Table)}
     (modes,) = (one for key, one in tables.items() if key.startswith("modes"))
     assert "unresolved" in {note.reason for note in modes.notes}
 

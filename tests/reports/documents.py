@@ -40,8 +40,9 @@ def agreement() -> Agreement:
 
 
 def _places() -> SpanInput:
+    """Return the places of two annotators in three equal traces; a third has finished none."""
     ann = TraceReading({"m0": (LabelRange(1, 2),), "m1": (LabelRange(4, 4),)}, None, frozenset())
     bob = TraceReading({"m0": (LabelRange(2, 3),)}, None, frozenset(), unplaced=frozenset({"m1"}))
-    traces = tuple(TraceReadings(f"t{i}", 10, {"ann": ann, "bob": bob}) for i in range(3))
+    traces = tuple(TraceReadings(f"t{number}", 10, {"ann": ann, "bob": bob}) for number in range(3))
     finished = {"ann": 3, "bob": 3, "cat": 0}
     return SpanInput("mast@3", MODES, ("ann", "bob", "cat"), "1", traces, finished)

@@ -243,19 +243,20 @@ def test_more_traces_that_would_halve_an_interval_are_named_by_mode() -> None:
 
 
 def copied() -> Report:
-    modes = tuple((f"m{i}", f"1.{i}", f"Mode {i}") for i in range(8))
-    odd = "10110100"
+    """Return a report in which six traces have the same block of verdicts."""
+    modes = tuple((f"m{number}", f"1.{number}", f"Mode {number}") for number in range(8))
+    copied_block = "10110100"
     verdicts = {}
     for trace in range(12):
-        block = odd if trace < 6 else f"{trace * 37 % 256:08b}"
+        block = copied_block if trace < 6 else f"{trace * 37 % 256:08b}"
         for name in ("ann", "bob"):
             for (slug, _, _), letter in zip(modes, block, strict=True):
                 verdicts[name, f"t{trace:02}", slug] = VALUES[int(letter)]
-    traces = frozenset(f"t{i:02}" for i in range(12))
+    traces = frozenset(f"t{number:02}" for number in range(12))
     finished = {"ann": traces, "bob": traces}
     table = verdict_table(modes, finished, verdicts)
-    given = StudyInput("m@1", modes, ("ann", "bob"), "1", table, finished)
-    return agreement_report(figures_of(given, rounds=0))
+    study = StudyInput("m@1", modes, ("ann", "bob"), "1", table, finished)
+    return agreement_report(figures_of(study, rounds=0))
 
 
 def test_copied_blocks_are_a_warning_before_any_figure() -> None:
@@ -271,12 +272,12 @@ def test_copied_blocks_are_a_warning_before_any_figure() -> None:
 
 
 def test_rounds_and_retests_have_tables_of_their_own() -> None:
-    given = study((6, 2, 1, 6))
+    study_input = study((6, 2, 1, 6))
     halves = {"1": frozenset({"t0", "t1", "t2", "t13"}), "2": frozenset({"t3", "t14"})}
     again = {("t0", "m0"): VALUES[1], ("t9", "m0"): VALUES[0]}
-    both = retest_table(given.modes, ("t0", "t9"), again, again)
+    both = retest_table(study_input.modes, ("t0", "t9"), again, again)
     report = agreement_report(
-        figures_of(replace(given, rounds=halves, retests={"ann": both}), rounds=20)
+        figures_of(replace(study_input, rounds=halves, retests={"ann": both}), rounds=20)
     )
     rounds = table(report, "rounds")
     assert [(one.id, one.cells["traces"]) for one in rounds.rows] == [("1", 4), ("2", 2)]
@@ -310,7 +311,9 @@ def test_an_interval_that_would_not_hold_has_a_note_with_its_reason() -> None:
 
 def test_one_person_sight_is_a_warning_with_what_it_leaves_out() -> None:
     document = figures_of(many({"ann": "110", "bob": "101"}), rounds=0)
-    report = agreement_report(document, sight={"annotator": "ann", "blind": True, "left_out": 3})
+    report = agreement_report(
+        document, visibility={"annotator": "ann", "blind": True, "left_out": 3}
+    )
     found = note(report, "only_seen_by")
     assert found.warning
     assert found.text == (
@@ -343,8 +346,8 @@ def test_alpha_leads_where_pairs_share_few_traces(rotating: Agreement) -> None:
 def test_mean_kappa_leads_where_all_label_all() -> None:
     line = "10" * 40
     said = {"ann": line, "bob": "11" + line[2:], "cat": "00" + line[2:]}
-    given = study_of({(name, MODES[0][0]): words for name, words in said.items()})
-    shown = keys(table(agreement_report(figures_of(given, rounds=50)), "modes"))
+    study_input = study_of({(name, MODES[0][0]): words for name, words in said.items()})
+    shown = keys(table(agreement_report(figures_of(study_input, rounds=50)), "modes"))
     assert shown.index("cohen_kappa") < shown.index("krippendorff_alpha")
 
 

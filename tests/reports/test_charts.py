@@ -60,11 +60,11 @@ def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(
     names = (OVERALL, *report.groups)
     assert all(group_charts(report, name).keys() == KINDS for name in names)
     assert len(figures) == len(names) * len(KINDS)
-    for one in figures:
-        assert "n = " in one.note
-        assert "Labels: " in one.note
-        assert report.inputs.taxonomy_ref in one.note
-        assert one.note.split(":")[0] in {
+    for figure in figures:
+        assert "n = " in figure.note
+        assert "Labels: " in figure.note
+        assert report.inputs.taxonomy_ref in figure.note
+        assert figure.note.split(":")[0] in {
             "Bars",
             "Dots",
             "Cells",
@@ -77,8 +77,8 @@ def test_every_figure_says_n_whose_labels_which_taxonomy_and_what_is_drawn(
 def test_figures_are_well_formed_with_words_as_text_inside_the_canvas(
     report: SignatureReport,
 ) -> None:
-    for one in charts_of(report):
-        root = ElementTree.fromstring(standalone_svg(one))
+    for chart in charts_of(report):
+        root = ElementTree.fromstring(standalone_svg(chart))
         width, height = (float(root.attrib[name]) for name in ("width", "height"))
         assert root.attrib["viewBox"] == f"0 0 {root.attrib['width']} {root.attrib['height']}"
         assert root.find(f"{SVG}title") is not None
@@ -98,8 +98,8 @@ def test_figures_are_well_formed_with_words_as_text_inside_the_canvas(
 
 
 def test_words_of_a_figure_never_lie_on_each_other(report: SignatureReport) -> None:
-    for one in charts_of(report):
-        root = ElementTree.fromstring(standalone_svg(one))
+    for chart in charts_of(report):
+        root = ElementTree.fromstring(standalone_svg(chart))
         drawing = root.find(f"{SVG}g")
         assert drawing is not None
         boxes = []
@@ -114,7 +114,7 @@ def test_words_of_a_figure_never_lie_on_each_other(report: SignatureReport) -> N
         for place, a in enumerate(boxes):
             for b in boxes[place + 1 :]:
                 apart = a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2]
-                assert apart, (one.id, a, b)
+                assert apart, (chart.id, a, b)
 
 
 def test_groups_and_sides_that_have_nothing_have_no_figure() -> None:
@@ -124,12 +124,12 @@ def test_groups_and_sides_that_have_nothing_have_no_figure() -> None:
 
 
 def test_files_have_stable_names(report: SignatureReport) -> None:
-    names = [one.id for one in charts_of(report)]
+    names = [chart.id for chart in charts_of(report)]
     assert {"prevalence-plain", "together-plain"} <= set(names)
-    assert names == [one.id for one in charts_of(small_report())]
+    assert names == [chart.id for chart in charts_of(small_report())]
     assert len(names) == len(set(names))
     assert all(name.isascii() and name == name.lower() for name in names)
-    assert all(MARK in standalone_svg(one)[:400] for one in charts_of(report))
+    assert all(MARK in standalone_svg(chart)[:400] for chart in charts_of(report))
 
 
 @given(st.sets(st.text(max_size=80), max_size=12))
@@ -148,7 +148,7 @@ def test_file_names_are_plain_and_unlike_even_where_case_does_not_count(names: s
 def test_wrapped_words_keep_to_the_width_and_the_number_of_lines(
     text: str, width: float, most: int
 ) -> None:
-    lines = wrapped(text, width, most=most)
+    lines = wrapped(text, width, max_lines=most)
     assert 1 <= len(lines) <= most
     assert all(text_width(line) <= width or len(line) == 1 for line in lines)
     assert text_width(clipped(text, width)) <= width

@@ -33,11 +33,11 @@ def of(document: Any, **columns: str) -> list[dict[str, str]]:
 
 
 def test_the_rows_of_agreement_are_these() -> None:
-    found = read(render_csv(replace(sample.report(), document=agreement_json(agreement()))))
+    signatures = read(render_csv(replace(sample.report(), document=agreement_json(agreement()))))
     golden = read(GOLDEN.read_text("utf-8"))
     assert len({row["scope"] for row in golden}) == 26
     assert list(golden[0]) == csv_columns({})
-    for row, expected in zip(found, golden, strict=True):
+    for row, expected in zip(signatures, golden, strict=True):
         for name in NUMBERS:
             here, there = row.pop(name), expected.pop(name)
             assert (here == "") is (there == ""), (row, name)

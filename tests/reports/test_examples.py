@@ -62,12 +62,15 @@ def no_text(_trace: str, _key: str) -> str:
 def extras(
     workspace: Workspace, labels: str, text_of: Callable[[str, str], str] = no_text
 ) -> Extras:
+    """Return the extras of a report on the labels of the workspace."""
     taxonomy = load_mast()
-    made = signature_input(workspace, taxonomy, ReportRequest(labels=labels, without_places=True))
+    signatures = signature_input(
+        workspace, taxonomy, ReportRequest(labels=labels, without_places=True)
+    )
     return extras_from_workspace(
         workspace,
         taxonomy,
-        made,
+        signatures,
         gold_of=gold_of(workspace, taxonomy, lambda _: no_order),
         order_of=lambda _: no_order,
         text_of=text_of,
@@ -95,9 +98,9 @@ def test_few_labels_on_failed_traces_stand_as_examples_fatal_ones_first(
     assert (found[0].text, found[0].note) == ("the words", "stopped early")
     assert extras(workspace, "bob").examples == ()
     spoken = [
-        one
-        for one in extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
-        if one.group == "m"
+        example
+        for example in extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
+        if example.group == "m"
     ]
     assert len(spoken) == MOST_EXAMPLES
     assert [one.text for one in spoken] == ["a of t1", "b of t3", "a of t2"]

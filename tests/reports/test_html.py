@@ -56,7 +56,7 @@ def page() -> Read:
 def test_every_part_is_there_and_the_contents_name_what_stands_open(page: Read) -> None:
     ids = [one["id"] for _, one in page.elements if "id" in one]
     assert len(set(ids)) == len(ids)
-    targets = [one["href"][1:] for one in page.of("a") if one["href"].startswith("#")]
+    targets = [element["href"][1:] for element in page.of("a") if element["href"].startswith("#")]
     assert targets == [
         "modes", "modes-modes", "modes-help", "pictures", "pictures-shares",
     ]  # fmt: skip
@@ -73,11 +73,11 @@ def test_what_is_folded_is_closed(page: Read) -> None:
 
 
 def test_cells_have_their_numbers_in_full(page: Read) -> None:
-    cells = [one for one in page.of("td") if one.get("data-v") == "0.6149"]
-    assert {(one["data-low"], one["data-high"]) for one in cells} == {("0.4815", "0.7249")}
+    cells = [element for element in page.of("td") if element.get("data-v") == "0.6149"]
+    assert {(cell["data-low"], cell["data-high"]) for cell in cells} == {("0.4815", "0.7249")}
     assert "[0.48, 0.72]" in page.words
     assert "— no variance" in page.words
-    bars = [one["style"] for one in page.of("span") if one.get("class") == "bar"]
+    bars = [element["style"] for element in page.of("span") if element.get("class") == "bar"]
     assert bars[:2] == ["--share: 12.5%", "--share: 0%"]
 
 
@@ -91,7 +91,7 @@ def test_foreign_words_are_words(page: Read) -> None:
     assert len(page.of("script")) == 1
     assert page.of("img") == []
     assert not [one for _, one in page.elements if any(name.startswith("on") for name in one)]
-    assert all(one["href"].startswith(("#", "https://")) for one in page.of("a"))
+    assert all(element["href"].startswith(("#", "https://")) for element in page.of("a"))
     assert "window.hacked=1" in page.words
     assert "javascript:window.hacked=3" in page.words
     assert "␛[31m bell ␇ line⏎break ⟨U+202E⟩exe.gpj" in page.words
@@ -100,9 +100,9 @@ def test_foreign_words_are_words(page: Read) -> None:
 
 def test_the_policy_lets_only_its_own_script_run(page: Read) -> None:
     (policy,) = (
-        one["content"]
-        for one in page.of("meta")
-        if one.get("http-equiv") == "Content-Security-Policy"
+        element["content"]
+        for element in page.of("meta")
+        if element.get("http-equiv") == "Content-Security-Policy"
     )
     assert re.fullmatch(
         r"default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -116,7 +116,7 @@ def test_a_folded_drawing_is_closed() -> None:
     chart = replace(sample.chart(), folded=True)
     section = replace(report.sections[1], parts=(chart,))
     read = Read(render_html(replace(report, sections=(section,))))
-    assert [one["id"] for one in read.of("details")] == ["pictures-shares"]
+    assert [element["id"] for element in read.of("details")] == ["pictures-shares"]
     assert len(read.of("svg")) == 1
 
 

@@ -114,25 +114,25 @@ def test_without_anything_to_compare_the_reasons_stand_there() -> None:
 def test_corrected_prevalence_says_why_it_is_refused() -> None:
     judge = said("1" * 6 + "0" * 4) | said("1" * 5, prefix="u")
     alone = frozenset(f"u{i}" for i in range(5))
-    given = given_words(judge, said("1" * 3 + "0" * 3 + "1" * 2 + "0" * 2), unlabelled=alone)
-    page = judge_section(judge_report(given, rounds=20))
+    judge_input = given_words(judge, said("1" * 3 + "0" * 3 + "1" * 2 + "0" * 2), unlabelled=alone)
+    page = judge_section(judge_report(judge_input, rounds=20))
     mode = row(table(page, "judge_prevalence"), MODE)
     assert estimate(mode, "corrected").undefined == "no_better_than_chance"
     assert "add up to 1 or less" in detail(mode)
-    report = judge_report(given, rounds=0).without_prevalence()
+    report = judge_report(judge_input, rounds=0).without_prevalence()
     assert "kept from who labels blind" in note(judge_section(report), "blind").text
 
 
 def test_a_prevalence_is_corrected_for_how_the_judge_errs() -> None:
     labelled = counted(9, 3, 1, 17)
     alone = {(f"u{i}", MODE): PRESENT if i < 6 else ABSENT for i in range(10)}
-    given = given_words(
+    judge_input = given_words(
         {**labelled.verdicts, **alone},
         labelled.reference.verdicts,
         unlabelled=frozenset(t for t, _ in alone),
     )
-    report = judge_report(given, rounds=100)
-    page = judge_section(report, sight={"annotator": "ann", "unlabelled": 3})
+    report = judge_report(judge_input, rounds=100)
+    page = judge_section(report, visibility={"annotator": "ann", "unlabelled": 3})
     mode = row(table(page, "judge_prevalence"), MODE)
     corrected = estimate(mode, "corrected")
     assert corrected.value == report.table("prevalence", mode="1.3").value("corrected")
@@ -147,8 +147,8 @@ def test_confidence_stands_beside_truth() -> None:
     suggestions = tuple(
         suggestion(f"t{i}", at(1), confidence) for i, confidence in enumerate((0.95, 0.95, 0.25))
     )
-    given = given_words(said("111"), said("110"), suggestions=suggestions)
-    page = judge_section(judge_report(given, rounds=0))
+    judge_input = given_words(said("111"), said("110"), suggestions=suggestions)
+    page = judge_section(judge_report(judge_input, rounds=0))
     calibration = table(page, "judge_calibration")
     surest = row(calibration, "0.9")
     assert (surest.cells["n"], surest.cells["mean_confidence"]) == (2, 0.95)
@@ -161,8 +161,8 @@ def test_the_pull_of_suggestions_has_a_table() -> None:
     passes = tuple(
         assisted("ann", f"t{i}", i % 2 == 0, {MODE: VerdictValue.PRESENT}) for i in range(4)
     )
-    given = given_words(said("1100"), said("1100"), passes=passes)
-    page = judge_section(judge_report(given, rounds=20))
+    judge_input = given_words(said("1100"), said("1100"), passes=passes)
+    page = judge_section(judge_report(judge_input, rounds=20))
     pull = table(page, "judge_withheld")
     share = row(pull, "present_rate")
     assert [estimate(share, key).value for key in ("shown", "withheld", "difference")] == [1, 1, 0]

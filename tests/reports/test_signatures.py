@@ -77,7 +77,7 @@ def said(report: Report) -> str:
     for section in report.sections:
         notes += [note.text for note in section.notes]
         notes += [note.text for one in section.tables for note in one.notes]
-    paragraphs = [words for one in texts(report).values() for words in one.paragraphs]
+    paragraphs = [words for text in texts(report).values() for words in text.paragraphs]
     return " ".join([report.about, *notes, *paragraphs])
 
 
@@ -249,7 +249,7 @@ def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(
 ) -> None:
     group = document["groups"][PLAIN]
     for every, which in ((False, "failed"), (True, "all")):
-        shown = table(group_report(figures, PLAIN, every=every), "together")
+        shown = table(group_report(figures, PLAIN, over_all_traces=every), "together")
         both: dict[frozenset[str], int] = {
             frozenset(pair["modes"]): pair["both"]
             for pair in group["together"]["all" if every else "failed"]
@@ -417,7 +417,7 @@ def test_a_report_that_can_say_little_is_sound_on_paper_and_on_a_screen(
 ) -> None:
     whole = signatures_report(figures, extras=Extras(load_mast()))
     screens = [
-        group_report(figures, name, every=every)
+        group_report(figures, name, over_all_traces=every)
         for name in figures.groups
         for every in (False, True)
     ]

@@ -71,7 +71,7 @@ def test_behind_each_figure_stand_as_many_traces_as_it_counts(seed: int, every: 
     assert found.report is not None
     assert found.inputs is not None
     for group in found.groups:
-        report = group_report(found.report, group, every=every)
+        report = group_report(found.report, group, over_all_traces=every)
         for table in report.tables:
             for row in table.rows:
                 cells: dict[str | None, Sources | None] = dict(row.cell_sources.items())

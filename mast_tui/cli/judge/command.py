@@ -68,7 +68,10 @@ def _judge_into_workspace(
     covered_by: tuple[str, ...] = (),
     pool: WorkerPool | None = None,
 ) -> int:
-    """Run a judge that asks no model and save its suggestions; use the pool's workers, if any."""
+    """Run a judge without a model, save its suggestions, and print a summary.
+
+    The workers of the pool do the work if it has any. Return the exit code.
+    """
     workspace = open_workspace(request.common, create=True)
     taxonomy = working_taxonomy(workspace, request.common.taxonomy)
     hidden = command_viewer(

@@ -58,7 +58,7 @@ _END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def judge_with_model(request: JudgeRequest) -> int:
-    """Estimate the cost, report what is sent, run, and print a summary; return the exit code."""
+    """Judge traces with a model: estimate, announce, run, print a summary; return the exit code."""
     model = request.model
     setup = build_setup(model, load_taxonomy_or_mast(request.common.taxonomy))
     asks_directly = model.replay is None and not model.by_files
@@ -81,7 +81,7 @@ def judge_with_model(request: JudgeRequest) -> int:
             run.connect = replaying(model.replay)
             return run.judge_traces()
         if model.by_files:
-            run.batch = _open_batch(model, setup, workspace, files, again=request.again)
+            run.batch = _open_batch(model, setup, workspace, files, judges_again=request.again)
             run.connect = run.batch.connect
         elif model.batch:
             tell = (lambda _: None) if request.quiet else say
@@ -93,7 +93,7 @@ def judge_with_model(request: JudgeRequest) -> int:
 
 
 def _open_workspace(request: JudgeRequest) -> Workspace | None:
-    """Open the workspace; a dry run makes none, and works without one."""
+    """Open the workspace; a dry run does not create one, and returns None if there is none."""
     common = request.common
     dry_run = request.model.dry_run
     if not dry_run or (common.workspace is not None and is_url(common.workspace)):
@@ -101,9 +101,10 @@ def _open_workspace(request: JudgeRequest) -> Workspace | None:
     return open_workspace(common) if find_workspace(common.workspace).exists() else None
 
 
-def _estimate(
+def _run_estimate(
     request: JudgeRequest, setup: Setup, workspace: Workspace | None, reports: list[FileReport]
 ) -> RunEstimate:
+    """Estimate a run, and show the progress; reports on other files are added to ``reports``."""
     with EstimateProgress(request.quiet) as counting:
         return estimate_run(
             setup,
@@ -123,7 +124,7 @@ def dry_run(request: JudgeRequest, setup: Setup, workspace: Workspace | None) ->
         workspace: The workspace, which has earlier answers; None if there is none.
     """
     reports: list[FileReport] = []
-    estimate = _estimate(request, setup, workspace, reports)
+    estimate = _run_estimate(request, setup, workspace, reports)
     document = estimate_document(estimate, setup, what_is_sent(setup), reports)
     if request.as_json:
         print_json(document)
@@ -136,8 +137,10 @@ def dry_run(request: JudgeRequest, setup: Setup, workspace: Workspace | None) ->
 class _ModelRun:
     """One run, from its announcement to its summary.
 
-    ``batch`` exchanges files by hand, ``vendor`` exchanges them by itself; without either
-    ``connect`` selects the server.
+    Attributes:
+        connect: Connects to the server, or replays recorded answers.
+        batch: The batch files that the user exchanges; None for direct requests.
+        vendor: The batches that are exchanged with a vendor; None for direct requests.
     """
 
     def __init__(self, request: JudgeRequest, setup: Setup, workspace: Workspace) -> None:
@@ -156,12 +159,15 @@ class _ModelRun:
         """The result so far, if a signal ended the run."""
 
     def announce(self) -> None:
-        """Report the estimate, and once per workspace what is sent where."""
-        reads_only = self.batch is not None and self.batch.requests is None
-        if reads_only or (self.vendor is not None and self.vendor.is_pending):
+        """Report the estimate, and once per workspace what is sent where.
+
+        Nothing is reported if the run only reads answers.
+        """
+        only_reads_answers = self.batch is not None and self.batch.requests is None
+        if only_reads_answers or (self.vendor is not None and self.vendor.is_pending):
             return
         if not self._request.quiet:  # the estimate reads every trace
-            self._estimate = _estimate(self._request, self._setup, self._workspace, [])
+            self._estimate = _run_estimate(self._request, self._setup, self._workspace, [])
             say_estimate(self._estimate, self._setup)
             if not self._estimate.to_judge:
                 return
@@ -179,14 +185,14 @@ class _ModelRun:
         )
         if self.batch is None and self.vendor is None:
             progress = run_progress(self._estimate, self._setup.prices, hidden=self._hidden)
-        judge = partial(self._judge, progress)
+        start_run = partial(self._run_judge, progress)
         try:
             with progress:
                 if self.vendor is not None:
-                    run = self.vendor.run(lambda batch: judge(batch.connect, deferred=True))
+                    running = self.vendor.run(lambda batch: start_run(batch.connect, deferred=True))
                 else:
-                    run = judge(self.connect, deferred=self.batch is not None)
-                summary = asyncio.run(self._until_signal(run))
+                    running = start_run(self.connect, deferred=self.batch is not None)
+                summary = asyncio.run(self._await_until_signal(running))
             keep_missing_indices(self._workspace)
             if self.batch is not None and self.batch.requests is not None:
                 self.batch.requests.finish()
@@ -194,20 +200,21 @@ class _ModelRun:
             if self._ended_by is None:
                 raise
             if self._summary is not None:
-                self._print(self._summary)
-            saved = "answers so far are kept"
+                self._print_summary(self._summary)
+            saved_text = "answers so far are kept"
             if self.vendor is not None and self.vendor.is_pending:
-                saved = f"sent requests continue at {self._setup.host}"
+                saved_text = f"sent requests continue at {self._setup.host}"
             say(
-                f"mast-tui judge: ended by {self._ended_by.name}; {saved}, and the same command "
-                "continues the run"
+                f"mast-tui judge: ended by {self._ended_by.name}; {saved_text}, and the same "
+                "command continues the run"
             )
             return BY_SIGNAL + self._ended_by
         finally:
             self._workspace.close()
-        return failed_files(self._print(summary))
+        return failed_files(self._print_summary(summary))
 
-    def _print(self, summary: ModelRunSummary) -> Document:
+    def _print_summary(self, summary: ModelRunSummary) -> Document:
+        """Print the summary of the run, and return its document."""
         document = model_document(summary, self._setup, self._estimate, self._reports)
         batch = self.batch if self.vendor is None else self.vendor.batch
         if batch is not None:
@@ -215,7 +222,9 @@ class _ModelRun:
         as_json = self._request.as_json
         return print_run(document, self._setup.taxonomy, hidden=self._hidden, as_json=as_json)
 
-    async def _until_signal(self, run: Coroutine[Any, Any, ModelRunSummary]) -> ModelRunSummary:
+    async def _await_until_signal(
+        self, run: Coroutine[Any, Any, ModelRunSummary]
+    ) -> ModelRunSummary:
         """Await a run; Ctrl-C and SIGTERM cancel it."""
         task = asyncio.current_task()
         loop = asyncio.get_running_loop()
@@ -233,9 +242,11 @@ class _ModelRun:
             for name in _END_SIGNALS:
                 loop.remove_signal_handler(name)
 
-    async def _judge(
+    async def _run_judge(
         self, progress: LineProgress | BarProgress, connect: Connect, *, deferred: bool
     ) -> ModelRunSummary:
+        """Run the judge on all traces; keep the result so far if it is cancelled."""
+
         def keep_summary(summary: ModelRunSummary) -> None:
             self._summary = summary
 
@@ -254,21 +265,21 @@ class _ModelRun:
 
 
 def _open_batch(
-    model: ModelRequest, setup: Setup, workspace: Workspace, files: ExitStack, *, again: bool
+    model: ModelRequest, setup: Setup, workspace: Workspace, files: ExitStack, *, judges_again: bool
 ) -> Batch:
-    """Open the batch files of the options; ``files`` closes them and deletes unfinished ones."""
+    """Open the batch files of the options; ``files`` closes them, and deletes unfinished files."""
     answers = AnswerFiles(model.read_batch, files) if model.read_batch else None
     requests = None
     if model.write_batch is not None:
         requests = RequestFiles(model.write_batch)
         files.callback(requests.give_up)
-    return Batch(setup, workspace, again=again, answers=answers, requests=requests)
+    return Batch(setup, workspace, again=judges_again, answers=answers, requests=requests)
 
 
 def _batch_document(
     batch: Batch, summary: ModelRunSummary, vendor: VendorBatches | None
 ) -> Document:
-    """Return the requests and answers that went through files, by hand or by a vendor."""
+    """Return the numbers of requests and answers in batches, for the summary."""
     answers = batch.answers
     requests = batch.requests
     return {

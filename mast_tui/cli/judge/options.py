@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator[Trace]:
-    """Yield the traces under the paths, and collect reports on other files.
+    """Yield the traces under the paths, and append reports on other files to ``reports``.
 
     Args:
         paths: Files and folders.
-        reports: Receives the reports on files that are no traces.
+        reports: The list of reports on files that are no traces, which is extended.
     """
     for report in scan(paths):
         if report.format is None:

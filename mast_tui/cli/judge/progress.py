@@ -65,7 +65,7 @@ class LineProgress(AbstractContextManager["LineProgress"]):
     def on_wait(self, reason: str) -> None:
         """Report that requests wait, and how long the run has taken so far."""
         if not self._quiet:
-            say(f"{reason} ({elapsed(self._clock() - self._start_time)} since the start)")
+            say(f"{reason} ({elapsed_text(self._clock() - self._start_time)} since the start)")
 
 
 class BarProgress(AbstractContextManager["BarProgress"]):
@@ -99,7 +99,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
         """Count a trace as done; print the problem of a failed one above the bar."""
         self._suggestions += progress.suggestions
         self._bar.update(self._bar.task_ids[0], completed=progress.done)
-        self._show()
+        self._update_bar()
         if progress.problem is not None:
             message = f"{progress.path}: {progress.problem}"
             self._bar.console.print(
@@ -108,21 +108,22 @@ class BarProgress(AbstractContextManager["BarProgress"]):
 
     def on_use(self, usage: Usage) -> None:
         """Show the tokens and the cost so far."""
-        self._usage_text = f"{tokens(usage.tokens_in + usage.tokens_out)} tokens"
+        self._usage_text = f"{token_text(usage.tokens_in + usage.tokens_out)} tokens"
         if self._prices is not None:
             cost = self._prices.cost(usage.tokens_in, usage.tokens_out, usage.tokens_cached)
             self._usage_text += f" · cost {money(cost)}"
         if self._clock() - self._wait_start >= WAIT_SECONDS:
             self._wait_text = ""
-        self._show()
+        self._update_bar()
 
     def on_wait(self, reason: str) -> None:
         """Show why requests wait, until an answer arrives some seconds later."""
         self._wait_text = one_line(reason, 80)
         self._wait_start = self._clock()
-        self._show()
+        self._update_bar()
 
-    def _show(self) -> None:
+    def _update_bar(self) -> None:
+        """Show the wait, the suggestions, the usage and the speed beside the bar."""
         speed = self._bar.tasks[0].speed
         parts = (
             self._wait_text,
@@ -166,7 +167,7 @@ class EstimateProgress(AbstractContextManager["EstimateProgress"]):
             sys.stderr.flush()
 
 
-def elapsed(seconds: float) -> str:
+def elapsed_text(seconds: float) -> str:
     """Return a duration as text."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
@@ -175,7 +176,7 @@ def elapsed(seconds: float) -> str:
     return f"{minute}m{second:02d}s" if minute else f"{second} s"
 
 
-def tokens(count: int) -> str:
+def token_text(count: int) -> str:
     """Return a number of tokens as text."""
     if count >= 10_000_000:
         return f"{count / 1e6:,.0f} M"

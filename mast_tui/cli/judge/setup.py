@@ -58,8 +58,8 @@ _OVERRIDES: Final = (
 """The options that have the name of the setting that they override."""
 
 
-def _configured(request: ModelRequest) -> JudgeConfiguration:
-    """Return the configuration with the options in workspace of its values."""
+def _configuration_with_options(request: ModelRequest) -> JudgeConfiguration:
+    """Return the configuration, with the options of the command in place of its values."""
     options: dict[str, Any] = {name: getattr(request, name) or None for name in _OVERRIDES}
     options["temperature"] = request.temperature  # 0 is a value
     options["hints"] = False if request.no_hints else None
@@ -78,7 +78,7 @@ def build_setup(request: ModelRequest, taxonomy: Taxonomy) -> Setup:
     Raises:
         click.UsageError: No model is named.
     """
-    configuration = _configured(request)
+    configuration = _configuration_with_options(request)
     if not (configuration.model or "").strip():
         raise click.UsageError(
             '--judge llm needs a model: give --model M, or write [judge] model = "M" into '
@@ -144,7 +144,7 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
     interrupted = _interrupted_setup(setup, workspace, cases, find_trace)
     if interrupted is not None:
         return interrupted
-    chosen = choose_examples(
+    chosen_examples = choose_examples(
         cases,
         setup.taxonomy,
         find_trace,
@@ -152,11 +152,15 @@ def with_examples(setup: Setup, request: ModelRequest, workspace: Workspace | No
         count=count,
         may_use=lambda trace_id: not held_out(workspace, trace_id),
     )
-    return with_chosen(setup, chosen)
+    return with_chosen(setup, chosen_examples)
 
 
 def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) -> Setup:
-    """Return the setup with the examples of a file, each of which has to be usable."""
+    """Return the setup with the examples of a file.
+
+    Raises:
+        FewShotError: There is no workspace, or an example cannot be used.
+    """
     if workspace is None:
         raise FewShotError("there is no workspace here yet, so there are no traces to show")
     rows = list(_examples_in(path, setup.taxonomy))
@@ -165,21 +169,21 @@ def _with_own_examples(setup: Setup, path: Path, workspace: Workspace | None) ->
             raise FewShotError(
                 str(row.problem(f"{error.trace_id} is set aside; no prompt may show it"))
             )
-    chosen = examples_of(
+    examples = examples_of(
         (error for _, error in rows),
         traces_in_files(workspace),
         setup.redaction,
         count=len(rows),
         may_use=lambda _: True,
     )
-    made = {choice for choice, _ in chosen}
+    usable = {choice for choice, _ in examples}
     for row, error in rows:
-        if ExampleChoice(error.mode, error.right, error.trace_id) not in made:
+        if ExampleChoice(error.mode, error.right, error.trace_id) not in usable:
             raise FewShotError(
                 str(row.problem("the trace, its spans or the quote in them were not found"))
             )
     setup = replace(setup, noted=(*setup.noted, ("examples", path.name)))
-    return with_chosen(setup, chosen)
+    return with_chosen(setup, examples)
 
 
 _NEEDED: Final = ("trace_id", "mode", "value", "span_first")
@@ -187,7 +191,11 @@ _NEEDED: Final = ("trace_id", "mode", "value", "span_first")
 
 
 def _examples_in(path: Path, taxonomy: Taxonomy) -> Iterator[tuple[CsvRow, JudgeError]]:
-    """Yield the examples of a table, each with its row."""
+    """Yield each row of a table with its example.
+
+    Raises:
+        FewShotError: A row has no valid mode, value or span.
+    """
     for row in read_rows(path, allowed=COLUMNS, needed=_NEEDED):
         cells = row.cells
         mode = find_mode(taxonomy, cells["mode"].strip())
@@ -220,19 +228,17 @@ def _interrupted_setup(
     identity = setup.parameters.model, setup.host, setup.taxonomy.ref
     for run in reversed(workspace.runs()):
         settings = run.settings
-        if (
-            run.finished_at is not None
-            or settings is None
-            or not parameters <= set(settings.parameters)
-        ):
+        if run.finished_at is not None or settings is None:
+            continue
+        if not parameters <= set(settings.parameters):
             continue
         if (settings.model, settings.host, run.taxonomy) != identity:
             continue
         choices = recorded_choices(settings.parameters)
-        chosen = repeat_examples(choices, cases, setup.taxonomy, find_trace, setup.redaction)
-        if chosen is None:
+        examples = repeat_examples(choices, cases, setup.taxonomy, find_trace, setup.redaction)
+        if examples is None:
             continue
-        resumed = with_chosen(setup, chosen)
+        resumed = with_chosen(setup, examples)
         if resumed.prompt.hash == settings.prompt:
             return resumed
     return None

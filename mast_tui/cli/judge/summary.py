@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mast_tui.cli.judge.progress import money, tokens
+from mast_tui.cli.judge.progress import money, token_text
 from mast_tui.cli.shared.common import print_json, print_line, print_table, say
 from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
@@ -46,8 +46,8 @@ def run_document(
         "traces": {step.value: summary.traces[step] for step in TraceStatus},
         "suggestions": summary.by_mode.total(),
         "modes": by_code(summary.by_mode, taxonomy),
-        "failed": _failed(summary.failed, reports),
-        "skipped": _skipped(reports),
+        "failed": _failed_json(summary.failed, reports),
+        "skipped": _skipped_json(reports),
     }
 
 
@@ -59,7 +59,7 @@ def model_document(
 ) -> Document:
     """Return the summary of a model's run; tokens and cost are those of the whole run.
 
-    The number of traces left is None if the run is not at its end and they were not counted.
+    The number of traces left is None if the run has not ended and the traces were not counted.
 
     Args:
         summary: The result of the run.
@@ -69,19 +69,21 @@ def model_document(
     """
     document = run_document(summary, reports, setup.taxonomy)
     processed = sum(document["traces"].values())
-    at_end = summary.stopped is None and summary.ending is None
+    has_ended = summary.stopped is None and summary.ending is None
     all_traces = None if estimate is None else estimate.traces
-    left = (
-        summary.waiting if at_end else all_traces and max(summary.waiting, all_traces - processed)
-    )
-    document["traces"]["left"] = left
+    left_count = all_traces
+    if has_ended:
+        left_count = summary.waiting
+    elif all_traces:
+        left_count = max(summary.waiting, all_traces - processed)
+    document["traces"]["left"] = left_count
     usage = summary.usage
     prices = setup.prices
     quotes = summary.quotes
-    kinds = {kind: getattr(quotes, kind) for kind in _KINDS}
+    counts_by_kind = {kind: getattr(quotes, kind) for kind in _KINDS}
     share = quotes.found / quotes.all if quotes.all else None
     return document | {
-        "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **kinds},
+        "quotes": {"all": quotes.all, "verified": quotes.found, "share": share, **counts_by_kind},
         "tokens": tokens_document(usage),
         "cost": None
         if prices is None
@@ -101,9 +103,9 @@ def model_document(
 
 
 def without_findings(document: Document) -> Document:
-    """Return a summary without the fields that reveal suggestions; these are null then.
+    """Return a summary in which the fields that reveal suggestions are None.
 
-    Remarks are among them, as corrected or dropped findings reveal that something was found.
+    Remarks on corrected or dropped findings would reveal that something was found.
     """
     hidden = ("suggestions", "modes", "quotes", "remarks")
     return document | {name: None for name in hidden if name in document}
@@ -139,8 +141,8 @@ def estimate_document(
         "shortened": estimate.shortened,
         "examples": list(setup.settings().examples),
         "sent": sent,
-        "failed": _failed((), reports),
-        "skipped": _skipped(reports),
+        "failed": _failed_json((), reports),
+        "skipped": _skipped_json(reports),
     }
 
 
@@ -159,7 +161,8 @@ def tokens_document(usage: Usage) -> Document:
     return {"in": usage.tokens_in, "out": usage.tokens_out, "cached": usage.tokens_cached}
 
 
-def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
+def _failed_json(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list[Document]:
+    """Return the failed files and traces with their reasons."""
     return reasons(
         (
             *((report.path, report.failed) for report in reports),
@@ -168,7 +171,7 @@ def _failed(progress: Iterable[Progress], reports: Iterable[FileReport]) -> list
     )
 
 
-def _skipped(reports: Iterable[FileReport]) -> list[Document]:
+def _skipped_json(reports: Iterable[FileReport]) -> list[Document]:
     return reasons((report.path, report.skipped) for report in reports)
 
 
@@ -196,7 +199,7 @@ def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: 
     else:
         _print_counts(document)
         if "quotes" in document:
-            _print_use(document)
+            _print_model_use(document)
         print_modes(document, taxonomy)
     return document
 
@@ -204,10 +207,10 @@ def print_run(document: Document, taxonomy: Taxonomy, *, hidden: bool, as_json: 
 def _print_counts(document: Document) -> None:
     """Print the number of judged traces and of suggestions."""
     counts = document["traces"]
-    left = f", {counts['left']} left" if counts.get("left") else ""
+    left_text = f", {counts['left']} left" if counts.get("left") else ""
     print_line(
         f"{document['judge']}: {counted(counts['judged'], 'trace')} judged, "
-        f"{counts['known']} known, {counts['failed']} failed{left}; "
+        f"{counts['known']} known, {counts['failed']} failed{left_text}; "
         f"{suggestions_text(document)}"
     )
 
@@ -237,36 +240,39 @@ def print_modes(document: Document, taxonomy: Taxonomy) -> None:
         print_table(columns, modes)
 
 
-def _print_use(document: Document) -> None:
+def _print_model_use(document: Document) -> None:
+    """Print the quotes, requests, tokens, cost, examples and remarks of a model's run."""
     quotes = document["quotes"]
-    used = document["tokens"]
+    token_counts = document["tokens"]
     if quotes is not None and quotes["all"]:
-        share = f"{quotes['verified']} of {quotes['all']} ({quotes['share']:.0%})"
-        kinds = (f"{quotes[kind]} {kind.replace('_', ' ')}" for kind in _KINDS if quotes[kind])
-        print_line(f"quotes found in the traces: {share}; {', '.join(kinds)}")
-    cost = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
-    cached = f" ({tokens(used['cached'])} of them cached)" if used["cached"] else ""
+        share_text = f"{quotes['verified']} of {quotes['all']} ({quotes['share']:.0%})"
+        kind_texts = (f"{quotes[kind]} {kind.replace('_', ' ')}" for kind in _KINDS if quotes[kind])
+        print_line(f"quotes found in the traces: {share_text}; {', '.join(kind_texts)}")
+    cost_text = "" if document["cost"] is None else f"; cost {money(document['cost'])}"
+    cached_text = (
+        f" ({token_text(token_counts['cached'])} of them cached)" if token_counts["cached"] else ""
+    )
     new_requests = document["requests"]["now"]
     all_requests = document["requests"]["run"]
-    earlier = (
+    earlier_text = (
         f", {all_requests - new_requests} of them earlier" if all_requests > new_requests else ""
     )
     if all_requests:
         print_line(
-            f"{counted(all_requests, 'request')}{earlier}: {tokens(used['in'])} tokens in{cached}, "
-            f"{tokens(used['out'])} out{cost}"
+            f"{counted(all_requests, 'request')}{earlier_text}: {token_text(token_counts['in'])} "
+            f"tokens in{cached_text}, {token_text(token_counts['out'])} out{cost_text}"
         )
     if document["examples"]:
         examples = ", ".join(document["examples"])
         print_line(f"examples from {examples}; they are left out of figures")
     if document["shortened"]:
         print_line(f"in {counted(document['shortened'], 'trace')} texts were shortened")
-    by_count = sorted((document["remarks"] or {}).items(), key=lambda item: -item[1])
-    for remark, traces in by_count[:_MAX_REMARKS]:
+    remarks_by_frequency = sorted((document["remarks"] or {}).items(), key=lambda item: -item[1])
+    for remark, traces in remarks_by_frequency[:_MAX_REMARKS]:
         print_line(f"{remark} ({traces} traces)" if traces > 1 else remark)
-    if len(by_count) > _MAX_REMARKS:
-        left = counted(len(by_count) - _MAX_REMARKS, "other remark")
-        print_line(f"and {left}; --json has them all")
+    if len(remarks_by_frequency) > _MAX_REMARKS:
+        further_text = counted(len(remarks_by_frequency) - _MAX_REMARKS, "other remark")
+        print_line(f"and {further_text}; --json has them all")
     if "batch" in document:
         _print_batch(document["batch"])
     if document["ending"]:
@@ -279,9 +285,9 @@ def _print_batch(batch: Document) -> None:
         files = ", ".join(batch["files"])
         print_line(f"{counted(batch['written'], 'request')} written to {files}")
     if batch["answers"]:
-        used = counted(batch["read"], "answer")
+        answers_text = counted(batch["read"], "answer")
         source = "files" if batch["batches"] is None else "batch"
-        print_line(f"{used} used of the {batch['answers']} in the {source}")
+        print_line(f"{answers_text} used of the {batch['answers']} in the {source}")
     for problem, count in batch["troubles"].items():
         print_line(f"{counted(count, 'request')} without an answer: {problem}")
     if batch["strangers"]:
@@ -303,10 +309,10 @@ def failed_files(document: Document) -> int:
         document: The summary of a run.
 
     Returns:
-        The exit code: 1 if anything failed or no trace was found.
+        The exit code: 1 if anything failed, no trace was found, or answers of a batch are missing.
     """
     stopped = document.get("stopped") or document.get("ending")
-    if not (_any_trace(document) or document["failed"] or stopped):
+    if not (_has_any_trace(document) or document["failed"] or stopped):
         say("mast-tui judge: no traces under the paths; `mast-tui inspect PATH` says why")
         return 1
     for failure in document["failed"]:
@@ -314,12 +320,12 @@ def failed_files(document: Document) -> int:
     if document.get("stopped"):
         say(f"mast-tui judge: {document['stopped']}")
     batch = document.get("batch")
-    left = batch is not None and batch["waiting"] and not batch["written"]
-    return 1 if document["failed"] or stopped or left else 0
+    misses_answers = batch is not None and batch["waiting"] and not batch["written"]
+    return 1 if document["failed"] or stopped or misses_answers else 0
 
 
-def _any_trace(document: Document) -> bool:
-    """Return whether a run has a trace, an earlier shard, or a batch."""
+def _has_any_trace(document: Document) -> bool:
+    """Return whether a run has a trace, a shard that was written before, or a batch."""
     shards = document.get("shards") or {}
     return any(document["traces"].values()) or bool(shards.get("known") or document.get("batch"))
 
@@ -349,6 +355,7 @@ def print_estimate(document: Document, estimate: RunEstimate, setup: Setup) -> N
 
 
 def _estimate_lines(estimate: RunEstimate, setup: Setup) -> list[str]:
+    """Return the lines on the traces, requests, tokens and cost of a planned run."""
     judged_before = f", {estimate.known} of them judged before" if estimate.known else ""
     lines = [f"{setup.judge}: {counted(estimate.traces, 'trace')}{judged_before}"]
     if estimate.requests:
@@ -356,13 +363,14 @@ def _estimate_lines(estimate: RunEstimate, setup: Setup) -> list[str]:
         cost_text = "no price is known" if cost is None else f"cost about {money(cost)}"
         lines.append(
             f"at most about {counted(estimate.requests, 'request')}, "
-            f"{tokens(estimate.tokens_in)} tokens in and {tokens(estimate.tokens_out)} out; "
-            f"{cost_text}"
+            f"{token_text(estimate.tokens_in)} tokens in and "
+            f"{token_text(estimate.tokens_out)} out; {cost_text}"
         )
     if estimate.story_requests:
         lines.append(
-            f"{counted(estimate.story_requests, 'request')} and {tokens(estimate.story_tokens)} "
-            "tokens of these are for reading long traces as a whole"
+            f"{counted(estimate.story_requests, 'request')} and "
+            f"{token_text(estimate.story_tokens)} tokens of these are for reading long traces as a "
+            "whole"
         )
     if estimate.shortened:
         lines.append(

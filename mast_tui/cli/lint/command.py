@@ -13,7 +13,13 @@ import click
 
 from mast_tui.cli.agree import find_judge
 from mast_tui.cli.command_line import CommonOptions
-from mast_tui.cli.lint.findings import LintedTrace, LintReport, PlacedFinding, find_by_rules, placed
+from mast_tui.cli.lint.findings import (
+    LintedTrace,
+    LintReport,
+    PlacedFinding,
+    find_by_rules,
+    placed_finding,
+)
 from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.lint.gate import (
     fail_on_option,
@@ -136,7 +142,7 @@ def lint_command(request: LintRequest) -> int:
         report = LintReport(
             stored.judge, taxonomy, tuple((None, mode) for mode in stored.modes), request.fail_on
         )
-    _judge_traces(request.paths, request.output, find, report)
+    _judge_into_report(request.paths, request.output, find, report)
     for path, reason in report.failed:
         say(f"mast-tui lint: {path}: {reason}")
     if not report.traces and not report.failed:
@@ -154,7 +160,7 @@ def lint_command(request: LintRequest) -> int:
     return 1 if report.failed else 0
 
 
-def _judge_traces(
+def _judge_into_report(
     paths: tuple[Path, ...], output: Path | None, find: FindInTrace, report: LintReport
 ) -> None:
     """Judge all traces, and add the findings and problems to the report."""
@@ -176,9 +182,13 @@ def _judge_traces(
 
 
 def _never_replaced(paths: tuple[Path, ...]) -> Callable[[Path], str | None]:
-    """Return a function that says why a file must stay: as the workspace, or as a named trace."""
+    """Return a function that gives the reason why a file must not be replaced; None if it may.
+
+    The workspace and the traces to judge stay.
+    """
 
     def reason(target: Path) -> str | None:
+        """Return why the target must not be replaced; None if it may."""
         if Path(os.path.realpath(target)) in database_files(find_workspace(None)):
             return "this file holds the labels"
         if target.is_file() and any(path.is_file() and path.samefile(target) for path in paths):
@@ -246,19 +256,22 @@ class StoredFindings:
         if stored.spans is not None and stored.spans != current.spans:
             raise NotJudged(f"it has grown since {self.judge} judged it; run the judge again")
         labels = self._workspace.labels(trace_id=stored.trace_id, annotator=judge, taxonomy=ref)
-        findings = [placed(trace, None, _finding(label), self._gate) for label in labels]
+        findings = [
+            placed_finding(trace, None, _finding_of_label(label), self._gate) for label in labels
+        ]
         return sorted(
             findings, key=lambda finding: (finding.first, finding.last, finding.mode.code)
         )
 
 
-def _finding(label: Label) -> Finding:
-    doubt = "" if label.evidence is None else _DOUBTS[label.evidence.doubt]
+def _finding_of_label(label: Label) -> Finding:
+    """Return a stored suggestion as a finding; doubts on its evidence follow the reason."""
+    doubt_text = "" if label.evidence is None else _DOUBTS[label.evidence.doubt]
     return Finding(
         label.mode,
         label.target.first,
         label.target.last,
-        f"{label.note}{doubt}",
+        f"{label.note}{doubt_text}",
         1.0 if label.confidence is None else label.confidence,
         label.decisive,
         label.evidence,

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 class PlacedFinding:
     """A finding with its mode, its rule and its location in a file.
 
-    ``place`` is the location of the span ``key``: the span with the quote, else the first span of
-    the finding. ``number`` is that span's number on screen, ``first`` and ``last`` are those of the
-    range. ``rule`` is None for a model.
+    Attributes:
+        place: The location of the shown span: that with the quote, else the first of the finding.
+        key: The key of the shown span.
+        number: The number of the shown span on screen.
+        first: The number of the first span of the finding.
+        last: The number of the last span of the finding.
+        rule: The name of the rule; None for a model.
     """
 
     trace_id: str
@@ -63,8 +67,10 @@ class LintedTrace:
 class LintReport:
     """The result of judging all traces.
 
-    ``rules`` are the rules that ran, by name with their modes; for a model they are the modes
-    alone. ``failed`` and ``skipped`` are files, each with the reason.
+    Attributes:
+        rules: The rules that ran as (name, mode); for a model, (None, mode).
+        failed: The files that could not be read, with the reason.
+        skipped: The files that are no traces, with the reason.
     """
 
     judge: str
@@ -88,8 +94,8 @@ class LintReport:
 
 def relative_path(path: Path) -> str:
     """Return a path relative to the working folder if it is inside it, else absolute."""
-    inside = Path(os.path.relpath(path))
-    return path.as_posix() if inside.parts[:1] == ("..",) else inside.as_posix()
+    relative = Path(os.path.relpath(path))
+    return path.as_posix() if relative.parts[:1] == ("..",) else relative.as_posix()
 
 
 def find_by_rules(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[PlacedFinding]:
@@ -104,10 +110,12 @@ def find_by_rules(judge: RulesJudge, gate: Gate, trace: Trace, /) -> Sequence[Pl
         OSError: The trace cannot be read.
     """
     read_fully(trace)
-    return [placed(trace, rule.name, finding, gate) for rule, finding in judge.findings(trace)]
+    return [
+        placed_finding(trace, rule.name, finding, gate) for rule, finding in judge.findings(trace)
+    ]
 
 
-def placed(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> PlacedFinding:
+def placed_finding(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> PlacedFinding:
     """Return a finding with its location.
 
     Args:
@@ -117,9 +125,9 @@ def placed(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> Plac
         gate: Decides whether it fails, and names the taxonomy.
     """
     evidence = finding.evidence
-    first = _index(trace, finding.first, 0)
-    last = _index(trace, finding.last, len(trace) - 1)
-    shown_index = _index(
+    first = _span_index(trace, finding.first, 0)
+    last = _span_index(trace, finding.last, len(trace) - 1)
+    shown_index = _span_index(
         trace, evidence.key if evidence is not None and evidence.placed else finding.first, first
     )
     span = trace.span(shown_index)
@@ -141,6 +149,6 @@ def placed(trace: Trace, rule: str | None, finding: Finding, gate: Gate) -> Plac
     )
 
 
-def _index(trace: Trace, key: str | None, default: int) -> int:
+def _span_index(trace: Trace, key: str | None, default: int) -> int:
     index = None if key is None else trace.index_of(key)
     return default if index is None else index

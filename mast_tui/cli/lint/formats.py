@@ -47,8 +47,8 @@ def as_text(report: LintReport) -> str:
     The line of a finding has the form of compilers: ``file:line: error: …``, or ``warning`` if the
     finding does not fail.
     """
-    lines = (f"{TEXT_BEGINS}{_totals(report)}", *_text_lines(report.findings))
-    return "".join(f"{_plain(line)}\n" for line in lines)
+    lines = (f"{TEXT_BEGINS}{_totals_text(report)}", *_text_lines(report.findings))
+    return "".join(f"{_without_commands(line)}\n" for line in lines)
 
 
 def _text_lines(findings: Iterable[PlacedFinding]) -> Iterator[str]:
@@ -61,23 +61,25 @@ def _text_lines(findings: Iterable[PlacedFinding]) -> Iterator[str]:
 def text_line(finding: PlacedFinding) -> str:
     """Return one line with the location and the description of a finding."""
     level = "error" if finding.fails else "warning"
-    return f"{one_line(_location(finding))}: {level}: {finding.title}: {one_line(finding.reason)}"
+    return (
+        f"{one_line(_location_text(finding))}: {level}: {finding.title}: {one_line(finding.reason)}"
+    )
 
 
-def _totals(report: LintReport) -> str:
+def _totals_text(report: LintReport) -> str:
     return (
         f"{report.judge}: {counted(len(report.findings), 'finding')} in "
         f"{counted(len(report.traces), 'trace')}; --fail-on {report.fail_on}: {report.failing}"
     )
 
 
-def _location(finding: PlacedFinding) -> str:
+def _location_text(finding: PlacedFinding) -> str:
     place = finding.place
     return str(place._replace(file=Path(relative_path(place.file))))
 
 
-def _plain(text: str) -> str:
-    """Return a line in which GitHub's runner, which reads a step's output, finds no command."""
+def _without_commands(text: str) -> str:
+    """Return the text as a line that GitHub's runner does not read as a command."""
     line = one_line(text).replace(_COMMAND_INSIDE, "## [")
     return f"./{line}" if line.lstrip().startswith("::") else line
 
@@ -117,7 +119,7 @@ def finding_json(finding: PlacedFinding) -> dict[str, Any]:
     return {
         "trace": finding.trace_id,
         "path": relative_path(finding.path),
-        "place": _location(finding),
+        "place": _location_text(finding),
         "file": relative_path(finding.place.file),
         "line": finding.place.line,
         "span": finding.number,
@@ -136,13 +138,13 @@ def finding_json(finding: PlacedFinding) -> dict[str, Any]:
 
 def as_sarif(report: LintReport) -> str:
     """Return the report as a log of SARIF 2.1.0 (OASIS standard, errata 01) with one run."""
-    rules = [_descriptor(name, mode) for name, mode in report.rules]
-    index = {rule["id"]: number for number, rule in enumerate(rules)}
-    notes = [
+    rules = [_rule_descriptor(name, mode) for name, mode in report.rules]
+    index_by_rule = {rule["id"]: number for number, rule in enumerate(rules)}
+    read_errors = [
         {
             "level": "error",
-            "message": {"text": _message(f"cannot be read: {reason}")},
-            "locations": [{"physicalLocation": {"artifactLocation": _artifact(path)}}],
+            "message": {"text": _sarif_message(f"cannot be read: {reason}")},
+            "locations": [{"physicalLocation": {"artifactLocation": _artifact_location(path)}}],
         }
         for path, reason in report.failed
     ]
@@ -155,14 +157,17 @@ def as_sarif(report: LintReport) -> str:
                 "properties": {"judge": report.judge, "taxonomy": report.taxonomy.ref},
             }
         },
-        "invocations": [{"executionSuccessful": not notes, "toolExecutionNotifications": notes}],
+        "invocations": [
+            {"executionSuccessful": not read_errors, "toolExecutionNotifications": read_errors}
+        ],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(finding, index) for finding in report.findings],
+        "results": [_sarif_result(finding, index_by_rule) for finding in report.findings],
     }
     return _dump_json({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _descriptor(name: str | None, mode: Mode) -> dict[str, Any]:
+def _rule_descriptor(name: str | None, mode: Mode) -> dict[str, Any]:
+    """Return the description of a rule and its mode, for SARIF."""
     return {
         "id": _rule_id(mode, name),
         "name": "".join(word.capitalize() for word in mode.slug.split("_")),
@@ -176,21 +181,22 @@ def _rule_id(mode: Mode, rule: str | None) -> str:
     return mode.code if rule is None else f"{mode.code}/{rule}"
 
 
-def _result(finding: PlacedFinding, index: Mapping[str, int]) -> dict[str, Any]:
+def _sarif_result(finding: PlacedFinding, index_by_rule: Mapping[str, int]) -> dict[str, Any]:
+    """Return a finding as a result of SARIF."""
     rule = _rule_id(finding.mode, finding.rule)
     place = finding.place
-    physical: dict[str, Any] = {"artifactLocation": _artifact(place.file)}
+    physical_location: dict[str, Any] = {"artifactLocation": _artifact_location(place.file)}
     if place.line is not None:
-        physical["region"] = {"startLine": place.line}
-    location: dict[str, Any] = {"physicalLocation": physical}
+        physical_location["region"] = {"startLine": place.line}
+    location: dict[str, Any] = {"physicalLocation": physical_location}
     if place.inside:
         location["logicalLocations"] = [{"fullyQualifiedName": one_line(place.inside)}]
     fingerprint = "\0".join((finding.trace_id, rule, finding.key))
     return {
         "ruleId": rule,
-        **({"ruleIndex": index[rule]} if rule in index else {}),
+        **({"ruleIndex": index_by_rule[rule]} if rule in index_by_rule else {}),
         "level": "error" if finding.fails else "warning",
-        "message": {"text": _message(f"{finding.title}: {finding.reason}")},
+        "message": {"text": _sarif_message(f"{finding.title}: {finding.reason}")},
         "locations": [location],
         "partialFingerprints": {
             "mastTui/v1": sha256(fingerprint.encode("utf-8", "backslashreplace")).hexdigest()
@@ -202,7 +208,7 @@ def _result(finding: PlacedFinding, index: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _artifact(path: Path) -> dict[str, str]:
+def _artifact_location(path: Path) -> dict[str, str]:
     """Return the URI of a file: relative to the working folder, or absolute (RFC 3986)."""
     name = relative_path(path)
     encoded = quote(os.fsencode(name), safe="/")
@@ -211,7 +217,7 @@ def _artifact(path: Path) -> dict[str, str]:
     return {"uri": encoded, "uriBaseId": "%SRCROOT%"}
 
 
-def _message(text: str) -> str:
+def _sarif_message(text: str) -> str:
     """Escape a text so that none of it is a placeholder or a link of SARIF (§ 3.11.5, .6)."""
     plain = one_line(text).replace("{", "{{").replace("}", "}}")
     return _LINK.sub(r"\\[\1\\](", plain)
@@ -220,22 +226,25 @@ def _message(text: str) -> str:
 def as_junit(report: LintReport) -> str:
     """Return the report as JUnit XML, with one test case per trace and per unreadable file.
 
-    The failing findings are one failure of the case; others are in its ``system-out``.
+    All findings of a trace that fail are one failure of its case. Its other findings are in the
+    ``system-out`` of the case.
     """
-    failed = sum(any(finding.fails for finding in trace.findings) for trace in report.traces)
+    failing_traces = sum(
+        any(finding.fails for finding in trace.findings) for trace in report.traces
+    )
     suite = ElementTree.Element(
         "testsuite",
         name="mast-tui lint",
         tests=str(len(report.traces) + len(report.failed)),
-        failures=str(failed),
+        failures=str(failing_traces),
         errors=str(len(report.failed)),
         skipped="0",
         time="0",
     )
     for trace in report.traces:
-        case = _case(suite, relative_path(trace.path), trace.trace_id)
+        case = _add_case(suite, relative_path(trace.path), trace.trace_id)
         failing = [finding for finding in trace.findings if finding.fails]
-        allowed = [finding for finding in trace.findings if not finding.fails]
+        other_findings = [finding for finding in trace.findings if not finding.fails]
         if failing:
             first = failing[0]
             failure = ElementTree.SubElement(
@@ -245,10 +254,10 @@ def as_junit(report: LintReport) -> str:
                 message=one_line(f"{first.title}: {first.reason}"),
             )
             failure.text = "\n".join(_text_lines(failing))
-        if allowed:
-            ElementTree.SubElement(case, "system-out").text = "\n".join(_text_lines(allowed))
+        if other_findings:
+            ElementTree.SubElement(case, "system-out").text = "\n".join(_text_lines(other_findings))
     for path, reason in report.failed:
-        case = _case(suite, relative_path(path), "whole file")
+        case = _add_case(suite, relative_path(path), "whole file")
         ElementTree.SubElement(case, "error", type="unreadable", message=one_line(reason))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
@@ -258,7 +267,7 @@ def as_junit(report: LintReport) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{document}\n'
 
 
-def _case(suite: ElementTree.Element, path: str, name: str) -> ElementTree.Element:
+def _add_case(suite: ElementTree.Element, path: str, name: str) -> ElementTree.Element:
     return ElementTree.SubElement(
         suite, "testcase", classname=one_line(path), name=one_line(name), time="0"
     )
@@ -266,7 +275,7 @@ def _case(suite: ElementTree.Element, path: str, name: str) -> ElementTree.Eleme
 
 def as_github(report: LintReport) -> str:
     """Return GitHub workflow commands, a line per finding: ``::error file=…,line=…::…``."""
-    lines = [_plain(f"{TEXT_BEGINS}{_totals(report)}")]
+    lines = [_without_commands(f"{TEXT_BEGINS}{_totals_text(report)}")]
     for finding in report.findings:
         message = finding.reason
         if finding.quote:
@@ -275,31 +284,34 @@ def as_github(report: LintReport) -> str:
             message = f"{finding.place.inside}: {message}"
         level = "error" if finding.fails else "warning"
         lines.append(
-            _command(level, finding.place.file, finding.place.line, finding.title, message)
+            _workflow_command(level, finding.place.file, finding.place.line, finding.title, message)
         )
     for path, reason in report.failed:
-        lines.append(_command("error", path, None, "cannot be read", reason))
+        lines.append(_workflow_command("error", path, None, "cannot be read", reason))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _command(level: str, file: Path, line: int | None, title: str, message: str) -> str:
+def _workflow_command(level: str, file: Path, line: int | None, title: str, message: str) -> str:
+    """Return a GitHub workflow command: ``::error file=…,line=…,title=…::…``."""
     values = {"file": relative_path(file), "line": None if line is None else str(line)}
     parameters = ",".join(
-        f"{name}={_setting(one_line(value))}"
+        f"{name}={_escaped_setting(one_line(value))}"
         for name, value in {**values, "title": title}.items()
         if value is not None
     )
-    return f"::{level} {parameters}::{_data(one_line(message))}".replace(_COMMAND_INSIDE, "## [")
+    return f"::{level} {parameters}::{_escaped_data(one_line(message))}".replace(
+        _COMMAND_INSIDE, "## ["
+    )
 
 
-def _data(text: str) -> str:
+def _escaped_data(text: str) -> str:
     """Escape the text of a command: the runner decodes ``%``."""
     return text.replace("%", "%25")
 
 
-def _setting(text: str) -> str:
+def _escaped_setting(text: str) -> str:
     """Escape a parameter of a command, which ``:`` and ``,`` would end."""
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _escaped_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 FORMATS: Final[Mapping[str, Callable[[LintReport], str]]] = MappingProxyType(

@@ -99,39 +99,41 @@ def read_gate(text: str, taxonomy: Taxonomy) -> Gate:
     if not names:
         raise click.UsageError("--fail-on is empty; give codes of modes, 'fatal' or 'any'")
     modes: list[str] = []
-    fatal: tuple[str, ...] | None = None
+    fatal_modes: tuple[str, ...] | None = None
     for name in names:
         if name.casefold() == ANY:
             continue
         if name.casefold() == FATAL:
-            fatal = _fatal_modes(taxonomy)
+            fatal_modes = _fatal_modes(taxonomy)
             continue
         mode = taxonomy.find(name)
         if mode is None:
-            raise click.UsageError(f"--fail-on {name}: {_no_mode(name, taxonomy)}")
+            raise click.UsageError(f"--fail-on {name}: {_unknown_mode_text(name, taxonomy)}")
         modes.append(mode.slug)
-    return Gate(taxonomy, ANY in map(str.casefold, names), tuple(modes), fatal)
+    return Gate(taxonomy, ANY in map(str.casefold, names), tuple(modes), fatal_modes)
 
 
 def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
+    """Return the slugs of the modes that a study calls fatal; empty if there is no study."""
     stated = stated_for(taxonomy.ref)
     if stated is None:
         return ()
     return tuple(slug for slug, kind in stated.classes.items() if kind == FATAL)
 
 
-def _no_mode(name: str, taxonomy: Taxonomy) -> str:
+def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
+    """Say that there is no such mode, with the closest match and all codes."""
     modes_by_name = {
         mode_name.casefold(): mode
         for mode in taxonomy.modes
         for mode_name in (mode.code, mode.slug, mode.name)
     }
     matches = get_close_matches(name.casefold(), modes_by_name, n=1, cutoff=0.5)
-    existing = f"{taxonomy.ref} has {', '.join(mode.code for mode in taxonomy.modes)}"
+    codes_text = f"{taxonomy.ref} has {', '.join(mode.code for mode in taxonomy.modes)}"
     if not matches:
-        return f"no such mode; {existing}"
+        return f"no such mode; {codes_text}"
     match = modes_by_name[matches[0]]
-    return f"no such mode; did you mean {match.code} ({match.name})? {existing}"
+    return f"no such mode; did you mean {match.code} ({match.name})? {codes_text}"
 
 
 def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, ...]:
@@ -139,20 +141,20 @@ def guards_for(path: Path, gate: Gate, *, running: bool = False) -> tuple[Rule, 
 
     Args:
         path: The file of guards.
-        gate: What fails, and of which taxonomy.
-        running: Whether the runs go on, so that no guard looks that needs their end.
+        gate: The findings that fail, and the taxonomy.
+        running: Whether the runs have not ended; then guards that need the end are left out.
 
     Raises:
-        InvalidGuards: The file cannot be used, or none of its guards would look.
-        click.UsageError: None of the guards is about a mode that is to fail.
+        InvalidGuards: The file cannot be used, or no guard in it is left.
+        click.UsageError: No guard looks for a mode that must fail.
     """
     guards = read_rules(path, gate.taxonomy)
     rules = tuple(rule for rule in guards if not (running and rule.needs_end))
     if not rules:
         raise InvalidGuards(f"{path}: all guards judge the end of a run; see 'mast-tui lint'")
-    seen = {rule.mode for rule in rules}
+    guarded_modes = {rule.mode for rule in rules}
     for slug in gate.modes:
-        if slug not in seen:
+        if slug not in guarded_modes:
             code = gate.taxonomy.mode(slug).code
             raise click.UsageError(f"--fail-on {code}: no guard of {path} that is on is about it")
     return rules
@@ -164,7 +166,7 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     Args:
         names: The value of ``--rules``.
         gate: The findings that fail; only rules for modes of its taxonomy run.
-        running: The runs are not at their end, so that no rule that needs the end is chosen.
+        running: Whether the agents still run. Then no rule that needs the end of a run is chosen.
 
     Returns:
         The rules, in their order.
@@ -177,28 +179,30 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
     """
     taxonomy = gate.taxonomy
     codes = {mode.slug: mode.code for mode in taxonomy.modes}
-    usable = tuple(rule for rule in RULES if rule.mode in codes)
-    if not usable:
+    usable_rules = tuple(rule for rule in RULES if rule.mode in codes)
+    if not usable_rules:
         raise NoRuleForTaxonomy(
             f"the rules know no mode of {taxonomy.ref}; they were made for MAST"
         )
-    usable = tuple(rule for rule in usable if not (running and rule.needs_end))
+    usable_rules = tuple(rule for rule in usable_rules if not (running and rule.needs_end))
     if names is None:
         # The default rules are precise; the others find more, and are wrong more often.
         needed_modes = {*gate.modes, *(gate.fatal or ())} - {rule.mode for rule in DEFAULT}
-        chosen = tuple(rule for rule in usable if rule in DEFAULT or rule.mode in needed_modes)
+        chosen_rules_of_run = tuple(
+            rule for rule in usable_rules if rule in DEFAULT or rule.mode in needed_modes
+        )
     else:
-        named = chosen_rules(names)
-        chosen = tuple(rule for rule in named if rule in usable)
-        if not chosen:
-            listed = ", ".join(rule.name for rule in named)
+        named_rules = chosen_rules(names)
+        chosen_rules_of_run = tuple(rule for rule in named_rules if rule in usable_rules)
+        if not chosen_rules_of_run:
+            names_text = ", ".join(rule.name for rule in named_rules)
             raise click.UsageError(
-                f"--rules {listed}: judges the end of a run; see 'mast-tui lint'"
+                f"--rules {names_text}: judges the end of a run; see 'mast-tui lint'"
             )
-    rule_modes = {rule.mode for rule in chosen}
+    rule_modes = {rule.mode for rule in chosen_rules_of_run}
     for slug in gate.modes:
         if slug not in rule_modes:
-            raise click.UsageError(_unreachable_mode_text(slug, codes, usable))
+            raise click.UsageError(_unreachable_mode_text(slug, codes, usable_rules))
     if gate.fatal == ():
         raise click.UsageError(
             f"--fail-on fatal: no study says which modes of {taxonomy.ref} are fatal, and the "
@@ -210,10 +214,11 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
             f"--fail-on fatal: none of the rules that run looks for a fatal mode ({fatal_codes}); "
             "leave out --rules, or give --rules all"
         )
-    return chosen
+    return chosen_rules_of_run
 
 
 def _unreachable_mode_text(slug: str, codes: dict[str, str], usable: tuple[Rule, ...]) -> str:
+    """Say why no chosen rule can find a mode that must fail, and what to do."""
     code = codes[slug]
     names = [rule.name for rule in usable if rule.mode == slug]
     if names:

@@ -120,7 +120,9 @@ def watch_command(request: WatchRequest) -> int:
     reporter = _FindingReporter(request.bell, command_words, request.as_json)
     try:
         with _ended_by_signals():
-            code = _follow(running, reporter, leave=request.leave, existing=request.existing)
+            code = _follow_sessions(
+                running, reporter, leaves_on_failure=request.leave, reports_earlier=request.existing
+            )
     except _EndedBySignal as ended:
         code = _BY_SIGNAL + ended.number
     say(
@@ -130,10 +132,18 @@ def watch_command(request: WatchRequest) -> int:
     return code
 
 
-def _follow(
-    running: RunningTraces, reporter: _FindingReporter, *, leave: bool, existing: bool
+def _follow_sessions(
+    running: RunningTraces,
+    reporter: _FindingReporter,
+    *,
+    leaves_on_failure: bool,
+    reports_earlier: bool,
 ) -> int:
-    """Report findings until one that fails ends it; return the exit code."""
+    """Report new findings about once a second.
+
+    Return the exit code once a finding fails, if ``leaves_on_failure`` is set; else do not return.
+    Findings of the first check are only counted, unless ``reports_earlier`` is set.
+    """
     hidden_count = 0
     is_first = True
     while True:
@@ -143,11 +153,11 @@ def _follow(
             report_start = time.monotonic()
             if isinstance(item, NotRead):
                 say(f"mast-tui watch: {item.path}: {item.reason}")
-            elif is_first and not existing:
+            elif is_first and not reports_earlier:
                 hidden_count += 1
             else:
                 reporter.report(item)
-                if leave and item.fails:
+                if leaves_on_failure and item.fails:
                     return FAILS
             # A command may take long, which says nothing about the time of a check.
             report_seconds += time.monotonic() - report_start
@@ -161,7 +171,15 @@ def _follow(
 
 @dataclass(slots=True)
 class _FindingReporter:
-    """The output of findings, and their counts."""
+    """The output of findings, and their counts.
+
+    Attributes:
+        bell: Whether to ring the bell for a finding that fails.
+        command: The command to run for a finding that fails; empty for none.
+        as_json: Whether to print JSON lines.
+        findings: The number of reported findings.
+        failing: The number of reported findings that fail.
+    """
 
     bell: bool
     command: tuple[str, ...]
@@ -170,7 +188,7 @@ class _FindingReporter:
     failing: int = 0
 
     def report(self, finding: PlacedFinding) -> None:
-        """Print a finding; for one that fails also ring the bell and run the command."""
+        """Print and count a finding; if it fails, also ring the bell and run the command."""
         self.findings += 1
         now = datetime.now().astimezone()
         if self.as_json:
@@ -186,14 +204,14 @@ class _FindingReporter:
             sys.stderr.write("\a")
             sys.stderr.flush()
         if self.command:
-            self._run(finding)
+            self._run_command(finding)
 
-    def _run(self, finding: PlacedFinding) -> None:
+    def _run_command(self, finding: PlacedFinding) -> None:
         """Run the command and wait for its end; report a failure and continue."""
         try:
             result = subprocess.run(
                 self.command,
-                env={**os.environ, **_environment(finding)},
+                env={**os.environ, **_environment_of(finding)},
                 stdin=subprocess.DEVNULL,
                 stdout=_STDERR,
                 check=False,
@@ -205,7 +223,7 @@ class _FindingReporter:
             say(f"mast-tui watch: {self.command[0]} ended with exit code {result.returncode}")
 
 
-def _environment(finding: PlacedFinding) -> Mapping[str, str]:
+def _environment_of(finding: PlacedFinding) -> Mapping[str, str]:
     """Return the variables that describe a finding; all but the paths fit on one line."""
     values = finding_json(finding)
     texts = {
@@ -217,10 +235,11 @@ def _environment(finding: PlacedFinding) -> Mapping[str, str]:
 
 
 def _split_command(command: str | None) -> tuple[str, ...]:
-    """Split a command into words, of which the first is a program.
+    """Split a command into words; the first word is a program. Return () for no command.
 
     Raises:
-        click.UsageError: It is empty, a quotation mark is open, or there is no such program.
+        click.UsageError: The command is empty, a quotation mark is open, or there is no such
+            program.
     """
     if command is None:
         return ()
@@ -251,11 +270,11 @@ def _ended_by_signals() -> Iterator[None]:
     def end(number: int, _frame: FrameType | None) -> None:
         raise _EndedBySignal(number)
 
-    previous = {number: signal.signal(number, end) for number in _END_SIGNALS}
+    previous_handlers = {number: signal.signal(number, end) for number in _END_SIGNALS}
     try:
         yield
     finally:
-        for number, handler in previous.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 
@@ -322,7 +341,7 @@ class RunningTraces:
         that is being written is often incomplete.
         """
         states = self._read_states()
-        unchanged = self._unchanged(states)
+        unchanged = self._unchanged_files(states)
         for path, reason in self._unreadable.items():
             if reason is not None and (path in unchanged or path not in states):
                 self._unreadable[path] = None
@@ -331,7 +350,7 @@ class RunningTraces:
             return
         walk = scan(self._paths, without=unchanged)
         for report in walk:
-            yield from self._findings_in(report)
+            yield from self._findings_in_file(report)
         for run, members in walk.members.items():
             self._sub_agent_files[Path(run)] = tuple(map(Path, members))
         for path in self._paths:
@@ -342,18 +361,25 @@ class RunningTraces:
         self._states = states
 
     def _read_states(self) -> dict[Path, _FileState]:
-        """Return the state of every file before any is read: later writes are seen next time."""
+        """Return the state of every file.
+
+        States are read before the files, so that the next check sees a write during this one.
+        """
         states: dict[Path, _FileState] = {}
         for path in self._paths:
             if is_folder(path):
-                states.update((entry.path, _state(entry.path)) for entry in entries_under(path))
+                states.update(
+                    (entry.path, _file_state(entry.path)) for entry in entries_under(path)
+                )
             else:
-                states[path] = _state(path)
-                states.update((part, _mark(part)) for part in self._sub_agent_files.get(path, ()))
+                states[path] = _file_state(path)
+                states.update(
+                    (part, _file_stamp(part)) for part in self._sub_agent_files.get(path, ())
+                )
         return states
 
-    def _unchanged(self, states: Mapping[Path, _FileState]) -> set[Path]:
-        """Return the files that did not change, and whose run's sub-agent files did not change."""
+    def _unchanged_files(self, states: Mapping[Path, _FileState]) -> set[Path]:
+        """Return the unchanged files, without runs that have new or changed sub-agent files."""
         unchanged = {
             path
             for path, state in states.items()
@@ -364,38 +390,45 @@ class RunningTraces:
             if not changed.isdisjoint(files):
                 unchanged.discard(run)
         ungrouped = changed.difference(*self._sub_agent_files.values())
-        new_sub_agents = (
-            {path for path in ungrouped if _is_sub_agent(path)} if unchanged else set[Path]()
-        )
-        return (
-            {run for run in unchanged if new_sub_agents.isdisjoint(sub_agents_of(run))}
-            if new_sub_agents
-            else unchanged
-        )
+        if not unchanged:
+            return unchanged
+        new_sub_agents = {path for path in ungrouped if _is_sub_agent(path)}
+        if not new_sub_agents:
+            return unchanged
+        return {run for run in unchanged if new_sub_agents.isdisjoint(sub_agents_of(run))}
 
-    def _findings_in(self, report: FileReport) -> Iterator[PlacedFinding]:
+    def _findings_in_file(self, report: FileReport) -> Iterator[PlacedFinding]:
+        """Yield the new findings in a file; note the reason if it cannot be read."""
         reason = report.failed
         for trace in report.traces:
             try:
-                yield from self._new_findings_in(trace)
+                yield from self._new_findings_in_trace(trace)
             except OSError as error:
                 reason = error.strerror or str(error)
         if reason is None:
             self._unreadable.pop(report.path, None)
         elif self._unreadable.get(report.path, "") is not None:
+            # None stands for a reason that was already reported.
             self._unreadable[report.path] = reason
 
-    def _new_findings_in(self, trace: Trace) -> Iterator[PlacedFinding]:
-        seen = self._seen.setdefault((trace.path, trace.record), _SeenTrace())
-        rewritten = seen.opened is None or seen.opened.changed() is not None
+    def _new_findings_in_trace(self, trace: Trace) -> Iterator[PlacedFinding]:
+        """Yield the findings in a trace that were not yet reported, and remember them."""
+        seen_trace = self._seen.setdefault((trace.path, trace.record), _SeenTrace())
+        is_rewritten = seen_trace.opened is None or seen_trace.opened.changed() is not None
         findings = find_by_rules(self._judge, self._gate, trace)
-        seen.opened = trace.opened
+        seen_trace.opened = trace.opened
         for finding in findings:
-            first = finding.first - 1
-            key = finding.rule, finding.mode.slug, trace.span(first).key
-            digest = _digest(trace.text(first)) if rewritten or key not in seen.digests else b""
-            if key not in seen.digests or (rewritten and seen.digests[key] != digest):
-                seen.digests[key] = digest
+            span_index = finding.first - 1
+            key = finding.rule, finding.mode.slug, trace.span(span_index).key
+            digest = (
+                _text_digest(trace.text(span_index))
+                if is_rewritten or key not in seen_trace.digests
+                else b""
+            )
+            if key not in seen_trace.digests or (
+                is_rewritten and seen_trace.digests[key] != digest
+            ):
+                seen_trace.digests[key] = digest
                 yield finding
 
 
@@ -405,8 +438,8 @@ def _sub_agent_paths(path: Path, members: Sequence[str]) -> tuple[Path, ...]:
     A folder's state changes when a file is created in it.
     """
     files = tuple(map(Path, members))
-    below = path.parent / path.name.split(".jsonl")[0]
-    folders = dict.fromkeys((path.parent, below, *(file.parent for file in files)))
+    sub_folder = path.parent / path.name.split(".jsonl")[0]
+    folders = dict.fromkeys((path.parent, sub_folder, *(file.parent for file in files)))
     return (*files, *(folder for folder in folders if is_folder(folder)))
 
 
@@ -417,14 +450,17 @@ def _is_sub_agent(path: Path) -> bool:
     return thread is not None and thread.parent is not None
 
 
-def _state(path: Path) -> _FileState:
+def _file_state(path: Path) -> _FileState:
     """Return the metadata that changes when a file, or a file in a run's folder, is written to."""
     if is_folder(path):
-        return tuple((file, _mark(file)) for file in sorted(path.rglob("*")) if not is_folder(file))
-    return _mark(path)
+        return tuple(
+            (file, _file_stamp(file)) for file in sorted(path.rglob("*")) if not is_folder(file)
+        )
+    return _file_stamp(path)
 
 
-def _mark(path: Path) -> _FileState:
+def _file_stamp(path: Path) -> _FileState:
+    """Return a file's device, inode, size and time of change; None if it is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -432,5 +468,5 @@ def _mark(path: Path) -> _FileState:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _digest(text: str) -> bytes:
+def _text_digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

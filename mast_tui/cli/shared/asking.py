@@ -24,13 +24,13 @@ PASSWORD_PIPE: Final = "MAST_TUI_PASSWORD_PIPE"
 
 
 def existing_workspace(common: CommonOptions) -> Workspace | None:
-    """Open the workspace that is named, or the nearest one; return None if there is none."""
+    """Open the workspace of the option, or the nearest one; return None if there is none."""
     exists = common.workspace is not None or find_workspace(None).exists()
     return open_workspace(common, announce=False) if exists else None
 
 
 def judges_hidden(common: CommonOptions, taxonomy: Taxonomy) -> bool:
-    """Return whether the command must hide what judges say, as the person works blind.
+    """Return whether the command must hide what judges say, because the person works blind.
 
     Without a workspace only ``--blind`` decides, and no workspace is made.
 
@@ -101,7 +101,7 @@ def report_hidden_traces(viewer: Viewer, hidden: Sized) -> None:
 
     Args:
         viewer: The viewer.
-        left_out: The hidden traces.
+        hidden: The hidden traces.
     """
     if viewer.name is not None and hidden:
         say(hidden_traces_text(viewer.name, len(hidden)))
@@ -116,6 +116,7 @@ def hides_outcomes(common: CommonOptions) -> bool:
 
 
 def _reason_to_hide_outcomes(common: CommonOptions) -> str | None:
+    """Return why outcomes must be hidden from the person; None if they may be shown."""
     if common.blind:
         return "outcomes, scores and what else --blind hides are left out"
     try:
@@ -150,9 +151,9 @@ def typed_password(url: str) -> str | None:
     pipe = os.environ.pop(PASSWORD_PIPE, None)
     if pipe is not None:
         with os.fdopen(int(pipe), encoding="utf-8") as file:
-            from_pipe = file.read()
-        Workspace.open(url, password=from_pipe).close()
-        return from_pipe
+            piped_password = file.read()
+        Workspace.open(url, password=piped_password).close()
+        return piped_password
     workspace, password = open_on_server(url, Workspace.open)
     workspace.close()
     return password

@@ -36,12 +36,11 @@ _ANNOUNCED: Final = "mast_tui.cli.announced_workspace"
 def open_workspace(
     common: CommonOptions, *, create: bool = False, announce: bool = True
 ) -> Workspace:
-    """Open the workspace that is named, or the nearest one; it is closed when the command ends.
+    """Open the workspace of the option, or the nearest one; it is closed when the command ends.
 
     Args:
-        common: The common options, which may name it.
-        create: Create it if it is missing. Otherwise that is an error, as a command that only reads
-            makes no files.
+        common: The common options, which may name the workspace.
+        create: Create the workspace if it is missing; otherwise that is an error.
         announce: Report on stderr a workspace that was found in a parent folder.
 
     Raises:
@@ -88,7 +87,7 @@ def open_on_server(url: str, open_url: Callable[..., Workspace]) -> tuple[Worksp
 
     Args:
         url: The workspace's URL.
-        open_url: Opens or creates the workspace, given the URL and a ``password``.
+        open_url: The function that opens or creates the workspace from a URL and a ``password``.
 
     Returns:
         The workspace, and the password that the user typed; None if none was needed.
@@ -106,6 +105,7 @@ def open_on_server(url: str, open_url: Callable[..., Workspace]) -> tuple[Worksp
 
 
 def _close_at_the_end(workspace: Workspace) -> Workspace:
+    """Close the workspace when the running command ends; return it."""
     context = click.get_current_context(silent=True)
     if context is not None:
         context.call_on_close(workspace.close)
@@ -115,7 +115,7 @@ def _close_at_the_end(workspace: Workspace) -> Workspace:
 def open_with_taxonomy(
     common: CommonOptions, *, create: bool = False
 ) -> tuple[Workspace, Taxonomy]:
-    """Open the workspace, and the taxonomy of its labels; as ``open_workspace``.
+    """Open the workspace as ``open_workspace`` does, and return the taxonomy of its labels too.
 
     Args:
         common: The common options of the command.
@@ -136,8 +136,8 @@ def load_taxonomy_or_mast(path: Path | None) -> Taxonomy:
 def workspace_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy:
     """Return the taxonomy under which the labels of a workspace are read.
 
-    Without ``requested`` this is MAST; where nobody has labelled with MAST, it is the only taxonomy
-    that has labels and was not migrated to another.
+    Without ``requested`` this is MAST. If no one has labelled with MAST, it is the only taxonomy
+    that has labels and was not migrated to another taxonomy.
 
     Args:
         workspace: The workspace.
@@ -147,26 +147,30 @@ def workspace_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy
         click.ClickException: Several taxonomies have labels, or the file has other modes than the
             taxonomy of the same name in the workspace.
     """
-    stored = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
-    if requested is not None and str(requested) in stored and not requested.exists():
-        return stored[str(requested)]
-    loaded = load_taxonomy_or_mast(requested)
+    stored_by_ref = {taxonomy.ref: taxonomy for taxonomy in workspace.taxonomies()}
+    if requested is not None and str(requested) in stored_by_ref and not requested.exists():
+        return stored_by_ref[str(requested)]
+    loaded_taxonomy = load_taxonomy_or_mast(requested)
     if requested is None:
-        used = workspace.current_taxonomies()
-        if used and loaded.ref not in used:
-            if len(used) > 1:
+        refs_in_use = workspace.current_taxonomies()
+        if refs_in_use and loaded_taxonomy.ref not in refs_in_use:
+            if len(refs_in_use) > 1:
                 raise click.ClickException(
-                    f"labels are kept under {', '.join(used)}; name one with --taxonomy"
+                    f"labels are kept under {', '.join(refs_in_use)}; name one with --taxonomy"
                 )
-            return workspace.taxonomy(used[0])
-        return stored.get(loaded.ref, loaded)
-    changes = differences(stored[loaded.ref], loaded) if loaded.ref in stored else ()
+            return workspace.taxonomy(refs_in_use[0])
+        return stored_by_ref.get(loaded_taxonomy.ref, loaded_taxonomy)
+    changes = (
+        differences(stored_by_ref[loaded_taxonomy.ref], loaded_taxonomy)
+        if loaded_taxonomy.ref in stored_by_ref
+        else ()
+    )
     if changes:
         raise click.ClickException(
-            f"{requested}: {loaded.ref} is in this workspace with other modes ({changes[0]}); "
-            "raise the version"
+            f"{requested}: {loaded_taxonomy.ref} is in this workspace with other modes "
+            f"({changes[0]}); raise the version"
         )
-    return loaded
+    return loaded_taxonomy
 
 
 def working_taxonomy(workspace: Workspace, requested: Path | None) -> Taxonomy:
@@ -202,11 +206,11 @@ def problem_lines(
     *,
     located: Callable[[str, str], str] = "{}: {}".format,
 ) -> list[str]:
-    """Describe each problem in a line, and equal problems of a file together in one line.
+    """Return a line for each problem; equal problems of a file share one line.
 
     Args:
         problems: The file, the location in it and the reason of each problem.
-        located: Joins a file and a location in it.
+        located: The function that joins a file and a location in it.
     """
     locations_by_reason: dict[tuple[str, str], list[str]] = {}
     for file, location, reason in problems:
@@ -216,10 +220,10 @@ def problem_lines(
         if len(locations) == 1:
             lines.append(f"{located(file, locations[0])}: {reason}")
             continue
-        listed = ", ".join(locations[:_MAX_LOCATIONS])
-        unlisted = len(locations) - _MAX_LOCATIONS
-        more = f" and {unlisted} more" if unlisted > 0 else ""
-        lines.append(f"{file}: {reason} ({len(locations)} times: {listed}{more})")
+        locations_text = ", ".join(locations[:_MAX_LOCATIONS])
+        unlisted_count = len(locations) - _MAX_LOCATIONS
+        unlisted_text = f" and {unlisted_count} more" if unlisted_count > 0 else ""
+        lines.append(f"{file}: {reason} ({len(locations)} times: {locations_text}{unlisted_text})")
     return lines
 
 

@@ -101,25 +101,25 @@ def option(*flags: str, **settings: Any) -> Any:
         flags: The flags of the option, such as ``--max`` and ``-m``.
         settings: The arguments of ``click.option``.
     """
-    return _field(_Declaration(click.option, flags, settings))
+    return _request_field(_Declaration(click.option, flags, settings))
 
 
 def argument(**settings: Any) -> Any:
     """Declare a field of a request as an argument, with the settings of ``click.argument``."""
-    return _field(_Declaration(click.argument, (), settings))
+    return _request_field(_Declaration(click.argument, (), settings))
 
 
 def group(request_class: type) -> Any:
     """Declare a field of a request as the options of another dataclass."""
-    declaration = _DeclaredGroup(request_class, _declared(request_class))
+    declaration = _DeclaredGroup(request_class, _declared_fields(request_class))
     return field(default_factory=request_class, metadata={_DECLARED: declaration})
 
 
-def _field(declaration: _Declaration) -> Any:
+def _request_field(declaration: _Declaration) -> Any:
     return field(default=declaration.default, metadata={_DECLARED: declaration})
 
 
-def _declared(request_class: type) -> dict[str, Any]:
+def _declared_fields(request_class: type) -> dict[str, Any]:
     return {member.name: member.metadata[_DECLARED] for member in fields(request_class)}
 
 
@@ -143,25 +143,22 @@ class OptionRule(Generic[Request]):
     when: Callable[[Request], object] | None = None
 
     def refusal(self, request: Request, typed: Sequence[str]) -> str | None:
-        """Return the message if the rule refuses a command line.
+        """Return the message if the rule refuses a command line; None if it does not.
 
         Args:
             request: The values of all options.
             typed: The options that were typed.
         """
-        option = _first(self.options, typed)
-        excluded = _first(self.excludes, typed)
-        if (
-            (self.options and not option)
-            or (self.excludes and not excluded)
-            or _first(self.needs, typed)
-            or (self.when is not None and not self.when(request))
-        ):
+        option = _first_typed(self.options, typed)
+        excluded = _first_typed(self.excludes, typed)
+        applies = bool(option or not self.options) and bool(excluded or not self.excludes)
+        has_needed = bool(_first_typed(self.needs, typed))
+        if not applies or has_needed or (self.when is not None and not self.when(request)):
             return None
         return self.message.format(option=option, other=excluded, request=request)
 
 
-def _first(names: Sequence[str], typed: Sequence[str]) -> str:
+def _first_typed(names: Sequence[str], typed: Sequence[str]) -> str:
     return next((name for name in names if name in typed), "")
 
 
@@ -182,7 +179,7 @@ def takes(
             ``group``.
         rules: The rules; the first one that refuses the command line is shown as wrong usage.
     """
-    declared = _DeclaredGroup(request_class, _declared(request_class))
+    declared = _DeclaredGroup(request_class, _declared_fields(request_class))
     declared_names = {*declared.flags, *declared.fields}
     for rule in rules:
         unknown = {*rule.options, *rule.needs, *rule.excludes} - declared_names
@@ -233,7 +230,7 @@ def flags_of(request_class: type, *, without: Sequence[str] = ()) -> tuple[str, 
         request_class: The dataclass that declares them.
         without: The flags to leave out.
     """
-    flags = _DeclaredGroup(request_class, _declared(request_class)).flags
+    flags = _DeclaredGroup(request_class, _declared_fields(request_class)).flags
     return tuple(flag for flag in flags if flag not in without)
 
 
@@ -280,7 +277,7 @@ def common(**refused: str) -> Any:
                 "is_flag": settings.get("is_flag", False),
                 "hidden": True,
                 "expose_value": False,
-                "callback": _refusal(f"--{name}", refused[name]),
+                "callback": _refusing_callback(f"--{name}", refused[name]),
             }
         declared[name] = _Declaration(click.option, (f"--{name}",), settings)
     return field(
@@ -288,7 +285,11 @@ def common(**refused: str) -> Any:
     )
 
 
-def _refusal(flag: str, reason: str) -> Callable[[click.Context, click.Parameter, object], None]:
+def _refusing_callback(
+    flag: str, reason: str
+) -> Callable[[click.Context, click.Parameter, object], None]:
+    """Return a callback of an option that refuses every value, with the reason."""
+
     def refuse(context: click.Context, _parameter: click.Parameter, value: object) -> None:
         if value:
             raise click.UsageError(f"{context.info_name} does not take {flag}: {reason}")
@@ -357,7 +358,8 @@ workers: Final = partial(
 )
 
 
-def _existing_file(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
+def _checked_trace_path(_context: click.Context, parameter: click.Parameter, value: str) -> Path:
+    """Return the path of a trace, a record or a URL; refuse folders and missing files."""
     path = trace_path(value) if is_url(value) else file_or_record(value)
     if path.is_dir():
         raise click.BadParameter(f"File '{path}' is a directory.", param=parameter)
@@ -366,7 +368,7 @@ def _existing_file(_context: click.Context, parameter: click.Parameter, value: s
     return path
 
 
-existing_file: Final = partial(argument, type=click.Path(), callback=_existing_file)
+existing_file: Final = partial(argument, type=click.Path(), callback=_checked_trace_path)
 """The argument PATH: one file that exists."""
 
 
@@ -381,11 +383,12 @@ def paths(*, required: bool = False, exist: bool = False) -> Any:
     def expand(
         _context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
     ) -> tuple[Path, ...]:
-        expanded = tuple(paths_of(*values))
-        for path in expanded if exist else ():
+        """Return the paths, with the files of arguments that list some; refuse missing paths."""
+        expanded_paths = tuple(paths_of(*values))
+        for path in expanded_paths if exist else ():
             if not path.exists():
                 raise click.BadParameter(f"Path '{path}' does not exist.", param=parameter)
-        return expanded
+        return expanded_paths
 
     return argument(
         nargs=-1,

@@ -171,13 +171,14 @@ def records_content(figures: Iterable[Figure], extension: str) -> Content:
         case ".csv":
             names = [column.name for column in fields(Figure)]
             rows = map(_table_row, figures)
-            return csv_text(names, ({name: _cell(row[name]) for name in names} for row in rows))
+            return csv_text(names, ({name: _csv_cell(row[name]) for name in names} for row in rows))
         case ".parquet":
-            return (_parquet(list(map(_table_row, figures))),)
+            return (_parquet_content(list(map(_table_row, figures))),)
     raise MastError(f"records are written as {', '.join(RECORD_FORMATS)}, not as {extension!r}")
 
 
 def _table_row(figure: Figure) -> dict[str, Any]:
+    """Return a figure as a flat row: the subject as one text, the sources as JSON."""
     record = record_json(figure)
     return record | {
         "subject": PAIR.join(record["subject"]),
@@ -185,22 +186,24 @@ def _table_row(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _cell(value: object) -> str:
+def _csv_cell(value: object) -> str:
+    """Write a value: nothing for None, numbers with all their digits."""
     if value is None:
         return ""
     return value if isinstance(value, str) else repr(value)
 
 
-def _parquet(rows: list[dict[str, Any]]) -> bytes:
+def _parquet_content(rows: list[dict[str, Any]]) -> bytes:
+    """Return the rows as a Parquet file."""
     try:
         from pyarrow import Table, float64, int64, parquet, schema, string  # an extra
     except ImportError as error:
         raise MastError(
             "records as Parquet need an extra: pip install 'mast-tui[parquet]', or write .jsonl"
         ) from error
-    kinds = {"float": float64(), "int": int64()}
+    column_types = {"float": float64(), "int": int64()}
     columns = [
-        (column.name, kinds.get(str(column.type).partition(" ")[0], string()))
+        (column.name, column_types.get(str(column.type).partition(" ")[0], string()))
         for column in fields(Figure)
     ]
     content = BytesIO()
@@ -317,7 +320,9 @@ class ReportOutput:
         outputs: Outputs,
         figures: Sequence[Figure] = (),
     ) -> None:
-        """Write the files, report each on stderr or else stdout, and print the report.
+        """Write the files, report each file, and print the report.
+
+        Files are reported on stderr if stdout is in use, else on stdout.
 
         Args:
             report: The report.

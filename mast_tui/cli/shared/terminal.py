@@ -73,9 +73,9 @@ def is_utf8(stream: TextIO) -> bool:
 
 
 def replace_closed_streams() -> None:
-    """Let what is written to a stream that was closed before the start (``>&-``) go nowhere.
+    """Replace stdout and stderr by the null device if they were closed before the start (``>&-``).
 
-    Python has None in its place. The next file to be opened would get the stream's number, too.
+    Python then has None for them, and the next opened file would get the number of the stream.
     """
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
@@ -84,7 +84,7 @@ def replace_closed_streams() -> None:
 
 
 def replace_unencodable_characters() -> None:
-    """Have stdout and stderr replace the characters that their encoding does not have.
+    """Make stdout and stderr replace the characters that their encoding does not have.
 
     The app draws on stderr, so this holds for its frames as well.
     """
@@ -101,10 +101,11 @@ def _ascii_replacement(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     characters = error.object[error.start : error.end]
-    return "".join(map(_in_ascii, characters)), error.end
+    return "".join(map(_ascii_text_of, characters)), error.end
 
 
-def _in_ascii(character: str) -> str:
+def _ascii_text_of(character: str) -> str:
+    """Return an ASCII text of the same width for a character."""
     if character in _ASCII:
         return _ASCII[character]
     if ord(character) in _BOX_DRAWING:

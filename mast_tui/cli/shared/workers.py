@@ -72,7 +72,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             return
         if self._reports_progress and kind is None:
             seconds = self._clock() - self._start_time
-            say(f"{self._pace(seconds)}, by {self.workers.description}")
+            say(f"{self._pace_text(seconds)}, by {self.workers.description}")
         self.workers.close()
 
     def reachable(self, paths: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -99,7 +99,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             total: The number of all files.
         """
         if self._bar is not None:
-            facts = self._pace(self._clock() - self._start_time)
+            facts = self._pace_text(self._clock() - self._start_time)
             self._bar.update(self._bar.task_ids[0], completed=done, total=total, facts=facts)
 
     def count(self, traces: int, failed: int) -> None:
@@ -112,10 +112,11 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         self._traces = traces
         self._failed = failed
 
-    def _pace(self, seconds: float) -> str:
-        pace = f"{self._traces / seconds:,.0f} a second" if seconds > 0 else ""
-        failed = f"{self._failed} failed" if self._failed else ""
-        return ", ".join(filter(None, (counted(self._traces, "trace"), pace, failed)))
+    def _pace_text(self, seconds: float) -> str:
+        """Return the number of traces, the speed, and the number of failed traces as text."""
+        speed = f"{self._traces / seconds:,.0f} a second" if seconds > 0 else ""
+        failed_text = f"{self._failed} failed" if self._failed else ""
+        return ", ".join(filter(None, (counted(self._traces, "trace"), speed, failed_text)))
 
 
 def progress_bar(total: int, unit: str = "", *, show_elapsed: bool = False) -> Progress:

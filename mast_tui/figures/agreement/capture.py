@@ -47,10 +47,13 @@ _MOST_FAILURES: Final = 1e6
 class Capture:
     """The result of capture and recapture over all modes.
 
-    ``finders_dependent`` is True if the failures that one finder finds depend on those of another,
-    None with two finders or if a third found too little. ``finders_alike`` is True if several
-    finders found more of the same failures than expected by chance, so that more were missed; None
-    if nothing could be tested.
+    Attributes:
+        finders: The names of the finders.
+        finders_dependent: Whether the failures that one finder finds depend on those of another
+            finder; None with two finders, or if a third finder found too little.
+        finders_alike: Whether finders found more of the same failures than expected by chance, so
+            that more were missed; None if nothing could be tested.
+        figures: The figures.
     """
 
     finders: tuple[str, ...]
@@ -60,10 +63,13 @@ class Capture:
 
 
 class Dependence(NamedTuple):
-    """A test of whether two finders find the same failures, among ``n`` that a third found.
+    """A test of whether two finders find the same failures, among those that a third found.
 
-    With an ``odds_ratio`` above 1 each finds more often what the other finds. It is None if they
-    never differ; ``p_value`` is None if there is nothing to test.
+    Attributes:
+        n: The number of failures that a third finder found.
+        odds_ratio: Above 1 if two finders find the same failures more often than by chance; None if
+            they never differ.
+        p_value: The p-value; None if there is nothing to test.
     """
 
     n: int
@@ -73,9 +79,12 @@ class Dependence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """The failures of one mode among ``n`` units that just these finders have looked at.
+    """The failures of one mode in the units that exactly these finders have looked at.
 
-    ``finders`` are their numbers; ``caught`` is found failures × these finders.
+    Attributes:
+        n: The number of units.
+        finders: The numbers of the finders.
+        caught: Found failures × finders: True if the finder found the failure.
     """
 
     n: int
@@ -120,23 +129,31 @@ def capture(
         intervals: Whether to compute intervals.
         taxonomy: The taxonomy of the modes.
     """
-    rated = verdicts >= 0
+    has_verdict = verdicts >= 0
     present = verdicts == PRESENT
-    looked = rated & ~suggested[:, :, None]
+    looked = has_verdict & ~suggested[:, :, None]
     caught = present & looked & ~settled_absent
-    groups = {code: tuple(_groups(looked[:, :, m], caught[:, :, m])) for code, m in modes.items()}
-    every = tuple(group for of_mode in groups.values() for group in of_mode)
+    groups = {
+        code: tuple(_catches_of_mode(looked[:, :, column], caught[:, :, column]))
+        for code, column in modes.items()
+    }
+    all_catches = tuple(group for catches_of_mode in groups.values() for group in catches_of_mode)
     pairs = list(combinations(range(len(names)), 2)) if len(names) > 2 else []
-    tests = [dependence(every, first, second) for first, second in pairs]
-    p_value, alike = _together(every, len(names), [test.p_value for test in tests])
+    tests = [dependence(all_catches, first, second) for first, second in pairs]
+    p_value, alike = _combined_test(all_catches, len(names), [test.p_value for test in tests])
     dependent = None if p_value is None else p_value < ALPHA
 
     def figures() -> Iterator[Figure]:
-        for code, of_mode in groups.items():
+        """Yield the figures of each mode, of all modes, of each pair, and what is left out."""
+        for code, catches_of_mode in groups.items():
             scope = FigureScope("missed", taxonomy, mode=code)
-            yield from missed(of_mode, scope, dependent=bool(dependent), intervals=intervals)
+            yield from missed_figures(
+                catches_of_mode, scope, dependent=bool(dependent), intervals=intervals
+            )
         pooled = FigureScope("missed_pooled", taxonomy)
-        yield from missed(every, pooled, dependent=bool(dependent), intervals=intervals)
+        yield from missed_figures(
+            all_catches, pooled, dependent=bool(dependent), intervals=intervals
+        )
         adjusted = benjamini_hochberg([test.p_value for test in tests])
         for pair, test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
             scope = FigureScope(
@@ -148,7 +165,7 @@ def capture(
             yield scope.number("p_adjusted", p_adjusted, n=test.n)
         yield FigureScope("missed_together", taxonomy).number("p_value", p_value)
         left_out = FigureScope("missed_left_out", taxonomy)
-        for name, finder_rated, with_judge in zip(names, rated, suggested, strict=True):
+        for name, finder_rated, with_judge in zip(names, has_verdict, suggested, strict=True):
             units = int((finder_rated & with_judge[:, None]).sum())
             yield left_out.number("with_suggestions", units, annotator=name)
         absent = int((present.any(axis=0) & settled_absent).sum())
@@ -157,23 +174,23 @@ def capture(
     return Capture(tuple(names), dependent, alike, tuple(figures()))
 
 
-def _groups(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
-    """Yield the failures of one mode by who looked for them, where these are two or more.
+def _catches_of_mode(looked: NDArray[np.bool_], caught: NDArray[np.bool_]) -> Iterator[Catch]:
+    """Yield the failures of one mode for each set of two or more finders who looked for them.
 
     Args:
-        looked: Finders × traces.
-        caught: The same.
+        looked: Finders × traces: True if the finder looked for the mode.
+        caught: Finders × traces: True if the finder found the mode.
     """
-    kinds = numbered_rows(looked.T.astype(np.int8))
-    for kind in range(kinds.max(initial=-1) + 1):
-        same = kinds == kind
-        finders = np.flatnonzero(looked[:, same.argmax()])
+    set_numbers = numbered_rows(looked.T.astype(np.int8))
+    for set_number in range(set_numbers.max(initial=-1) + 1):
+        in_set = set_numbers == set_number
+        finders = np.flatnonzero(looked[:, in_set.argmax()])
         if len(finders) > 1:
-            units = caught[np.ix_(finders, same)].T
+            units = caught[np.ix_(finders, in_set)].T
             yield Catch(len(units), tuple(finders.tolist()), units[units.any(axis=1)])
 
 
-def missed(
+def missed_figures(
     groups: Sequence[Catch], scope: FigureScope, *, dependent: bool = False, intervals: bool = True
 ) -> Iterator[Figure]:
     """Estimate the number of missed failures.
@@ -186,54 +203,59 @@ def missed(
         intervals: Whether to compute intervals.
     """
     n = sum(group.n for group in groups)
-    total = sum(len(group.caught) for group in groups)
-    # No more are missed than there are units left that could be one.
+    caught_count = sum(len(group.caught) for group in groups)
+    # Each unit without a found failure holds at most one missed failure.
     value = sum(
-        min(unseen(group.alone, group.twice), group.n - len(group.caught)) for group in groups
+        min(unseen_count(group.alone, group.twice), group.n - len(group.caught)) for group in groups
     )
     figure = share = Coefficient(undefined="no_variance" if n else "no_overlap")
-    if total:
-        ends: Interval | None = None
-        shares: Interval | None = None
-        withheld = _withheld(groups, dependent) if intervals else None
+    if caught_count:
+        missed_interval: Interval | None = None
+        share_interval: Interval | None = None
+        withheld = _withheld_reason(groups, dependent) if intervals else None
         if intervals and withheld is None:
             low, high = (
                 sadinle_interval(groups[0].alone, groups[0].twice)
                 if len(groups) == 1
                 else lognormal_interval(groups)
             )
-            # Failures are whole, so ends are; and the figure lies between them.
-            least = float(min(max(0, floor(low)), value))
-            most = float(max(min(ceil(high), n - total), value))
-            ends = (least, most)
-            shares = (total / (total + most), total / (total + least))
-        figure = Coefficient(value, ci=ends, withheld=withheld)
-        share = Coefficient(total / (total + value), ci=shares, withheld=withheld)
+            # The ends are whole numbers of failures, and the figure lies between them.
+            lowest = float(min(max(0, floor(low)), value))
+            highest = float(max(min(ceil(high), n - caught_count), value))
+            missed_interval = (lowest, highest)
+            share_interval = (
+                caught_count / (caught_count + highest),
+                caught_count / (caught_count + lowest),
+            )
+        figure = Coefficient(value, ci=missed_interval, withheld=withheld)
+        share = Coefficient(
+            caught_count / (caught_count + value), ci=share_interval, withheld=withheld
+        )
     yield scope.number("n", n)
-    yield scope.number("found", total, n=n)
-    once = sum(int((group.times == 1).sum()) for group in groups)
-    yield scope.number("found_once", once, n=n)
+    yield scope.number("found", caught_count, n=n)
+    once_count = sum(int((group.times == 1).sum()) for group in groups)
+    yield scope.number("found_once", once_count, n=n)
     yield scope.number("found_twice", sum(group.twice for group in groups), n=n)
     yield scope.estimate("missed", figure, n=n)
     yield scope.estimate("share_found", share, n=n)
 
 
-def unseen(alone: NDArray[np.float64], twice: float) -> float:
+def unseen_count(lone_counts: NDArray[np.float64], twice_count: float) -> float:
     """Estimate the number of failures that no finder found.
 
-    (f₁² − Σ Z²) / (2 (f₂ + 1)), with f₁ found by one finder and f₂ by two, and Z of each finder
-    alone: Chao's estimator for finders of different skill (Chao 1989, Biometrics 45:427-438). With
-    two finders it is Chapman's (1951, University of California Publications in Statistics
-    1:131-160), (n₁ + 1)(n₂ + 1)/(m + 1) − 1, less the found failures.
+    The estimate is (f₁² − Σ Z²) / (2 (f₂ + 1)). f₁ failures were found by one finder, f₂ by two,
+    and Z by each finder alone. It is Chao's estimator for finders of different skill (Chao 1989,
+    Biometrics 45:427-438). With two finders it is Chapman's (1951, University of California
+    Publications in Statistics 1:131-160), (n₁ + 1)(n₂ + 1)/(m + 1) − 1, less the found failures.
 
     Args:
-        alone: For each finder, the number of failures that only this finder found.
-        twice: The number of failures that exactly two finders found.
+        lone_counts: For each finder, the number of failures that only this finder found.
+        twice_count: The number of failures that exactly two finders found.
     """
-    return _products(alone) / (twice + 1)
+    return _sum_of_pair_products(lone_counts) / (twice_count + 1)
 
 
-def sadinle_interval(alone: NDArray[np.float64], twice: float) -> Interval:
+def sadinle_interval(lone_counts: NDArray[np.float64], twice_count: float) -> Interval:
     """Return the interval of the number of failures that no finder found, in one group.
 
     For two finders it is Sadinle's transformed logit interval (2009, Communications in Statistics:
@@ -241,49 +263,57 @@ def sadinle_interval(alone: NDArray[np.float64], twice: float) -> Interval:
     of 0 leaves an interval. For more finders it is the same by the delta method.
 
     Args:
-        alone: For each finder, the number of failures that only this finder found.
-        twice: The number of failures that exactly two finders found.
+        lone_counts: For each finder, the number of failures that only this finder found.
+        twice_count: The number of failures that exactly two finders found.
     """
-    by_finder = alone + 0.5
-    both = twice + 0.5
-    middle = _products(by_finder) / both
-    pulls = (by_finder.sum() - by_finder) / (middle * both)
-    factor = exp(Z * sqrt(float((pulls**2 * by_finder).sum()) + 1 / both + 1 / middle))
-    return middle / factor - 0.5, middle * factor - 0.5
+    corrected_alone = lone_counts + 0.5
+    corrected_twice = twice_count + 0.5
+    centre = _sum_of_pair_products(corrected_alone) / corrected_twice
+    derivatives = (corrected_alone.sum() - corrected_alone) / (centre * corrected_twice)
+    factor = exp(
+        Z * sqrt(float((derivatives**2 * corrected_alone).sum()) + 1 / corrected_twice + 1 / centre)
+    )
+    return centre / factor - 0.5, centre * factor - 0.5
 
 
 def lognormal_interval(groups: Sequence[Catch]) -> Interval:
-    """Give the interval of what nobody found, over several groups.
+    """Return the interval of the number of failures that no finder found, over several groups.
 
-    Chao's, on the scale of the logarithm (1987, Biometrics 43:783-791): the variances of the
-    groups by the delta method, added up; with half a failure, as above.
+    It is Chao's interval on the logarithmic scale (1987, Biometrics 43:783-791). The variances of
+    the groups follow from the delta method and are added up. Half a failure is added to each count,
+    as in ``sadinle_interval``.
 
     Args:
-        groups: What was found, by mode and by who looked.
+        groups: The found failures, by mode and by set of finders.
     """
-    middle = 0.5
+    centre = 0.5
     variance = 0.5
     for group in groups:
-        alone = group.alone
-        both = group.twice + 1
-        pulls = (alone.sum() - alone) / both
-        left = unseen(alone, group.twice)
-        middle += left
-        variance += float((pulls**2 * alone).sum()) + left**2 * group.twice / both**2 + left
-    factor = exp(Z * sqrt(log(1 + variance / middle**2)))
-    return middle / factor - 0.5, middle * factor
+        lone_counts = group.alone
+        corrected_twice = group.twice + 1
+        derivatives = (lone_counts.sum() - lone_counts) / corrected_twice
+        missed_count = unseen_count(lone_counts, group.twice)
+        centre += missed_count
+        variance += (
+            float((derivatives**2 * lone_counts).sum())
+            + missed_count**2 * group.twice / corrected_twice**2
+            + missed_count
+        )
+    factor = exp(Z * sqrt(log(1 + variance / centre**2)))
+    return centre / factor - 0.5, centre * factor
 
 
-def _products(alone: NDArray[np.float64]) -> float:
-    """Return the failures of one finder alone times those of another, over all pairs."""
-    return float((alone.sum() ** 2 - (alone**2).sum()) / 2)
+def _sum_of_pair_products(lone_counts: NDArray[np.float64]) -> float:
+    """Return the sum, over pairs of finders, of the products of what each found alone."""
+    return float((lone_counts.sum() ** 2 - (lone_counts**2).sum()) / 2)
 
 
-def _withheld(groups: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
+def _withheld_reason(groups: Sequence[Catch], dependent: bool) -> tuple[Withheld, int] | None:
+    """Return why the interval is withheld, with the number that it needs; None if it is not."""
     if dependent:
         return "dependent_finders", 0
-    often = sum(int((group.times > 1).sum()) for group in groups)
-    return ("few_found_twice", FEWEST_TWICE) if often < FEWEST_TWICE else None
+    twice_count = sum(int((group.times > 1).sum()) for group in groups)
+    return ("few_found_twice", FEWEST_TWICE) if twice_count < FEWEST_TWICE else None
 
 
 def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
@@ -298,54 +328,69 @@ def dependence(groups: Sequence[Catch], first: int, second: int) -> Dependence:
         first: The number of a finder.
         second: The number of another finder.
     """
-    count = 0
-    off = 0.0
+    third_count = 0
+    deviation = 0.0
     variance = 0.0
-    alike = 0.0
-    unlike = 0.0
+    same_weight = 0.0
+    different_weight = 0.0
     for group in groups:
         if not {first, second} < set(group.finders):
             continue
         columns_of_pair = [group.finders.index(first), group.finders.index(second)]
-        of_third = np.delete(group.caught, columns_of_pair, axis=1).any(axis=1)
-        n = int(of_third.sum())
-        count += n
+        caught_by_third = np.delete(group.caught, columns_of_pair, axis=1).any(axis=1)
+        n = int(caught_by_third.sum())
+        third_count += n
         if n < 2:
             continue
-        a, b = group.caught[of_third][:, columns_of_pair].T
-        both = int((a & b).sum())
-        neither = int((~a & ~b).sum())
-        rows = int(a.sum())
-        columns = int(b.sum())
-        off += both - rows * columns / n
-        variance += rows * (n - rows) * columns * (n - columns) / (n * n * (n - 1))
-        alike += both * neither / n
-        unlike += (rows - both) * (columns - both) / n
+        first_caught, second_caught = group.caught[caught_by_third][:, columns_of_pair].T
+        caught_by_both = int((first_caught & second_caught).sum())
+        neither = int((~first_caught & ~second_caught).sum())
+        first_count = int(first_caught.sum())
+        second_count = int(second_caught.sum())
+        deviation += caught_by_both - first_count * second_count / n
+        variance += (
+            first_count * (n - first_count) * second_count * (n - second_count) / (n * n * (n - 1))
+        )
+        same_weight += caught_by_both * neither / n
+        different_weight += (first_count - caught_by_both) * (second_count - caught_by_both) / n
     return Dependence(
-        count,
-        alike / unlike if unlike else None,
-        erfc(abs(off) / sqrt(2 * variance)) if variance else None,
+        third_count,
+        same_weight / different_weight if different_weight else None,
+        erfc(abs(deviation) / sqrt(2 * variance)) if variance else None,
     )
 
 
-def _together(
-    groups: Sequence[Catch], finders: int, of_pairs: Sequence[float | None]
+def _combined_test(
+    groups: Sequence[Catch], finders: int, pair_p_values: Sequence[float | None]
 ) -> tuple[float | None, bool | None]:
     """Combine the tests of the pairs with score tests of all found failures.
 
     There is a score test for each pair and one for all pairs together, which detects failures that
     are hard for all finders. The p-values are combined after Liu and Xie (2020, Journal of the
     American Statistical Association 115:393-402), which holds for dependent tests too.
+
+    Args:
+        groups: The found failures, by mode and by set of finders.
+        finders: The number of finders.
+        pair_p_values: The p-value of each pair, None if there was nothing to test.
+
+    Returns:
+        The combined p-value, and whether finders found the same failures more often than by
+        chance; (None, None) without any test.
     """
-    scores, spread = interaction_scores(groups, finders)
-    tests = [*zip(scores, np.diag(spread), strict=True), (scores.sum(), spread.sum())]
-    p_values = [erfc(abs(score) / sqrt(2 * var)) for score, var in tests if var > _NO_SPREAD]
-    p_values += [p for p in of_pairs if p is not None]
+    scores, covariances = interaction_scores(groups, finders)
+    tests = [*zip(scores, np.diag(covariances), strict=True), (scores.sum(), covariances.sum())]
+    p_values = [
+        erfc(abs(score) / sqrt(2 * variance)) for score, variance in tests if variance > _NO_SPREAD
+    ]
+    p_values += [p_value for p_value in pair_p_values if p_value is not None]
     if not p_values:
         return None, None
     # At 0 and 1 the tangent has no end.
-    joined = sum(tan((0.5 - min(max(p, 1e-15), 1 - 1e-6)) * pi) for p in p_values) / len(p_values)
-    return 0.5 - atan(joined) / pi, bool(scores.sum() > 0)
+    mean_tangent = sum(
+        tan((0.5 - min(max(p_value, 1e-15), 1 - 1e-6)) * pi) for p_value in p_values
+    ) / len(p_values)
+    return 0.5 - atan(mean_tangent) / pi, bool(scores.sum() > 0)
 
 
 def interaction_scores(
@@ -366,47 +411,54 @@ def interaction_scores(
     """
     pairs = list(combinations(range(finders), 2))
     scores = np.zeros(len(pairs))
-    spread = np.zeros((len(pairs), len(pairs)))
+    covariances = np.zeros((len(pairs), len(pairs)))
     for group in groups:
-        skills = _skills(group)
+        skills = _finder_skills(group)
         if skills is None:
             continue
         cells = np.array(list(product((0, 1), repeat=len(skills)))[1:])
-        couples = np.array(list(combinations(range(len(skills)), 2)))
-        both = cells[:, couples[:, 0]] * cells[:, couples[:, 1]]
-        p = np.where(cells, skills, 1 - skills).prod(axis=1)
-        p /= p.sum()
-        off_x = cells - p @ cells
-        off_z = both - p @ both
-        across = off_z.T @ (p[:, None] * off_x)
-        within = off_x.T @ (p[:, None] * off_x)
-        alone = off_z.T @ (p[:, None] * off_z)
-        places = [pairs.index(pair) for pair in combinations(group.finders, 2)]
+        column_pairs = np.array(list(combinations(range(len(skills)), 2)))
+        caught_by_both = cells[:, column_pairs[:, 0]] * cells[:, column_pairs[:, 1]]
+        probabilities = np.where(cells, skills, 1 - skills).prod(axis=1)
+        probabilities /= probabilities.sum()
+        cell_deviations = cells - probabilities @ cells
+        both_deviations = caught_by_both - probabilities @ caught_by_both
+        cross_covariance = both_deviations.T @ (probabilities[:, None] * cell_deviations)
+        cell_covariance = cell_deviations.T @ (probabilities[:, None] * cell_deviations)
+        both_covariance = both_deviations.T @ (probabilities[:, None] * both_deviations)
+        pair_numbers = [pairs.index(pair) for pair in combinations(group.finders, 2)]
         n = len(group.caught)
-        seen = (group.caught[:, couples[:, 0]] & group.caught[:, couples[:, 1]]).sum(axis=0)
-        scores[places] += seen - n * (p @ both)
-        left = alone - across @ np.linalg.pinv(within, rcond=_NO_SPREAD) @ across.T
-        spread[np.ix_(places, places)] += n * left
-    return scores, spread
+        observed = (group.caught[:, column_pairs[:, 0]] & group.caught[:, column_pairs[:, 1]]).sum(
+            axis=0
+        )
+        scores[pair_numbers] += observed - n * (probabilities @ caught_by_both)
+        residual_covariance = (
+            both_covariance
+            - cross_covariance
+            @ np.linalg.pinv(cell_covariance, rcond=_NO_SPREAD)
+            @ cross_covariance.T
+        )
+        covariances[np.ix_(pair_numbers, pair_numbers)] += n * residual_covariance
+    return scores, covariances
 
 
-def _skills(group: Catch) -> NDArray[np.float64] | None:
+def _finder_skills(group: Catch) -> NDArray[np.float64] | None:
     """Estimate the share of failures that each independent finder finds, by maximum likelihood.
 
-    None with two finders, with too many, or if no failure was found by two.
+    Return None with two finders, with too many finders, or if no failure was found by two.
     """
     n = len(group.caught)
-    each = group.caught.sum(axis=0).astype(np.float64)
-    if not 2 < len(each) <= _MOST_FINDERS or each.sum() <= n:
+    caught_counts = group.caught.sum(axis=0).astype(np.float64)
+    if not 2 < len(caught_counts) <= _MOST_FINDERS or caught_counts.sum() <= n:
         return None
     low = float(n)
     high = _MOST_FAILURES * n
     while high / low > 1 + 1e-12:
-        # All failures, of which so many were found by nobody.
-        whole = sqrt(low * high)
-        if whole * (1 - prod(1 - each / whole)) < n:
-            low = whole
+        # The number of all failures, with those that no finder found.
+        total = sqrt(low * high)
+        if total * (1 - prod(1 - caught_counts / total)) < n:
+            low = total
         else:
-            high = whole
-    skills: NDArray[np.float64] = np.minimum(each / low, 1.0)
+            high = total
+    skills: NDArray[np.float64] = np.minimum(caught_counts / low, 1.0)
     return skills

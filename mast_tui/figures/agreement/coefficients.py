@@ -95,9 +95,13 @@ class CoefficientJson(TypedDict):
 class Coefficient:
     """A figure between -1 and 1, or the reason why it is undefined.
 
-    ``ci`` is its confidence interval, if one was computed; ``withheld`` is the reason why none was,
-    with the number (of traces, units or answers) that is needed. ``n`` is its number of units, if
-    that is counted.
+    Attributes:
+        value: The value; None if it is undefined.
+        undefined: The reason for no value.
+        ci: The confidence interval; None if none was computed.
+        withheld: The reason for no interval, with the number of traces, units or answers that it
+            needs.
+        n: The number of units, if it is counted.
     """
 
     value: float | None = None
@@ -129,8 +133,8 @@ class Coefficient:
 def mean_of_defined(coefficients: Sequence[Coefficient]) -> tuple[Coefficient, int]:
     """Return the mean of the defined coefficients, and their number.
 
-    If none is defined, the reason is the one nearest to a figure, ``single_rater`` without any
-    coefficients.
+    If none is defined, the mean has the first of ``_REASONS`` that a coefficient has. Without
+    coefficients it is ``single_rater``.
     """
     values = [c.value for c in coefficients if c.value is not None]
     if values:

@@ -3,7 +3,7 @@
 A trace adds to a sum what it would count by itself, so the sums of a resample are the traces'
 weights times their counts, and the figure of a resample is the same function as the figure
 itself. ``Sums`` holds both: its first row is of the traces as they are, the others are what their
-spread is told from: of the resamples, or where there are few traces with each left out in turn.
+spread is told from: of the resamples, or if there are few traces with each left out in turn.
 Values are arrays with one entry per row, NaN where a figure is undefined; the
 definitions are in ``tests/figures/agreement/reference.py``, with which every one is compared.
 """
@@ -64,11 +64,14 @@ class Sums:
 
     The further rows are resamples or, if ``left_out``, all traces but one.
 
-    ``pairs`` is rows × modes × pairs × (both present, first only, second only, both absent), over
-    the traces that both rated, pairs in the order of ``combinations``. ``patterns`` is rows ×
-    modes × ways, the number of units with n ratings of which k are present, for the (n, k) of
-    ``ways(annotators)``. ``rated`` is annotators × modes: True if there is any rating. ``both`` is
-    pairs × traces × modes: True if both of a pair rated it.
+    Attributes:
+        pairs: Rows × modes × pairs × (both present, first only, second only, both absent), over
+            the traces that both rated. Pairs are in the order of ``combinations``.
+        patterns: Rows × modes × patterns: the number of units with n ratings of which k are
+            present, for the (n, k) of ``rating_patterns(annotators)``.
+        rated: Annotators × modes: True if there is any rating.
+        both: Pairs × traces × modes: True if both of the pair rated the mode in the trace.
+        left_out: Whether each further row leaves out one trace.
     """
 
     pairs: Floats
@@ -85,19 +88,19 @@ class Sums:
         return len(self.rated)
 
     def of_modes(self, modes: Sequence[int]) -> TableSums:
-        """Return the sums of some modes; each mode of a trace is a unit of its own."""
-        chosen = list(modes)
-        shared = self.both[:, :, chosen].any(axis=2)
+        """Return the sums of some modes in one table; each mode of a trace is a separate unit."""
+        mode_numbers = list(modes)
+        shared_traces = self.both[:, :, mode_numbers].any(axis=2)
         return TableSums(
-            self.pairs[:, chosen].sum(axis=1),
-            self.patterns[:, chosen].sum(axis=1),
-            np.asarray(self.rated[:, chosen].any(axis=1)),
-            int(shared.any(axis=0).sum()),
-            tuple(shared.sum(axis=1).tolist()),
+            self.pairs[:, mode_numbers].sum(axis=1),
+            self.patterns[:, mode_numbers].sum(axis=1),
+            np.asarray(self.rated[:, mode_numbers].any(axis=1)),
+            int(shared_traces.any(axis=0).sum()),
+            tuple(shared_traces.sum(axis=1).tolist()),
             self.left_out,
-            int(self.both[:, :, chosen].any(axis=0).sum()),
+            int(self.both[:, :, mode_numbers].any(axis=0).sum()),
             self.copied,
-            self.both[:, :, chosen],
+            self.both[:, :, mode_numbers],
         )
 
     def everything(self) -> TableSums:
@@ -126,7 +129,7 @@ class TableSums:
 
     @property
     def complete_traces(self) -> int:
-        """The traces in which everybody rated a unit, on which alone Fleiss' κ rests."""
+        """The number of traces in which all annotators rated a unit; Fleiss' κ rests on these."""
         judged_by_all: NDArray[np.bool_] = np.asarray(self.both.all(axis=0))
         return int(judged_by_all.any(axis=1).sum()) if len(self.both) else 0
 
@@ -143,27 +146,31 @@ class TableSums:
     @property
     def complete(self) -> int:
         """The units that everybody rated, on which alone Fleiss' κ rests."""
-        return int(self._judged_by_all.sum())
+        return int(self._units_judged_by_all.sum())
 
     @property
     def ratings(self) -> float:
         """The mean number of ratings of a unit."""
-        return float(self.patterns[0] @ ways(len(self.rated))[:, 0]) / self.n if self.n else 0.0
+        return (
+            float(self.patterns[0] @ rating_patterns(len(self.rated))[:, 0]) / self.n
+            if self.n
+            else 0.0
+        )
 
     @property
     def present(self) -> float:
         """The mean number of presents that each annotator of a unit gave."""
         if not self.n:
             return 0.0
-        return float(self.patterns[0] @ ways(len(self.rated))[:, 1]) / self.ratings
+        return float(self.patterns[0] @ rating_patterns(len(self.rated))[:, 1]) / self.ratings
 
     def traces_with(self, ratings: NDArray[np.int_]) -> int:
-        """Count the traces in which any rating is one of some.
+        """Count the traces that have at least one rating of a kind, such as ``present``.
 
         Args:
-            ratings: How many of these ratings a unit has, for each of ``ways``.
+            ratings: The number of ratings of this kind in a unit of each of ``rating_patterns``.
         """
-        # Without the sums of the single traces every unit is taken for a trace of its own.
+        # Without the sums of single traces, every unit counts as a separate trace.
         if not self.left_out:
             return int(self.patterns[0] @ (ratings > 0))
         return int(((self.patterns[0] - self.patterns[1:]) @ ratings > 0).sum())
@@ -171,7 +178,7 @@ class TableSums:
     @property
     def rare_traces(self) -> int:
         """The number of traces in which the rarer answer occurs."""
-        ratings, present = ways(len(self.rated)).T
+        ratings, present = rating_patterns(len(self.rated)).T
         return min(self.traces_with(answer) for answer in (present, ratings - present))
 
     @property
@@ -188,87 +195,91 @@ class TableSums:
         )
 
     def scale(self, name: str) -> Scale:
-        """Return the scale of a figure, by the figure's name."""
-        lowest = self._least(name)
+        """Return the possible values of a figure, for its interval by the jackknife."""
+        lowest = self._least_value(name)
         several_units = self.units != self.traces or self.copied
         over_chance = STATISTICS[name].over_chance
         if several_units or (over_chance and not lowest < 0):
             return Scale(lowest)
         if STATISTICS[name].basis is Basis.ALL:
             return Scale(lowest, self.traces)
-        capped = self.ratings > 2 and self._rarer(self.patterns[0]) < _RARE_AMONG_MANY
-        return Scale(lowest, self._traces_of(name), of_answer=True, capped=capped)
+        capped = (
+            self.ratings > 2 and self._share_of_rarer_answer(self.patterns[0]) < _RARE_AMONG_MANY
+        )
+        return Scale(lowest, self._traces_with_answers_of(name), of_answer=True, capped=capped)
 
-    def _least(self, name: str) -> float:
-        """Return what a figure is where no two agree: on anything, or on the rarer answer."""
+    def _least_value(self, name: str) -> float:
+        """Return the least value of a figure: that without any agreement on the rarer answer."""
         if not STATISTICS[name].over_chance:
             return STATISTICS[name].lowest
         if not self.n:
             return 0.0
-        ratings, present = ways(len(self.rated)).T
+        ratings, present = rating_patterns(len(self.rated)).T
         if name == "gwet_ac1":
             share = float(self.patterns[0] @ (present / ratings)) / self.n
             return least_over_chance(2 * share * (1 - share))
         if name == "cohen_kappa":
-            return float(defined_mean(_pair_figures(self, least_kappa), len(self.pairs))[0][0])
+            return float(defined_mean(_values_by_pair(self, least_kappa), len(self.pairs))[0][0])
         if name == "fleiss_kappa":
-            return least_over_chance(self._rarer(self._judged_by_all))
+            return least_over_chance(self._share_of_rarer_answer(self._units_judged_by_all))
         # Krippendorff's α compares each rating with all but itself.
-        compared = float(self.patterns[0] @ ratings)
-        return 1 - (1 - 1 / compared) / (1 - self._rarer(self.patterns[0]))
+        rating_count = float(self.patterns[0] @ ratings)
+        return 1 - (1 - 1 / rating_count) / (1 - self._share_of_rarer_answer(self.patterns[0]))
 
-    def _traces_of(self, name: str) -> int:
-        """Count the traces with the answer on which a figure rests."""
-        ratings, present = ways(len(self.rated)).T
+    def _traces_with_answers_of(self, name: str) -> int:
+        """Count the traces with the answers on which a figure rests; the least over the answers."""
+        ratings, present = rating_patterns(len(self.rated)).T
         answers = {
             "positive_agreement": [present],
             "negative_agreement": [ratings - present],
         }.get(name, [present, ratings - present])
         if name == "fleiss_kappa":
-            everybody = ratings == len(self.rated)
-            answers = [np.where(everybody, answer, 0) for answer in answers]
+            rated_by_all = ratings == len(self.rated)
+            answers = [np.where(rated_by_all, answer, 0) for answer in answers]
         return min(self.traces_with(answer) for answer in answers)
 
     @property
-    def _judged_by_all(self) -> Floats:
-        """The numbers of units of each of ``ways``, of those that everybody rated."""
-        people = len(self.rated)
-        return np.where(ways(people)[:, 0] == people, self.patterns[0], 0.0)
+    def _units_judged_by_all(self) -> Floats:
+        """The number of units that all annotators rated, for each of ``rating_patterns``."""
+        annotator_count = len(self.rated)
+        return np.where(
+            rating_patterns(annotator_count)[:, 0] == annotator_count, self.patterns[0], 0.0
+        )
 
-    def _rarer(self, units: Floats) -> float:
+    def _share_of_rarer_answer(self, units: Floats) -> float:
         """Return the share of the rarer answer among the ratings of some units."""
-        ratings, present = ways(len(self.rated)).T
-        every = float(units @ ratings)
-        share = float(units @ present) / every if every else 0.0
+        ratings, present = rating_patterns(len(self.rated)).T
+        rating_count = float(units @ ratings)
+        share = float(units @ present) / rating_count if rating_count else 0.0
         return min(share, 1 - share)
 
     @property
     def rotates(self) -> bool:
-        """True if two of three annotators or more share few of the traces, as in rotating pairs.
+        """True if there are three annotators or more, and a pair shares few of the traces.
 
-        Their κ is pulled down (by 0.06 at 13 traces), and so is the mean over the pairs, which
-        therefore has no interval that holds.
+        This happens if pairs rotate. κ of such a pair is too low (by 0.06 at 13 traces), and so is
+        the mean over the pairs. No interval of the mean holds.
         """
         fewest = min((n for n in self.pair_traces if n), default=0)
         return len(self.rated) > 2 and fewest < min(_SHARED_ENOUGH, self.traces / 2)
 
-    def pair(self, number: int) -> TableSums:
+    def pair(self, pair_number: int) -> TableSums:
         """Return the table of one pair of annotators, by its number among the combinations."""
-        cells = self.pairs[:, number]
-        both, first, second, neither = np.moveaxis(cells, -1, 0)
-        names = list(combinations(range(len(self.rated)), 2))[number]
-        patterns = np.stack((neither, first + second, both), axis=-1)
-        traces = self.pair_traces[number]
+        cells = self.pairs[:, pair_number]
+        both_present, first, second, neither = np.moveaxis(cells, -1, 0)
+        members = list(combinations(range(len(self.rated)), 2))[pair_number]
+        patterns = np.stack((neither, first + second, both_present), axis=-1)
+        traces = self.pair_traces[pair_number]
         return TableSums(
             cells[:, None],
             patterns,
-            self.rated[list(names)],
+            self.rated[list(members)],
             traces,
             (traces,),
             self.left_out,
             int(cells[0].sum()),
             self.copied,
-            self.both[[number]],
+            self.both[[pair_number]],
         )
 
     def rests_on(self, name: str) -> int:
@@ -276,105 +287,130 @@ class TableSums:
         if name == "fleiss_kappa":
             return self.complete
         if name == "cohen_kappa":
-            values = [kappas[0] for kappas in _pair_figures(self, cohen_kappa)]
-            defined = [pair for pair, value in enumerate(values) if not np.isnan(value)]
-            if 0 < len(defined) < len(values):
-                return int(self.both[defined].any(axis=0).sum())
+            values = [kappas[0] for kappas in _values_by_pair(self, cohen_kappa)]
+            defined_pairs = [pair for pair, value in enumerate(values) if not np.isnan(value)]
+            if 0 < len(defined_pairs) < len(values):
+                return int(self.both[defined_pairs].any(axis=0).sum())
         return self.n
 
 
-def ways(annotators: int) -> NDArray[np.int_]:
-    """Return the possible (n ratings, k of them present) of a shared unit, as rows."""
+def rating_patterns(annotators: int) -> NDArray[np.int_]:
+    """Return the possible patterns (n ratings, k of them present) of a shared unit, as rows."""
     pairs = [(n, k) for n in range(2, annotators + 1) for k in range(n + 1)]
     return np.array(pairs, dtype=np.int_).reshape(-1, 2)
 
 
 def sums_of(
     verdicts: VerdictArray,
-    shared: Sequence[int],
+    shared_traces: Sequence[int],
     rounds: int,
     seed: int,
     *,
     blocks: NDArray[np.int_] | None = None,
-    many: int = MANY,
+    resampled_from: int = MANY,
 ) -> Sums:
     """Sum the counts over the shared traces, and over resamples of them.
 
     Args:
-        verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on other
-            traces only serve to explain an undefined figure.
-        shared: The indices of the traces that count.
+        verdicts: Annotators × traces × modes; unsure and open count as missing. Verdicts on traces
+            that are not shared only serve to explain an undefined figure.
+        shared_traces: The indices of the traces that count.
         rounds: The number of resamples; with 0 there is only the sum over the traces themselves.
         seed: The seed of the resamples.
         blocks: A number for each trace; traces with the same number are copies of one block and
             are left out or drawn together. None if there are no copies.
-        many: With fewer traces than this, each is left out in turn instead of resampling.
+        resampled_from: With fewer traces than this, each is left out in turn instead of resampling.
     """
-    rated = np.asarray((verdicts >= 0).any(axis=1))
-    verdicts = verdicts[:, list(shared)]
-    people, traces, modes = verdicts.shape
-    counts: list[NDArray[np.integer[Any]]] = [
-        _counts_of_mode(verdicts[:, :, mode]) for mode in range(modes)
+    has_rating = np.asarray((verdicts >= 0).any(axis=1))
+    verdicts = verdicts[:, list(shared_traces)]
+    annotator_count, trace_count, mode_count = verdicts.shape
+    counts_by_mode: list[NDArray[np.integer[Any]]] = [
+        _counts_of_mode(verdicts[:, :, mode]) for mode in range(mode_count)
     ]
-    both = [(verdicts[a] >= 0) & (verdicts[b] >= 0) for a, b in combinations(range(people), 2)]
-    shared_by = np.array(both, dtype=np.bool_).reshape(_pairs(people), traces, modes)
-    units = traces
+    rated_by_both = [
+        (verdicts[annotator] >= 0) & (verdicts[other_annotator] >= 0)
+        for annotator, other_annotator in combinations(range(annotator_count), 2)
+    ]
+    shared_by = np.array(rated_by_both, dtype=np.bool_).reshape(
+        _pair_count(annotator_count), trace_count, mode_count
+    )
+    unit_count = trace_count
     if blocks is not None:
-        names, block = np.unique(blocks[list(shared)], return_inverse=True)
-        units = len(names)
-        if units < traces:
-            counts = [_by_block(count, block, units) for count in counts]
-            merged = np.zeros((_pairs(people), units, modes), dtype=np.bool_)
-            for trace, block_number in enumerate(block.tolist()):
-                merged[:, block_number] |= shared_by[:, trace]
-            shared_by = merged
-    columns = 4 * _pairs(people) + len(ways(people))
-    left_out = rounds > 0 and units < many
-    rows = 1 + (units if left_out else rounds)
-    summed = np.empty((rows, modes, columns))
-    summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts] or 0
+        block_ids, block_of_trace = np.unique(blocks[list(shared_traces)], return_inverse=True)
+        unit_count = len(block_ids)
+        if unit_count < trace_count:
+            counts_by_mode = [
+                _counts_of_blocks(count, block_of_trace, unit_count) for count in counts_by_mode
+            ]
+            shared_by_block = np.zeros(
+                (_pair_count(annotator_count), unit_count, mode_count), dtype=np.bool_
+            )
+            for trace, block_number in enumerate(block_of_trace.tolist()):
+                shared_by_block[:, block_number] |= shared_by[:, trace]
+            shared_by = shared_by_block
+    column_count = 4 * _pair_count(annotator_count) + len(rating_patterns(annotator_count))
+    leaves_each_out = rounds > 0 and unit_count < resampled_from
+    row_count = 1 + (unit_count if leaves_each_out else rounds)
+    summed = np.empty((row_count, mode_count, column_count))
+    summed[0] = [count.sum(axis=0, dtype=np.float64) for count in counts_by_mode] or 0
     summed[1:] = 0
-    if left_out:
-        for mode, count in enumerate(counts):
+    if leaves_each_out:
+        for mode, count in enumerate(counts_by_mode):
             summed[1:, mode] = summed[0, mode] - count
     else:
         row = 1
         # Sums of counts are whole and at most the traces.
-        exact = np.float32 if traces < _EXACT_SINGLES else np.float64
-        for weights in resamples(units, rounds, seed):
-            whole = weights.astype(exact, copy=False)
-            for mode, count in enumerate(counts):
-                summed[row : row + len(weights), mode] = whole @ count.astype(exact)
+        float_type = np.float32 if trace_count < _EXACT_SINGLES else np.float64
+        for weights in resamples(unit_count, rounds, seed):
+            float_weights = weights.astype(float_type, copy=False)
+            for mode, count in enumerate(counts_by_mode):
+                summed[row : row + len(weights), mode] = float_weights @ count.astype(float_type)
             row += len(weights)
-    split = 4 * _pairs(people)
-    pairs = summed[:, :, :split].reshape(rows, modes, _pairs(people), 4)
-    return Sums(pairs, summed[:, :, split:], rated, shared_by, left_out, units < traces)
+    pair_column_count = 4 * _pair_count(annotator_count)
+    pairs = summed[:, :, :pair_column_count].reshape(
+        row_count, mode_count, _pair_count(annotator_count), 4
+    )
+    return Sums(
+        pairs,
+        summed[:, :, pair_column_count:],
+        has_rating,
+        shared_by,
+        leaves_each_out,
+        unit_count < trace_count,
+    )
 
 
-def _by_block(
-    counts: NDArray[np.integer[Any]], block: NDArray[np.int_], blocks: int
+def _counts_of_blocks(
+    counts: NDArray[np.integer[Any]], block_of_trace: NDArray[np.int_], block_count: int
 ) -> NDArray[np.int64]:
-    """Return blocks × columns: the counts of the traces of each block together."""
-    summed = np.zeros((blocks, counts.shape[1]), dtype=np.int64)
-    np.add.at(summed, block, counts)
+    """Sum the counts of the traces of each block, as blocks × columns."""
+    summed = np.zeros((block_count, counts.shape[1]), dtype=np.int64)
+    np.add.at(summed, block_of_trace, counts)
     return summed
 
 
-def _pairs(people: int) -> int:
+def _pair_count(people: int) -> int:
     return people * (people - 1) // 2
 
 
 def _counts_of_mode(verdicts: VerdictArray) -> NDArray[np.uint8]:
-    """Return the part of each trace in each sum (traces × columns), from annotators × traces."""
+    """Return what each trace adds to the sums of one mode, as traces × columns.
+
+    The columns are the four cells of each pair, then one for each of ``rating_patterns``. A cell
+    is 0 or 1. ``verdicts`` is annotators × traces.
+    """
     present = verdicts == PRESENT
     absent = verdicts == ABSENT
     columns: list[NDArray[np.bool_]] = []
-    for a, b in combinations(range(len(verdicts)), 2):
-        columns += [present[a] & present[b], present[a] & absent[b]]
-        columns += [absent[a] & present[b], absent[a] & absent[b]]
-    chosen = present.sum(axis=0)
-    ratings = chosen + absent.sum(axis=0)
-    columns += [(ratings == n) & (chosen == k) for n, k in ways(len(verdicts)).tolist()]
+    for first, second in combinations(range(len(verdicts)), 2):
+        columns += [present[first] & present[second], present[first] & absent[second]]
+        columns += [absent[first] & present[second], absent[first] & absent[second]]
+    present_count = present.sum(axis=0)
+    rating_count = present_count + absent.sum(axis=0)
+    columns += [
+        (rating_count == n) & (present_count == k)
+        for n, k in rating_patterns(len(verdicts)).tolist()
+    ]
     if not columns:
         return np.zeros((verdicts.shape[1], 0), dtype=np.uint8)
     return np.stack(columns, axis=1).astype(np.uint8)
@@ -386,17 +422,17 @@ def table_values(table: TableSums) -> dict[str, Floats]:
     if table.complete_traces == 1:
         values["fleiss_kappa"][:] = np.nan
     if table.traces == 1:
-        for name, of_rows in values.items():
+        for name, row_values in values.items():
             if STATISTICS[name].over_chance:
-                of_rows[:] = np.nan
-    kappas = _pair_figures(table, cohen_kappa)
+                row_values[:] = np.nan
+    kappas = _values_by_pair(table, cohen_kappa)
     values["cohen_kappa"] = defined_mean(kappas, len(table.pairs))[0]
     if table.most_shared == 1:  # one trace tells nothing of chance
         values["cohen_kappa"][:] = np.nan
     return values
 
 
-def _pair_figures(table: TableSums, figure: Callable[[Floats], Floats]) -> list[Floats]:
+def _values_by_pair(table: TableSums, figure: Callable[[Floats], Floats]) -> list[Floats]:
     """Return a figure of each pair, one value per row, NaN where it is undefined."""
     return [figure(table.pairs[:, pair]) for pair in range(table.pairs.shape[1])]
 
@@ -405,8 +441,11 @@ def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
     """Return the mean of the defined values in each row, and their number.
 
     Args:
-        values: The values of several statistics.
+        values: A value per row for each of several statistics, NaN where it is undefined.
         rows: The number of rows.
+
+    Returns:
+        Both for each row; the mean is NaN where no value is defined.
     """
     stacked = np.array(values).reshape(len(values), rows)
     defined = ~np.isnan(stacked)
@@ -414,68 +453,84 @@ def defined_mean(values: Sequence[Floats], rows: int) -> tuple[Floats, Floats]:
     return ratio(np.where(defined, stacked, 0).sum(axis=0), count), count
 
 
-def _shared_values(patterns: Floats, people: int) -> dict[str, Floats]:
+def _shared_values(patterns: Floats, annotator_count: int) -> dict[str, Floats]:
     """Return all figures but Cohen's κ, from rows × patterns of units with two ratings or more."""
-    pattern = ways(people)
-    ratings, present = pattern.astype(float).T
+    patterns_of_unit = rating_patterns(annotator_count)
+    ratings, present = patterns_of_unit.astype(float).T
     absent = ratings - present
-    units = patterns.sum(axis=-1)
+    unit_counts = patterns.sum(axis=-1)
     alike = present * (present - 1) + absent * (absent - 1)
-    raw = ratio(patterns @ (alike / (ratings * (ratings - 1))), units)
+    raw_agreement = ratio(patterns @ (alike / (ratings * (ratings - 1))), unit_counts)
     presents = patterns @ present
     absents = patterns @ absent
-    varied = (presents > 0) & (absents > 0)
-    share = ratio(patterns @ (present / ratings), units)
+    both_answers_occur = (presents > 0) & (absents > 0)
+    share = ratio(patterns @ (present / ratings), unit_counts)
     return {
-        "raw_agreement": raw,
-        "positive_agreement": _specific(patterns, present, ratings),
-        "negative_agreement": _specific(patterns, absent, ratings),
-        "fleiss_kappa": _fleiss(patterns[..., ratings == people], people),
-        "krippendorff_alpha": _alpha(presents, absents, patterns @ (alike / (ratings - 1)), varied),
-        "gwet_ac1": _over_chance(raw, 2 * share * (1 - share), varied),
-        "pabak": 2 * raw - 1,
+        "raw_agreement": raw_agreement,
+        "positive_agreement": _specific_agreement(patterns, present, ratings),
+        "negative_agreement": _specific_agreement(patterns, absent, ratings),
+        "fleiss_kappa": _fleiss_kappa(patterns[..., ratings == annotator_count], annotator_count),
+        "krippendorff_alpha": _krippendorff_alpha(
+            presents, absents, patterns @ (alike / (ratings - 1)), both_answers_occur
+        ),
+        "gwet_ac1": _agreement_over_chance(
+            raw_agreement, 2 * share * (1 - share), both_answers_occur
+        ),
+        "pabak": 2 * raw_agreement - 1,
     }
 
 
-def _specific(patterns: Floats, chosen: Floats, ratings: Floats) -> Floats:
-    """Return the agreement on the answer that ``chosen`` counts in each pattern."""
-    return ratio(patterns @ (chosen * (chosen - 1)), patterns @ (chosen * (ratings - 1)))
+def _specific_agreement(patterns: Floats, answer_counts: Floats, rating_counts: Floats) -> Floats:
+    """Return the agreement on one answer from how often each pattern of ratings has it."""
+    return ratio(
+        patterns @ (answer_counts * (answer_counts - 1)),
+        patterns @ (answer_counts * (rating_counts - 1)),
+    )
 
 
-def _fleiss(complete: Floats, people: int) -> Floats:
-    """Return Fleiss' κ; ``complete`` is rows × the units with 0, 1, … ``people`` times present."""
+def _fleiss_kappa(complete: Floats, annotator_count: int) -> Floats:
+    """Return Fleiss' κ of each row.
+
+    Args:
+        complete: Rows × the number of units with 0, 1, … all annotators saying present.
+        annotator_count: The number of annotators.
+    """
     present = np.arange(complete.shape[-1], dtype=np.float64)
-    absent = people - present
-    units = complete.sum(axis=-1)
+    absent = annotator_count - present
+    unit_counts = complete.sum(axis=-1)
     alike = present * (present - 1) + absent * (absent - 1)
-    observed = ratio(complete @ alike, units * people * (people - 1))
-    share = ratio(complete @ present, units * people)
-    varied = (complete @ present > 0) & (complete @ absent > 0)
-    return _over_chance(observed, 1 - 2 * share * (1 - share), varied)
+    observed = ratio(complete @ alike, unit_counts * annotator_count * (annotator_count - 1))
+    share = ratio(complete @ present, unit_counts * annotator_count)
+    both_answers_occur = (complete @ present > 0) & (complete @ absent > 0)
+    return _agreement_over_chance(observed, 1 - 2 * share * (1 - share), both_answers_occur)
 
 
-def _alpha(present: Floats, absent: Floats, matching: Floats, varied: NDArray[np.bool_]) -> Floats:
+def _krippendorff_alpha(
+    present: Floats, absent: Floats, matching_sum: Floats, both_answers_occur: NDArray[np.bool_]
+) -> Floats:
     """Return Krippendorff's α from the numbers of both answers and of matching answers."""
-    n = present + absent
-    expected = ratio(2 * present * absent, n - 1)
-    return np.where(varied, 1 - ratio(n - matching, expected), np.nan)
+    rating_count = present + absent
+    expected = ratio(2 * present * absent, rating_count - 1)
+    return np.where(both_answers_occur, 1 - ratio(rating_count - matching_sum, expected), np.nan)
 
 
-def _over_chance(observed: Floats, by_chance: Floats, varied: NDArray[np.bool_]) -> Floats:
-    return np.where(varied, ratio(observed - by_chance, 1 - by_chance), np.nan)
+def _agreement_over_chance(
+    observed: Floats, by_chance: Floats, both_answers_occur: NDArray[np.bool_]
+) -> Floats:
+    return np.where(both_answers_occur, ratio(observed - by_chance, 1 - by_chance), np.nan)
 
 
 def table_coefficients(table: TableSums) -> dict[str, Coefficient]:
-    """Return the figures of a table with their intervals, or the reasons why there are none."""
+    """Return the coefficients of a table with their intervals, or the reasons for none."""
     values = table_values(table)
     support = table.support
     coefficients = {
         name: with_interval(
             values[name],
-            _reason(name, table),
+            _undefined_reason(name, table),
             left_out=table.left_out,
             scale=table.scale(name) if table.left_out else None,
-            withheld=_or_rotating(name, why_no_interval(name, support), table),
+            withheld=_reason_for_no_interval(name, why_no_interval(name, support), table),
         )
         for name in COEFFICIENTS
     }
@@ -522,32 +577,42 @@ def with_interval(
     return Coefficient(estimate, ci=interval(estimate, values[1:]))
 
 
-def _or_rotating(
-    name: str, why: tuple[Withheld, int] | None, table: TableSums
+def _reason_for_no_interval(
+    name: str, other_reason: tuple[Withheld, int] | None, table: TableSums
 ) -> tuple[Withheld, int] | None:
-    """Return the reason for no interval, also for κ if its pairs share too few traces."""
-    rotates = name == "cohen_kappa" and table.rotates
-    if rotates and (why is None or why[0] not in ("few_traces", "copied_blocks")):
+    """Return why a figure has no interval, and the number that it needs; None if it has one.
+
+    κ of three annotators or more has none if pairs share too few traces.
+
+    Args:
+        name: The figure.
+        other_reason: The reason that was found otherwise, with its number.
+        table: The sums.
+    """
+    reason, _ = other_reason or ("", 0)
+    if name == "cohen_kappa" and table.rotates and reason not in ("few_traces", "copied_blocks"):
         return "few_shared_traces", min(_SHARED_ENOUGH, ceil(table.traces / 2))
-    return why
+    return other_reason
 
 
-def _reason(name: str, table: TableSums) -> Undefined:
-    """Return why this figure of the table is undefined, where it is."""
-    people = len(table.rated)
-    if people < 2:
+def _undefined_reason(name: str, table: TableSums) -> Undefined:
+    """Return the reason that an undefined figure of the table has."""
+    annotator_count = len(table.rated)
+    if annotator_count < 2:
         return "single_rater"
     if name == "fleiss_kappa":
         if table.complete_traces == 1:
             return "single_trace"
         return "no_variance" if table.complete else "no_overlap"
     if table.n:
-        most = table.most_shared if name == "cohen_kappa" else table.traces
-        return "single_trace" if STATISTICS[name].over_chance and most == 1 else "no_variance"
-    # The mean over pairs takes the reason of the pair that is nearest to a figure, and of three
-    # annotators with a single one who rated there is a pair without anybody.
-    alone = int(table.rated.sum()) == 1 and (name != "cohen_kappa" or people == 2)
-    return "single_rater" if alone else "no_overlap"
+        trace_count = table.most_shared if name == "cohen_kappa" else table.traces
+        return (
+            "single_trace" if STATISTICS[name].over_chance and trace_count == 1 else "no_variance"
+        )
+    # The mean over pairs has the reason of the pair that is nearest to a figure. With three
+    # annotators and a single one who rated, one pair has no rating at all.
+    single_rater = int(table.rated.sum()) == 1 and (name != "cohen_kappa" or annotator_count == 2)
+    return "single_rater" if single_rater else "no_overlap"
 
 
 def macro_coefficients(
@@ -561,21 +626,23 @@ def macro_coefficients(
         sums: The sums of all modes.
         per_mode: The figures of each mode.
     """
-    rows = len(sums.pairs)
-    every = sums.everything()
-    values = [table_values(sums.of_modes([mode])) for mode in range(len(per_mode))]
+    row_count = len(sums.pairs)
+    pooled_sums = sums.everything()
+    values_by_mode = [table_values(sums.of_modes([mode])) for mode in range(len(per_mode))]
     means: dict[str, Coefficient] = {}
-    defined: dict[str, int] = {}
+    mode_counts: dict[str, int] = {}
     for name in COEFFICIENTS:
-        mean, defined[name] = mean_of_defined([mode[name] for mode in per_mode])
+        mean, mode_counts[name] = mean_of_defined([mode[name] for mode in per_mode])
         reason: Undefined = mean.undefined or "no_variance"
         means[name] = with_interval(
-            defined_mean([v[name] for v in values], rows)[0],
+            defined_mean([mode_values[name] for mode_values in values_by_mode], row_count)[0],
             reason,
             left_out=sums.left_out,
             scale=scale_of_mean(name),
-            withheld=_or_rotating(
-                name, why_no_mean_interval(name, every.traces, every.ratings), every
+            withheld=_reason_for_no_interval(
+                name,
+                why_no_mean_interval(name, pooled_sums.traces, pooled_sums.ratings),
+                pooled_sums,
             ),
         )
-    return means, defined
+    return means, mode_counts

@@ -16,8 +16,11 @@ from mast_tui.labels import VerdictValue
 class SourceTrace:
     """A trace that a figure rests on, with the verdicts on the mode; None is open.
 
-    ``verdicts`` are those of the annotators who have finished the trace. ``disagreement`` is the
-    share of the pairs of present and absent that differ, 0 if all agree.
+    Attributes:
+        trace_id: The id of the trace.
+        verdicts: The verdicts of the annotators who have finished the trace.
+        disagreement: The share of differing pairs among the verdicts present and absent; 0 if all
+            agree.
     """
 
     trace_id: str
@@ -28,7 +31,7 @@ class SourceTrace:
 def source_traces(
     study: StudyInput, mode: str, pair: tuple[str, ...] = ()
 ) -> tuple[SourceTrace, ...]:
-    """List the traces in which two or more annotators have a verdict on a mode.
+    """Return the traces in which two or more annotators have a verdict on a mode.
 
     Args:
         study: The verdicts of the annotators.
@@ -42,31 +45,33 @@ def source_traces(
     table = study.verdicts
     rows = [study.annotators.index(name) for name in names]
     cells = table.verdicts[rows, :, table.slugs.index(mode)]
-    rated = (cells >= 0).sum(axis=0)
-    present = (cells == PRESENT).sum(axis=0)
+    rated_counts = (cells >= 0).sum(axis=0)
+    present_counts = (cells == PRESENT).sum(axis=0)
     traces = []
-    for column in (rated > 1).nonzero()[0].tolist():
+    for column in (rated_counts > 1).nonzero()[0].tolist():
         trace_id = table.traces[column]
         verdicts = {
             name: VALUE_OF.get(cell)
             for name, cell in zip(names, cells[:, column].tolist(), strict=True)
             if trace_id in study.finished.get(name, frozenset())
         }
-        n_present = int(present[column])
-        disagreement = _disagreement(int(rated[column]), n_present)
-        traces.append((n_present, SourceTrace(trace_id, verdicts, disagreement)))
-    traces.sort(key=lambda item: (-item[1].disagreement, -item[0], item[1].trace_id))
-    return tuple(trace for _, trace in traces)
+        present_count = int(present_counts[column])
+        disagreement = _share_of_differing_pairs(int(rated_counts[column]), present_count)
+        traces.append((present_count, SourceTrace(trace_id, verdicts, disagreement)))
+    by_rank = sorted(
+        (-trace.disagreement, -present, trace.trace_id, trace) for present, trace in traces
+    )
+    return tuple(trace for *_, trace in by_rank)
 
 
-def _disagreement(rated: int, present: int) -> float:
+def _share_of_differing_pairs(rated: int, present: int) -> float:
     return present * (rated - present) / (rated * (rated - 1) / 2)
 
 
 def judged_source_traces(
     judge_input: JudgeInput, units: Compared, mode: str
 ) -> tuple[SourceTrace, ...]:
-    """List the traces on which a judge and its reference can be compared.
+    """Return the traces on which a judge and its reference can be compared on a mode.
 
     Args:
         judge_input: The verdicts of the judge and of its reference.
@@ -76,15 +81,15 @@ def judged_source_traces(
     Returns:
         The judge's errors first, then what the reference calls present, then by trace id.
     """
-    value_of = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
+    value_by_flag = {True: VerdictValue.PRESENT, False: VerdictValue.ABSENT}
     traces = []
     for (trace_id, slug), judge_says in units.judge.items():
         if slug != mode:
             continue
         reference_says = units.reference[trace_id, slug]
         verdicts = {
-            judge_input.judge: value_of[judge_says],
-            judge_input.reference.name: value_of[reference_says],
+            judge_input.judge: value_by_flag[judge_says],
+            judge_input.reference.name: value_by_flag[reference_says],
         }
         trace = SourceTrace(trace_id, verdicts, float(judge_says is not reference_says))
         traces.append((-trace.disagreement, not reference_says, trace_id, trace))

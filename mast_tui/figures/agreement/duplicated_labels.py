@@ -40,14 +40,20 @@ class VerdictBlock:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The ``identical`` blocks, greatest first, of ``distinct`` blocks on ``traces`` traces."""
+    """The blocks of verdicts of a study.
+
+    Attributes:
+        traces: The number of traces that two annotators or more have finished.
+        distinct: The number of different blocks on these traces.
+        identical: The blocks that several traces share, the greatest first.
+    """
 
     traces: int
     distinct: int
     identical: tuple[VerdictBlock, ...]
 
     def numbers(self, traces: int) -> NDArray[np.int_]:
-        """Return a number for each trace; traces that share a block have the same one."""
+        """Return a number for each trace; traces that share a block have the same number."""
         numbers = np.arange(traces)
         for block in self.identical:
             numbers[list(block.traces)] = block.traces[0]
@@ -55,52 +61,65 @@ class Blocks:
 
 
 def identical_blocks(verdicts: VerdictArray, finished: NDArray[np.bool_]) -> Blocks:
-    """Return the blocks that several traces share, among those that two or more have finished.
+    """Return the blocks of verdicts that several traces share, unless chance explains them.
+
+    Only traces that two annotators or more have finished count.
 
     Args:
         verdicts: Annotators × traces × modes.
-        finished: Whether each annotator has finished each trace.
+        finished: Annotators × traces: whether the annotator has finished the trace.
     """
-    modes = verdicts.shape[2]
+    mode_count = verdicts.shape[2]
     traces = np.flatnonzero(finished.sum(axis=0) > 1)
-    if not traces.size or not modes:
+    if not traces.size or not mode_count:
         return Blocks(len(traces), len(traces), ())
     cells = verdicts[:, traces].transpose(1, 2, 0)
     has_finished = np.broadcast_to(finished.T[traces][:, None, :], cells.shape)
     # An unfinished trace differs from a finished one with all modes left open.
     answers = np.where(has_finished, cells, np.int8(MISSING - 2))
     # For each trace and mode a number for the joint answer of the annotators.
-    columns = np.stack([numbered_rows(answers[:, mode]) for mode in range(modes)], axis=1)
+    columns = np.stack([numbered_rows(answers[:, mode]) for mode in range(mode_count)], axis=1)
     block_numbers = numbered_rows(columns)
     sizes = np.bincount(block_numbers)
-    shares = [np.bincount(column) for column in columns.T]
-    named = []
+    answer_counts = [np.bincount(column) for column in columns.T]
+    shared_blocks = []
     for number in np.flatnonzero(sizes > 1).tolist():
-        inside = np.flatnonzero(block_numbers == number)
-        first = int(inside[0])
-        if (answers[first] == PRESENT).any(axis=1).sum() < _LEAST_PRESENT:
+        rows_of_block = np.flatnonzero(block_numbers == number)
+        first_row = int(rows_of_block[0])
+        if (answers[first_row] == PRESENT).any(axis=1).sum() < _LEAST_PRESENT:
             continue
-        chance = _chance(columns[first], shares, len(inside), len(traces))
-        if _at_least(len(inside) - 1, chance * len(traces)) * len(sizes) < _HARDLY:
-            members = np.flatnonzero(finished[:, traces[first]])
-            named.append(VerdictBlock(tuple(traces[inside].tolist()), tuple(members.tolist())))
-    named.sort(key=lambda block: (-len(block.traces), block.traces))
-    return Blocks(len(traces), len(sizes), tuple(named))
+        chance = _chance_of_block(
+            columns[first_row], answer_counts, len(rows_of_block), len(traces)
+        )
+        if _bound_on_chance(len(rows_of_block) - 1, chance * len(traces)) * len(sizes) < _HARDLY:
+            members = np.flatnonzero(finished[:, traces[first_row]])
+            shared_blocks.append(
+                VerdictBlock(tuple(traces[rows_of_block].tolist()), tuple(members.tolist()))
+            )
+    shared_blocks.sort(key=lambda block: (-len(block.traces), block.traces))
+    return Blocks(len(traces), len(sizes), tuple(shared_blocks))
 
 
-def _chance(
-    block: NDArray[np.int_], shares: list[NDArray[np.int_]], inside: int, traces: int
+def _chance_of_block(
+    block: NDArray[np.int_], answer_counts: list[NDArray[np.int_]], block_count: int, traces: int
 ) -> float:
-    """Return the chance of this block with independent modes, from the traces outside it."""
-    outside = traces - inside
+    """Return the chance of a block if modes are independent, from the traces without the block.
+
+    Args:
+        block: The number of the joint answer on each mode.
+        answer_counts: For each mode, the number of traces with each joint answer.
+        block_count: The number of traces with the block.
+        traces: The number of all traces.
+    """
+    other_count = traces - block_count
     logs = [
-        math.log((int(share[answer]) - inside + 1) / (outside + 2))
-        for answer, share in zip(block.tolist(), shares, strict=True)
+        math.log((int(counts[answer]) - block_count + 1) / (other_count + 2))
+        for answer, counts in zip(block.tolist(), answer_counts, strict=True)
     ]
     return math.exp(sum(logs))
 
 
-def _at_least(count: int, expected: float) -> float:
+def _bound_on_chance(count: int, expected: float) -> float:
     """Return a bound on the chance of ``count`` or more of a Poisson variable (Chernoff)."""
     if expected >= count:
         return 1.0

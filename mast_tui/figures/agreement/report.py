@@ -45,7 +45,7 @@ from mast_tui.figures.record import (
     FigureScope,
     Sources,
     nested_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 from mast_tui.figures.spans.report import SpanAgreement, spans_json
@@ -95,17 +95,29 @@ class NamedBlock(NamedTuple):
 class Agreement:
     """The figures of a study, with the names that belong to them.
 
-    ``modes`` are (slug, code, name), ``categories`` and ``levels`` groups of slugs, ``rounds`` the
-    names of the rounds and ``retested`` the annotators with retests. ``agents`` are pairs of an
-    agent and a person who have finished the same traces.
-
-    ``finders`` are the annotators of the estimate of missed failures. ``finders_dependent`` is True
-    if the failures that one of them finds depend on those of another, None if that cannot be
-    tested. ``finders_alike`` is True if several of them found more of the same failures than
-    expected by chance, False if fewer.
-
-    ``spans``, ``judge``, ``judges`` and ``revisions`` are parts that the caller adds.
-    ``only_seen_by`` is the annotator whose visibility limits the traces.
+    Attributes:
+        taxonomy: The taxonomy, as ``id@version``.
+        annotators: The names of the compared annotators.
+        pass_label: The name of the pass that counts: ``1`` or ``last``.
+        modes: The modes as (slug, code, name).
+        categories: The topmost categories with the slugs of their modes.
+        levels: All categories of each level by its name; empty for one level only.
+        rounds: The names of the rounds.
+        retested: The annotators with retests.
+        agents: Pairs of an agent and a person who have finished the same traces.
+        bootstrap: The settings of resampling.
+        identical_blocks: Traces that share one block of verdicts.
+        finders: The annotators of the estimate of missed failures.
+        finders_dependent: Whether the failures that a finder finds depend on those of another
+            finder; None if that cannot be tested.
+        finders_alike: Whether several finders found the same failures more often than expected by
+            chance (True) or less often (False); None if that cannot be tested.
+        index: The figures of whole traces.
+        spans: The figures on places, which the caller adds.
+        judge: The figures of a judge, which the caller adds.
+        judges: The comparison of two judges, which the caller adds.
+        revisions: The changes of the taxonomy, which the caller adds.
+        only_seen_by: The annotator whose visibility limits the traces.
     """
 
     taxonomy: str
@@ -133,8 +145,8 @@ class Agreement:
     def figures(self) -> tuple[Figure, ...]:
         """The figures of whole traces, then those on places and of judges."""
         parts = (self.spans, self.judge, self.judges)
-        of_parts = (part.index.figures for part in parts if part is not None)
-        return self.index.figures + tuple(chain.from_iterable(of_parts))
+        figures_of_parts = (part.index.figures for part in parts if part is not None)
+        return self.index.figures + tuple(chain.from_iterable(figures_of_parts))
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -148,19 +160,19 @@ class Agreement:
 
     def codes(self, slugs: Iterable[str]) -> list[str]:
         """Return the codes of some modes."""
-        of_slug = {slug: code for slug, code, _ in self.modes}
-        return [of_slug[slug] for slug in slugs if slug in of_slug]
+        code_by_slug = {slug: code for slug, code, _ in self.modes}
+        return [code_by_slug[slug] for slug in slugs if slug in code_by_slug]
 
     def renamed(self, names: Mapping[str, str], in_document: Callable[[Any], Any]) -> Agreement:
-        """Return the same with other names for annotators, in the order of the new names.
+        """Return a copy with other names for annotators, sorted by the new names.
 
         Args:
             names: The new names by the old ones.
-            in_document: Replaces the names in a JSON document.
+            in_document: The function that replaces the names in a JSON document.
         """
 
-        def sorted_names(old: Iterable[str]) -> tuple[str, ...]:
-            return tuple(sorted(names.get(name, name) for name in old))
+        def sorted_names(old_names: Iterable[str]) -> tuple[str, ...]:
+            return tuple(sorted(names.get(name, name) for name in old_names))
 
         return replace(
             self,
@@ -172,7 +184,7 @@ class Agreement:
                 NamedBlock(block.traces, sorted_names(block.annotators))
                 for block in self.identical_blocks
             ),
-            index=FigureIndex(renamed(self.index.figures, names)),
+            index=FigureIndex(renamed_figures(self.index.figures, names)),
             spans=self.spans and self.spans.renamed(names),
             judge=self.judge and self.judge.renamed(names, in_document),
             judges=self.judges and self.judges.renamed(names),
@@ -248,6 +260,7 @@ _LEFT_OUT: Final = (
 
 
 def _empty_table() -> dict[str, Any]:
+    """Return the keys of a table of agreement with empty values, for ``nested_json`` to fill."""
     return {
         "n": 0,
         "n_complete": 0,
@@ -261,6 +274,7 @@ def _empty_table() -> dict[str, Any]:
 
 
 def _groups_json(agreement: Agreement, groups: Iterable[Group]) -> dict[str, Any]:
+    """Return the categories by id, each with its name, its modes and an empty table."""
     return {
         ident: {"name": name, "modes": agreement.codes(slugs), **_empty_table()}
         for ident, name, slugs in groups
@@ -270,9 +284,9 @@ def _groups_json(agreement: Agreement, groups: Iterable[Group]) -> dict[str, Any
 def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figure]:
     """Yield the number of further traces, labelled twice, that would halve the interval of κ.
 
-    An interval shrinks with the square root of the number of traces, so that four times as many are
-    needed for half of it: three times as many more. This holds if the new traces are like the
-    present ones, and is a rule of thumb for planning.
+    An interval shrinks with the square root of the number of traces. Half its width needs four
+    times the traces, so three times as many further ones. This is a rule of thumb for planning; it
+    assumes that new traces are like the present ones.
 
     Args:
         scope: The scope of the mode.
@@ -283,26 +297,31 @@ def more_traces(scope: FigureScope, kappa: Coefficient, n: int) -> Iterator[Figu
         The number of traces, undefined for the reason of κ, or with ``no_interval`` if the interval
         is missing or has no width; then the width.
     """
-    if kappa.undefined is not None or kappa.ci is None or kappa.ci[1] <= kappa.ci[0]:
+    low, high = kappa.ci or (0.0, 0.0)
+    if kappa.undefined is not None or high <= low:
         yield scope.number("more_traces", None, reason=kappa.undefined or "no_interval")
         return
     yield scope.number("more_traces", 3 * n, n=n)
-    yield scope.number("width", kappa.ci[1] - kappa.ci[0])
+    yield scope.number("width", high - low)
 
 
 class Tables:
     """All tables of some annotators' verdicts, from one counting and the same resamples.
 
-    ``verdicts`` is annotators × traces × modes and ``shared`` the traces that two or more have
-    finished: these are resampled, ``rounds`` times with ``seed``. ``blocks`` has the same number
-    for traces that are copies of each other.
+    Args:
+        names: The annotators.
+        verdicts: Their verdicts, annotators × traces × modes.
+        shared: The indices of the traces that two or more have finished, which are resampled.
+        rounds: The number of resamples.
+        seed: The seed of the resamples.
+        blocks: A number for each trace, the same for traces that are copies of each other.
     """
 
     def __init__(
         self,
         names: Sequence[str],
         verdicts: VerdictArray,
-        shared: Sequence[int],
+        shared_traces: Sequence[int],
         rounds: int,
         seed: int,
         blocks: NDArray[np.int_] | None = None,
@@ -310,32 +329,42 @@ class Tables:
         self._blocks = blocks
         self._names = tuple(names)
         self._verdicts = verdicts
-        self._sums: Sums = sums_of(verdicts, shared, rounds, seed, blocks=blocks)
-        self._sums_by_pair = self._sums_of_pairs(shared, rounds, seed)
+        self._sums: Sums = sums_of(verdicts, shared_traces, rounds, seed, blocks=blocks)
+        self._sums_by_pair = self._sums_of_pairs(shared_traces, rounds, seed)
         self._modes = verdicts.shape[2]
-        self._of_mode = [table_coefficients(self._sums.of_modes([m])) for m in range(self._modes)]
+        self._of_mode = [
+            table_coefficients(self._sums.of_modes([mode])) for mode in range(self._modes)
+        ]
 
-    def _sums_of_pairs(self, shared: Sequence[int], rounds: int, seed: int) -> dict[int, Sums]:
-        """Return the sums of each pair over its own traces, if it shares fewer than all.
+    def _sums_of_pairs(
+        self, shared_traces: Sequence[int], rounds: int, seed: int
+    ) -> dict[int, Sums]:
+        """Return the sums of pairs that share few traces, by the number of the pair.
 
-        Resamples of all the traces, or of all but one, contain too few of these.
+        Such a pair is resampled over its own traces, as resamples of all traces have too few of
+        them. Other pairs have no entry.
         """
-        traces = np.asarray(shared, dtype=np.intp)
-        rated = self._verdicts[:, traces] >= 0
+        traces = np.asarray(shared_traces, dtype=np.intp)
+        has_verdict = self._verdicts[:, traces] >= 0
         pairs = list(combinations(range(len(self._names)), 2))
         if len(pairs) < 2 or not rounds:
             return {}
         sums: dict[int, Sums] = {}
-        for number, (a, b) in enumerate(pairs):
-            pair_traces = traces[(rated[a] & rated[b]).any(axis=1)]
+        for pair_number, (first, second) in enumerate(pairs):
+            both_rated = has_verdict[first] & has_verdict[second]
+            pair_traces = traces[both_rated.any(axis=1)]
             if len(pair_traces) < min(MANY, len(traces)):
-                sums[number] = sums_of(
-                    self._verdicts[[a, b]], pair_traces.tolist(), rounds, seed, blocks=self._blocks
+                sums[pair_number] = sums_of(
+                    self._verdicts[[first, second]],
+                    pair_traces.tolist(),
+                    rounds,
+                    seed,
+                    blocks=self._blocks,
                 )
         return sums
 
     def halving(self, mode: int, scope: FigureScope) -> Iterator[Figure]:
-        """Yield how many traces would halve the interval of one mode's κ.
+        """Yield the number of traces that would halve the interval of κ of one mode.
 
         Args:
             mode: The number of the mode.
@@ -361,26 +390,28 @@ class Tables:
             scope: What the figures are about.
             modes: The numbers of the modes; None for all.
         """
-        chosen = list(range(self._modes)) if modes is None else list(modes)
+        mode_numbers = list(range(self._modes)) if modes is None else list(modes)
         yield from self._table_figures(
-            chosen, table_coefficients(self._sums.of_modes(chosen)), scope
+            mode_numbers, table_coefficients(self._sums.of_modes(mode_numbers)), scope
         )
 
     def _table_figures(
-        self, chosen: list[int], coefficients: Mapping[str, Coefficient], scope: FigureScope
+        self, mode_numbers: list[int], coefficients: Mapping[str, Coefficient], scope: FigureScope
     ) -> Iterator[Figure]:
         """Yield the figures of the chosen modes in one table, then those of each pair."""
-        verdicts = self._verdicts[:, :, chosen]
-        sums = self._sums.of_modes(chosen)
+        verdicts = self._verdicts[:, :, mode_numbers]
+        sums = self._sums.of_modes(mode_numbers)
         yield scope.number("n", sums.n)
         yield scope.number("n_complete", sums.complete)
         yield from _prevalence_figures(self._names, verdicts, scope)
         for name, coefficient in coefficients.items():
             yield scope.estimate(name, coefficient)
         yield from scope.numbers("unsure", counts_of(self._names, verdicts, UNSURE))
-        for number, pair in enumerate(combinations(self._names, 2)):
-            pair_sums = self._sums_by_pair.get(number)
-            table = sums.pair(number) if pair_sums is None else pair_sums.of_modes(chosen)
+        for pair_number, pair in enumerate(combinations(self._names, 2)):
+            pair_sums = self._sums_by_pair.get(pair_number)
+            table = (
+                sums.pair(pair_number) if pair_sums is None else pair_sums.of_modes(mode_numbers)
+            )
             yield from _pair_figures(table, scope.of_pair(pair), pair)
         if sums.rotates:
             keys = map(PAIR.join, combinations(self._names, 2))
@@ -390,23 +421,27 @@ class Tables:
 
     def macro(self, scope: FigureScope) -> Iterator[Figure]:
         """Yield the means over the modes, each with the number of modes where it is defined."""
-        means, defined = macro_coefficients(self._sums, self._of_mode)
+        means, mode_counts = macro_coefficients(self._sums, self._of_mode)
         for name, mean in means.items():
-            yield scope.estimate(name, mean, n=defined[name])
-        for name, modes in defined.items():
-            yield scope.number("modes_defined", modes, condition=name)
+            yield scope.estimate(name, mean, n=mode_counts[name])
+        for name, mode_count in mode_counts.items():
+            yield scope.number("modes_defined", mode_count, condition=name)
         for name in means:
-            units = sum(mode[name].n or 0 for mode in self._of_mode if mode[name].value is not None)
-            yield scope.number("units", units, condition=name)
+            unit_count = sum(
+                coefficients[name].n or 0
+                for coefficients in self._of_mode
+                if coefficients[name].value is not None
+            )
+            yield scope.number("units", unit_count, condition=name)
 
 
 def _pair_figures(sums: TableSums, scope: FigureScope, names: Sequence[str]) -> Iterator[Figure]:
-    """Yield the figures of two annotators; ``names`` are the conditions of their prevalence."""
-    both, first, second, _ = sums.pairs[0, 0].tolist()
+    """Yield the figures of two annotators, whose names are the conditions of their prevalence."""
+    both_count, first_only, second_only, _ = sums.pairs[0, 0].tolist()
     n = sums.n
     yield scope.number("n", n)
-    for name, only in zip(names, (first, second), strict=True):
-        share = (both + only) / n if n else None
+    for name, only_count in zip(names, (first_only, second_only), strict=True):
+        share = (both_count + only_count) / n if n else None
         reason = "" if n else "no_overlap"
         yield scope.number("prevalence", share, condition=name, n=n, reason=reason)
     for statistic, coefficient in table_coefficients(sums).items():
@@ -428,36 +463,44 @@ def _prevalence_figures(
     names: Sequence[str], verdicts: VerdictArray, scope: FigureScope
 ) -> Iterator[Figure]:
     """Yield each annotator's share of 'present' in the units that two or more have rated."""
-    rated = verdicts >= 0
-    shared = rated.sum(axis=0) > 1
-    units: dict[str, int] = {}
-    for name, counts, rows in zip(names, rated & shared, verdicts, strict=True):
-        n = int(counts.sum())
-        share = int(((rows == PRESENT) & counts).sum()) / n if n else None
-        units[name] = n
+    has_verdict = verdicts >= 0
+    rated_by_two = has_verdict.sum(axis=0) > 1
+    unit_counts: dict[str, int] = {}
+    for name, counted_units, rows in zip(names, has_verdict & rated_by_two, verdicts, strict=True):
+        n = int(counted_units.sum())
+        share = int(((rows == PRESENT) & counted_units).sum()) / n if n else None
+        unit_counts[name] = n
         yield scope.number(
             "prevalence", share, annotator=name, n=n, reason="" if n else "no_overlap"
         )
-    yield from scope.numbers("prevalence_n", units)
+    yield from scope.numbers("prevalence_n", unit_counts)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyInput:
     """The verdicts of annotators, as the input of the figures of agreement.
 
-    ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is the report's name of
-    the pass (``1``, ``last``). ``verdicts`` are those of ``annotators`` on ``modes``, over the
-    traces that any of them has ``finished``. ``examples`` counts the traces that were left out of a
-    judge's figures because they were in its prompt, ``unfinished`` the traces that an annotator has
-    begun without finishing the pass that counts. ``categories`` are the topmost ones, ``levels`` by
-    name all categories of each level, empty for one level only. ``rounds`` are the trace ids of
-    each round by its name. ``retests`` are by annotator the first and the repeated verdicts, as
-    those of two annotators on the traces that have both. ``agents`` are the verdicts of an agent
-    and a person on the traces that both have finished, for every two of them. ``not_in_study``
-    counts the finished traces of people outside the study, who are left out, ``open_codes`` by
-    annotator the labels of none of the modes. ``suggested`` are the traces, by annotator, with a
-    judge's suggestions on screen; ``settled_absent`` the traces and modes that were decided to be
-    absent. Raises ``ValueError`` if an annotator or a mode is named twice.
+    Attributes:
+        taxonomy_ref: The taxonomy, as ``id@version``.
+        modes: The modes as (slug, code, name), in the taxonomy's order.
+        annotators: The names of the annotators.
+        pass_label: The name of the pass that counts: ``1`` or ``last``.
+        verdicts: The verdicts on the traces that any annotator has finished.
+        finished: The finished traces of each annotator.
+        examples: The number of traces of each judge that are left out as they were in its prompt.
+        categories: The topmost categories with the slugs of their modes.
+        levels: All categories of each level by its name; empty for one level only.
+        unfinished: The number of traces that an annotator has begun and not finished.
+        rounds: The trace ids of each round by its name.
+        retests: The first and the repeated verdicts of an annotator, as two rows of a table.
+        agents: The verdicts of an agent and a person on the traces that both have finished.
+        not_in_study: The number of finished traces of each person outside the study.
+        open_codes: The number of labels without a mode, by annotator.
+        suggested: The traces with a judge's suggestions on screen, by annotator.
+        settled_absent: The (trace, mode) that were decided to be absent.
+
+    Raises:
+        ValueError: An annotator or a mode is named twice.
     """
 
     taxonomy_ref: str
@@ -500,10 +543,10 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
             same for all figures; 0 leaves out the intervals.
         seed: The seed of the resamples.
     """
-    table = study.verdicts
-    finished = _finished(study, table)
-    blocks = identical_blocks(table.verdicts, finished)
-    missed = _missed_failures(study, table, intervals=rounds > 0)
+    verdict_table = study.verdicts
+    finished_mask = _finished_mask(study, verdict_table)
+    blocks = identical_blocks(verdict_table.verdicts, finished_mask)
+    missed = _missed_failures(study, verdict_table, intervals=rounds > 0)
     return Agreement(
         taxonomy=study.taxonomy_ref,
         annotators=study.annotators,
@@ -517,8 +560,8 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         bootstrap=bootstrap_json(rounds, seed),
         identical_blocks=tuple(
             NamedBlock(
-                tuple(table.traces[trace] for trace in block.traces),
-                tuple(table.annotators[person] for person in block.annotators),
+                tuple(verdict_table.traces[trace] for trace in block.traces),
+                tuple(verdict_table.annotators[person] for person in block.annotators),
             )
             for block in blocks.identical
         ),
@@ -527,7 +570,7 @@ def agreement_figures(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0)
         finders_alike=missed.finders_alike,
         index=FigureIndex(
             (
-                *_study_figures(_ResampledStudy(study, finished, blocks, rounds, seed)),
+                *_study_figures(_ResampledStudy(study, finished_mask, blocks, rounds, seed)),
                 *missed.figures,
             )
         ),
@@ -592,8 +635,8 @@ def _study_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
         yield from tables.mode(columns[slug], resampled.scope("mode", [slug], mode=code))
     yield from tables.macro(resampled.scope("macro", slugs))
     yield from tables.pooled(resampled.scope("pooled", slugs))
-    for ident, _, of_category in study.categories:
-        category_slugs = [slug for slug in of_category if slug in columns]
+    for ident, _, modes_of_category in study.categories:
+        category_slugs = [slug for slug in modes_of_category if slug in columns]
         scope = resampled.scope("category", category_slugs, mode=ident)
         yield from tables.pooled(scope, [columns[slug] for slug in category_slugs])
     yield from set_agreement(
@@ -603,9 +646,9 @@ def _study_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
         blocks=resampled.block_numbers[resampled.shared],
         scope=resampled.scope("sets", slugs),
     )
-    blocks = resampled.scope("blocks", slugs)
-    yield blocks.number("traces", resampled.blocks.traces)
-    yield blocks.number("distinct", resampled.blocks.distinct)
+    block_scope = resampled.scope("blocks", slugs)
+    yield block_scope.number("traces", resampled.blocks.traces)
+    yield block_scope.number("distinct", resampled.blocks.distinct)
     for name, traces in study.rounds.items():
         yield from _round_figures(resampled, name, traces)
     for name, retest in study.retests.items():
@@ -621,11 +664,11 @@ def _study_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
         yield from _level_figures(resampled, level, groups)
 
 
-def _finished(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
-    """Return True for each finished trace of an annotator, as annotators × traces."""
-    done = [study.finished.get(name, frozenset()) for name in study.annotators]
-    rows = [[trace in traces for trace in table.traces] for traces in done]
-    return np.array(rows, dtype=np.bool_).reshape(len(done), len(table.traces))
+def _finished_mask(study: StudyInput, table: VerdictTable) -> NDArray[np.bool_]:
+    """Return a mask of the finished traces, annotators × traces."""
+    finished_sets = [study.finished.get(name, frozenset()) for name in study.annotators]
+    mask_rows = [[trace in traces for trace in table.traces] for traces in finished_sets]
+    return np.array(mask_rows, dtype=np.bool_).reshape(len(finished_sets), len(table.traces))
 
 
 def _finished_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
@@ -643,46 +686,55 @@ def _level_figures(
 ) -> Iterator[Figure]:
     """Yield the figures of a level of categories, from the same resamples as the modes."""
     table = resampled.study.verdicts
-    verdicts = [
-        _joined_verdicts(table.verdicts[:, :, [slug in slugs for slug in table.slugs]])
-        for _, _, slugs in groups
-    ]
+    verdicts = []
+    for _, _, slugs in groups:
+        in_category = [slug in slugs for slug in table.slugs]
+        verdicts.append(_verdicts_on_category(table.verdicts[:, :, in_category]))
     tables = resampled.tables(np.stack(verdicts, axis=2))
-    for number, (ident, _, slugs) in enumerate(groups):
-        yield from tables.mode(number, resampled.scope("level", slugs, group=level, mode=ident))
-    every = [slug for _, _, slugs in groups for slug in slugs]
-    yield from tables.macro(resampled.scope("level_macro", every, group=level))
-    yield from tables.pooled(resampled.scope("level_pooled", every, group=level))
+    for category_number, (ident, _, slugs) in enumerate(groups):
+        yield from tables.mode(
+            category_number, resampled.scope("level", slugs, group=level, mode=ident)
+        )
+    all_slugs = [slug for _, _, slugs in groups for slug in slugs]
+    yield from tables.macro(resampled.scope("level_macro", all_slugs, group=level))
+    yield from tables.pooled(resampled.scope("level_pooled", all_slugs, group=level))
 
 
-def _joined_verdicts(verdicts: VerdictArray) -> NDArray[np.int8]:
-    """Join the verdicts on several modes into one, as annotators × traces.
+def _verdicts_on_category(verdicts: VerdictArray) -> NDArray[np.int8]:
+    """Join the verdicts on the modes of a category into one, as annotators × traces.
 
-    It is present if any mode is, else open if any is open, else unsure if any is unsure.
+    The category is present if any mode is present, else open if any mode is open, else unsure if
+    any mode is unsure, else absent.
     """
-    present, unsure, open_ = ((verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING))
-    together = np.select([present, open_, unsure], [PRESENT, MISSING, UNSURE], ABSENT)
-    return together.astype(np.int8)
+    is_present, is_unsure, is_open = (
+        (verdicts == cell).any(axis=2) for cell in (PRESENT, UNSURE, MISSING)
+    )
+    category_verdicts = np.select(
+        [is_present, is_open, is_unsure], [PRESENT, MISSING, UNSURE], ABSENT
+    )
+    return category_verdicts.astype(np.int8)
 
 
 def _round_figures(
-    resampled: _ResampledStudy, name: str, traces: frozenset[str]
+    resampled: _ResampledStudy, round_name: str, traces: frozenset[str]
 ) -> Iterator[Figure]:
-    """Yield the figures over the traces of a round, resampled among themselves."""
+    """Yield the figures over the traces of a round; only these traces are resampled."""
     table = resampled.study.verdicts
-    inside = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
-    shared = np.flatnonzero(resampled.finished[:, inside].sum(axis=0) > 1)
+    in_round = np.array([trace in traces for trace in table.traces], dtype=np.bool_)
+    shared_traces = np.flatnonzero(resampled.finished[:, in_round].sum(axis=0) > 1)
     tables = Tables(
         table.annotators,
-        table.verdicts[:, inside],
-        shared.tolist(),
+        table.verdicts[:, in_round],
+        shared_traces.tolist(),
         resampled.rounds,
         resampled.seed,
-        resampled.block_numbers[inside],
+        resampled.block_numbers[in_round],
     )
-    yield resampled.scope("round", table.slugs, group=name).number("traces", len(shared))
-    yield from tables.macro(resampled.scope("round_macro", table.slugs, group=name))
-    yield from tables.pooled(resampled.scope("round_pooled", table.slugs, group=name))
+    yield resampled.scope("round", table.slugs, group=round_name).number(
+        "traces", len(shared_traces)
+    )
+    yield from tables.macro(resampled.scope("round_macro", table.slugs, group=round_name))
+    yield from tables.pooled(resampled.scope("round_pooled", table.slugs, group=round_name))
 
 
 def _paired_figures(
@@ -690,7 +742,7 @@ def _paired_figures(
 ) -> Iterator[Figure]:
     """Yield the agreement of two readings of the same traces, all modes pooled.
 
-    They are an annotator's first pass and their retests, or an agent and a person.
+    The readings are an annotator's first pass and retest, or those of an agent and a person.
     """
     sums = sums_of(table.verdicts, range(len(table.traces)), resampled.rounds, resampled.seed)
     scope = replace(resampled.scope(name, table.slugs), subject=subject)
@@ -700,15 +752,17 @@ def _paired_figures(
 
 def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Capture:
     """Estimate the number of failures that no annotator found."""
-    seen = [study.suggested.get(name, frozenset()) for name in table.annotators]
-    suggested = [[trace in traces for trace in table.traces] for traces in seen]
-    absent = [[(t, slug) in study.settled_absent for slug in table.slugs] for t in table.traces]
+    suggested_traces = [study.suggested.get(name, frozenset()) for name in table.annotators]
+    suggested_rows = [[trace in traces for trace in table.traces] for traces in suggested_traces]
+    absent_rows = [
+        [(trace, slug) in study.settled_absent for slug in table.slugs] for trace in table.traces
+    ]
     return capture(
         table.annotators,
         {code: column for column, (_, code, _) in enumerate(study.modes)},
         table.verdicts,
-        suggested=np.array(suggested, dtype=np.bool_).reshape(table.verdicts.shape[:2]),
-        settled_absent=np.array(absent, dtype=np.bool_).reshape(table.verdicts.shape[1:]),
+        suggested=np.array(suggested_rows, dtype=np.bool_).reshape(table.verdicts.shape[:2]),
+        settled_absent=np.array(absent_rows, dtype=np.bool_).reshape(table.verdicts.shape[1:]),
         intervals=intervals,
         taxonomy=study.taxonomy_ref,
     )
@@ -717,24 +771,25 @@ def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool)
 def _left_out_figures(resampled: _ResampledStudy) -> Iterator[Figure]:
     """Yield the numbers of traces, verdicts and labels that no figure includes, by annotator.
 
-    ``unfinished`` counts traces that were begun without a finished pass of the counted kind,
-    ``examples`` traces in a judge's prompt, ``alone`` finished traces that no other annotator has
-    finished. ``unsure`` and ``open`` count verdicts on modes in finished traces. ``not_in_study``
-    counts the finished traces of people outside the study, ``open_codes`` the labels in finished
-    traces that have no mode.
+    - ``unfinished``: traces that were begun without a finished pass of the counted kind.
+    - ``examples``: traces in a judge's prompt.
+    - ``alone``: finished traces that no other annotator has finished.
+    - ``unsure`` and ``open``: verdicts on modes in finished traces.
+    - ``not_in_study``: finished traces of people outside the study.
+    - ``open_codes``: labels in finished traces that have no mode.
     """
     study = resampled.study
     names = study.annotators
     verdicts = study.verdicts.verdicts
     finished = resampled.finished
-    alone = finished & (finished.sum(axis=0) == 1)
-    opened = (verdicts == MISSING) & finished[:, :, None]
+    finished_alone = finished & (finished.sum(axis=0) == 1)
+    left_open = (verdicts == MISSING) & finished[:, :, None]
     by_statistic: dict[str, Mapping[str, int]] = {
         "unfinished": {name: study.unfinished.get(name, 0) for name in names},
         "examples": {name: study.examples.get(name, 0) for name in names},
-        "alone": {name: int(row.sum()) for name, row in zip(names, alone, strict=True)},
+        "alone": {name: int(row.sum()) for name, row in zip(names, finished_alone, strict=True)},
         "unsure": counts_of(names, verdicts, UNSURE),
-        "open": {name: int(row.sum()) for name, row in zip(names, opened, strict=True)},
+        "open": {name: int(row.sum()) for name, row in zip(names, left_open, strict=True)},
         "not_in_study": study.not_in_study,
         "open_codes": {name: study.open_codes.get(name, 0) for name in names},
     }

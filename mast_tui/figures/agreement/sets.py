@@ -39,34 +39,34 @@ _MOST_EXACT: Final = 512
 _ROWS_AT_ONCE: Final = 512
 
 
-def jaccard_distance(shared: Floats, size: Floats, other: Floats) -> Floats:
+def jaccard_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floats:
     """Return 1 - |A ∩ B| / |A ∪ B|, 0 for two empty sets.
 
     Args:
-        shared: The size of A ∩ B.
+        shared_size: The size of A ∩ B.
         size: The size of A.
-        other: The size of B.
+        other_size: The size of B.
     """
-    return 1 - _jaccard(shared, size + other - shared)
+    return 1 - _jaccard_index(shared_size, size + other_size - shared_size)
 
 
-def masi_distance(shared: Floats, size: Floats, other: Floats) -> Floats:
+def masi_distance(shared_size: Floats, size: Floats, other_size: Floats) -> Floats:
     """Return the MASI distance 1 - J · M (Passonneau 2006) with Jaccard's J.
 
-    M is 1 for equal sets, 2/3 if one contains the other, 1/3 if they overlap, 0 if they do not.
-    The distance of two empty sets is 0, of an empty set from any other 1.
+    M is 1 for equal sets, 2/3 if one set contains the other, 1/3 if the sets overlap, else 0. The
+    distance of two empty sets is 0, and that of an empty set from any other set is 1.
 
     Args:
-        shared: The size of A ∩ B.
+        shared_size: The size of A ∩ B.
         size: The size of A.
-        other: The size of B.
+        other_size: The size of B.
     """
-    union = size + other - shared
-    monotonicity = np.where(shared == np.minimum(size, other), 2 / 3, 1 / 3)
-    return 1 - _jaccard(shared, union) * np.where(shared == union, 1, monotonicity)
+    union = size + other_size - shared_size
+    monotonicity = np.where(shared_size == np.minimum(size, other_size), 2 / 3, 1 / 3)
+    return 1 - _jaccard_index(shared_size, union) * np.where(shared_size == union, 1, monotonicity)
 
 
-def _jaccard(shared: Floats, union: Floats) -> Floats:
+def _jaccard_index(shared: Floats, union: Floats) -> Floats:
     alike: Floats = np.divide(shared, union, out=np.ones_like(shared), where=union > 0)
     return alike
 
@@ -105,14 +105,17 @@ def set_agreement(
 
 
 def _sets_of(verdicts: VerdictArray) -> tuple[Ratings, Members]:
-    """Return the number of each annotator's set on each trace, and the different sets."""
-    people, traces, modes = verdicts.shape
-    whole = (verdicts >= 0).all(axis=2)
-    chosen = (verdicts == PRESENT)[whole].reshape(int(whole.sum()), modes)
-    numbers = numbered_rows(chosen.astype(np.int8))
-    sets = np.full((people, traces), MISSING, dtype=np.int_)
-    sets[whole] = numbers
-    return sets, chosen[np.unique(numbers, return_index=True)[1]]
+    """Return the number of each annotator's set on each trace, and the different sets.
+
+    A trace without a verdict on every mode has no set of this annotator (``MISSING``).
+    """
+    annotator_count, trace_count, mode_count = verdicts.shape
+    has_set = (verdicts >= 0).all(axis=2)
+    set_rows = (verdicts == PRESENT)[has_set].reshape(int(has_set.sum()), mode_count)
+    numbers = numbered_rows(set_rows.astype(np.int8))
+    sets = np.full((annotator_count, trace_count), MISSING, dtype=np.int_)
+    sets[has_set] = numbers
+    return sets, set_rows[np.unique(numbers, return_index=True)[1]]
 
 
 def set_alphas(
@@ -124,12 +127,12 @@ def set_alphas(
     seed: int = 0,
     blocks: NDArray[np.int_] | None = None,
 ) -> list[Coefficient]:
-    """Return Krippendorff's α of raters × units whose values are rows of ``members``.
+    """Return Krippendorff's α of sets of modes.
 
-    α is 1 - D_o / D_e from the mean distance within units and that of all compared values. With
-    more than a few hundred different sets, the expected distance in resamples is computed to first
-    order in the weights; the error is of the order of one over the number of units, and the figure
-    itself is exact.
+    α is 1 - D_o / D_e, with the mean distance of two values within units and that of all compared
+    values. With more than a few hundred different sets, the expected distance in resamples is only
+    computed to first order in the weights. The error is about one over the number of units; the
+    figure itself is exact.
 
     Args:
         sets: The number of each rater's set on each unit; gaps are allowed.
@@ -141,28 +144,28 @@ def set_alphas(
     """
     has_value = sets != MISSING
     compared_units = has_value.sum(axis=0) > 1
-    shared = sets[:, compared_units]
-    units = shared.shape[1]
-    if units < 2:
-        reason: Undefined = "single_trace" if units else _no_pairs(has_value)
+    shared_sets = sets[:, compared_units]
+    unit_count = shared_sets.shape[1]
+    if unit_count < 2:
+        reason: Undefined = "single_trace" if unit_count else _reason_for_no_pairs(has_value)
         return [Coefficient(undefined=reason) for _ in distances]
-    counted, numbers = np.unique(shared[shared != MISSING], return_inverse=True)
-    compared = np.full_like(shared, MISSING)
-    compared[shared != MISSING] = numbers.ravel()
-    tables = _tables(compared, members[counted], distances)
-    values = [[table.alpha(np.ones((1, units)))] for table in tables]
-    block = np.arange(units)
+    used_numbers, numbers = np.unique(shared_sets[shared_sets != MISSING], return_inverse=True)
+    renumbered = np.full_like(shared_sets, MISSING)
+    renumbered[shared_sets != MISSING] = numbers.ravel()
+    tables = _distance_tables(renumbered, members[used_numbers], distances)
+    values = [[table.alpha(np.ones((1, unit_count)))] for table in tables]
+    block_of_unit = np.arange(unit_count)
     if blocks is not None:
-        block = np.unique(blocks[compared_units], return_inverse=True)[1]
-    distinct = int(block.max()) + 1
-    left_out = rounds > 0 and distinct < MANY
-    every = [1 - np.eye(distinct)] if left_out else resamples(distinct, rounds, seed)
-    for weights in every:
+        block_of_unit = np.unique(blocks[compared_units], return_inverse=True)[1]
+    block_count = int(block_of_unit.max()) + 1
+    left_out = rounds > 0 and block_count < MANY
+    weight_batches = [1 - np.eye(block_count)] if left_out else resamples(block_count, rounds, seed)
+    for weights in weight_batches:
         for table, alphas in zip(tables, values, strict=True):
-            alphas.append(table.alpha(weights[:, block].astype(np.float64)))
+            alphas.append(table.alpha(weights[:, block_of_unit].astype(np.float64)))
     withheld: tuple[Withheld, int] | None = None
-    if distinct < FEWEST:
-        withheld = "copied_blocks" if distinct < units else "few_traces", FEWEST
+    if block_count < FEWEST:
+        withheld = "copied_blocks" if block_count < unit_count else "few_traces", FEWEST
     return [
         with_interval(
             np.concatenate(alphas),
@@ -175,103 +178,113 @@ def set_alphas(
     ]
 
 
-def _no_pairs(has_value: NDArray[np.bool_]) -> Undefined:
+def _reason_for_no_pairs(has_value: NDArray[np.bool_]) -> Undefined:
     alone = len(has_value) < 2 or int(has_value.any(axis=1).sum()) == 1
     return "single_rater" if alone else "no_overlap"
 
 
-def _tables(sets: Ratings, members: Members, distances: Sequence[Distance]) -> list[_Table]:
-    """Return a table for each distance; every unit has two values or more."""
+def _distance_tables(
+    sets: Ratings, members: Members, distances: Sequence[Distance]
+) -> list[_DistanceTable]:
+    """Return a table for each distance. Every unit must have two values or more."""
     values = sets.T[(sets != MISSING).T]
     counts = np.bincount(values, minlength=len(members)).astype(np.float64)
-    lookups = [_lookup(distance, members.shape[1]) for distance in distances]
-    from_all = _from_all(members, counts, lookups)
+    lookups = [_distances_by_sizes(distance, members.shape[1]) for distance in distances]
+    from_all = _distances_from_all(members, counts, lookups)
     return [
-        _Table(sets, members, lookup, counts, distances_from_all)
+        _DistanceTable(sets, members, lookup, counts, distances_from_all)
         for lookup, distances_from_all in zip(lookups, from_all, strict=True)
     ]
 
 
-class _Table:
-    """The part of each unit in the sums of α."""
+class _DistanceTable:
+    """The part of each unit in the sums of α, for one distance between sets."""
 
     def __init__(
         self, sets: Ratings, members: Members, lookup: Floats, counts: Floats, from_all: Floats
     ) -> None:
         has_value = sets != MISSING
         ratings = has_value.sum(axis=0)
-        units = sets.shape[1]
+        unit_count = sets.shape[1]
         values = sets.T[has_value.T]
-        unit = np.repeat(np.arange(units), ratings)
-        within = _within(sets, members, lookup) / (ratings - 1)
-        by_all = np.bincount(unit, weights=from_all[values], minlength=units)
-        self._linear: Floats = np.stack((ratings, within, by_all), axis=1)
+        unit_of_value = np.repeat(np.arange(unit_count), ratings)
+        distance_within = _distances_within_units(sets, members, lookup) / (ratings - 1)
+        distance_from_all = np.bincount(
+            unit_of_value, weights=from_all[values], minlength=unit_count
+        )
+        self._linear: Floats = np.stack((ratings, distance_within, distance_from_all), axis=1)
         self._all = float(counts @ from_all)
         self._exact: tuple[Floats, Floats] | None = None
         if len(members) <= _MOST_EXACT:
-            by_unit = np.zeros((units, len(members)))
-            np.add.at(by_unit, (unit, values), 1)
-            self._exact = (by_unit, lookup.take(_codes(members, members)))
+            counts_by_unit = np.zeros((unit_count, len(members)))
+            np.add.at(counts_by_unit, (unit_of_value, values), 1)
+            self._exact = (counts_by_unit, lookup.take(_lookup_indices(members, members)))
 
     def alpha(self, weights: Floats) -> Floats:
-        """Return α for each row of weights of the units; NaN where all values are the same."""
-        n, within, by_all = (weights @ self._linear).T
-        distance = 2 * by_all - self._all
+        """Return α for each row of weights of the units; NaN if all values are the same."""
+        value_count, distance_within, distance_from_all = (weights @ self._linear).T
+        total_distance = 2 * distance_from_all - self._all
         if self._exact is not None:
-            by_unit, distances = self._exact
-            counts = weights @ by_unit
-            distance = ((counts @ distances) * counts).sum(axis=1)
-        expected = distance / (n - 1)
-        nothing = np.full(len(weights), np.nan)
-        ratio: Floats = np.divide(within, expected, out=nothing, where=expected > 1e-9)
+            counts_by_unit, distances = self._exact
+            counts = weights @ counts_by_unit
+            total_distance = ((counts @ distances) * counts).sum(axis=1)
+        expected = total_distance / (value_count - 1)
+        undefined = np.full(len(weights), np.nan)
+        ratio: Floats = np.divide(distance_within, expected, out=undefined, where=expected > 1e-9)
         return 1 - ratio
 
 
-def _lookup(distance: Distance, modes: int) -> Floats:
-    """Return the distances for all sizes of two sets of modes and of their intersection."""
+def _distances_by_sizes(distance: Distance, modes: int) -> Floats:
+    """Return the distance of two sets for each combination of their sizes and the shared size."""
     sizes = np.arange(modes + 1, dtype=np.float64)
     # Impossible combinations of sizes are never looked up.
-    other, size, shared = np.meshgrid(sizes, sizes, sizes, indexing="ij")
-    return distance(np.minimum(shared, np.minimum(size, other)), size, other).ravel()
+    other, size, shared_size = np.meshgrid(sizes, sizes, sizes, indexing="ij")
+    return distance(np.minimum(shared_size, np.minimum(size, other)), size, other).ravel()
 
 
-def _codes(row_sets: Members, column_sets: Members) -> NDArray[np.intp]:
+def _lookup_indices(row_sets: Members, column_sets: Members) -> NDArray[np.intp]:
     """Return the indices in a lookup for the distances of sets (rows) from sets (columns)."""
     base = row_sets.shape[1] + 1
     # Whole numbers below the cube of the base, which single precision holds for most taxonomies.
-    exact = "f4" if base**3 < 2**24 else "f8"
+    float_type = "f4" if base**3 < 2**24 else "f8"
     row_sizes = row_sets.sum(axis=1, keepdims=True)
     column_sizes = column_sets.sum(axis=1, keepdims=True)
-    left = np.hstack((row_sets, base * row_sizes, np.ones_like(row_sizes))).astype(exact)
-    right = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
-    right = right.astype(exact)
-    codes: NDArray[np.intp] = (left @ right.T).astype(np.intp)
+    row_factors = np.hstack((row_sets, base * row_sizes, np.ones_like(row_sizes))).astype(
+        float_type
+    )
+    column_factors = np.hstack((column_sets, np.ones_like(column_sizes), base**2 * column_sizes))
+    column_factors = column_factors.astype(float_type)
+    codes: NDArray[np.intp] = (row_factors @ column_factors.T).astype(np.intp)
     return codes
 
 
-def _within(sets: Ratings, members: Members, lookup: Floats) -> Floats:
+def _distances_within_units(sets: Ratings, members: Members, lookup: Floats) -> Floats:
     """Return the sum of the distances of all ordered pairs of values of each unit."""
     total = np.zeros(sets.shape[1])
     sizes = members.sum(axis=1)
     base = members.shape[1] + 1
-    for a, b in combinations(range(len(sets)), 2):
-        both = np.flatnonzero((sets[a] != MISSING) & (sets[b] != MISSING))
-        of_a = sets[a, both]
-        of_b = sets[b, both]
-        shared = (members[of_a] & members[of_b]).sum(axis=1)
-        total[both] += 2 * lookup[shared + base * sizes[of_a] + base**2 * sizes[of_b]]
+    for first, second in combinations(range(len(sets)), 2):
+        rated_by_both = np.flatnonzero((sets[first] != MISSING) & (sets[second] != MISSING))
+        first_sets = sets[first, rated_by_both]
+        second_sets = sets[second, rated_by_both]
+        shared_sizes = (members[first_sets] & members[second_sets]).sum(axis=1)
+        total[rated_by_both] += (
+            2 * lookup[shared_sizes + base * sizes[first_sets] + base**2 * sizes[second_sets]]
+        )
     return total
 
 
-def _from_all(members: Members, counts: Floats, lookups: Sequence[Floats]) -> list[Floats]:
+def _distances_from_all(
+    members: Members, counts: Floats, lookups: Sequence[Floats]
+) -> list[Floats]:
     """Return for each lookup the sum of each set's distances from all values."""
-    sums = [np.zeros(len(members)) for _ in lookups]
+    sums_by_lookup = [np.zeros(len(members)) for _ in lookups]
     for start in range(0, len(members), _ROWS_AT_ONCE):
         # Distances are symmetric, so each row is compared with the later ones only.
         stop = min(start + _ROWS_AT_ONCE, len(members))
-        codes = _codes(members[start:stop], members[start:])
-        for total, lookup in zip(sums, lookups, strict=True):
+        codes = _lookup_indices(members[start:stop], members[start:])
+        for distance_sum, lookup in zip(sums_by_lookup, lookups, strict=True):
             distances = lookup.take(codes)
-            total[start:stop] += distances @ counts[start:]
-            total[stop:] += counts[start:stop] @ distances[:, stop - start :]
-    return sums
+            distance_sum[start:stop] += distances @ counts[start:]
+            distance_sum[stop:] += counts[start:stop] @ distances[:, stop - start :]
+    return sums_by_lookup

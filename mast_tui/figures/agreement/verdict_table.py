@@ -36,9 +36,9 @@ class VerdictTable:
 
 
 def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
-    """Return a number from 0 for each row of a matrix, the same for equal rows.
+    """Return a number from 0 for each row of a matrix; equal rows have the same number.
 
-    It works column by column, which is many times as fast as comparing whole rows.
+    Numbers are refined column by column, which is much faster than comparing whole rows.
     """
     numbers = np.zeros(len(rows), dtype=np.int_)
     if not len(rows):
@@ -46,6 +46,6 @@ def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
     for column in rows.T:
         low = int(column.min())
         high = int(column.max())
-        joined = numbers * (high - low + 1) + (column.astype(np.int_) - low)
-        numbers = np.unique(joined, return_inverse=True)[1].ravel()
+        refined = numbers * (high - low + 1) + (column.astype(np.int_) - low)
+        numbers = np.unique(refined, return_inverse=True)[1].ravel()
     return numbers

@@ -24,7 +24,7 @@ from mast_tui.figures.judge.confusion import (
     SHARES,
     Compared,
     TraceSums,
-    compared,
+    compared_units,
     features,
     figures_of,
     figures_of_mode,
@@ -37,7 +37,7 @@ from mast_tui.figures.record import (
     FigureScope,
     FigureTable,
     nested_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 from mast_tui.figures.significance import benjamini_hochberg, sign_flips
@@ -60,10 +60,11 @@ _RIGHT: Final = (0, 3)
 class JudgeComparison:
     """Two judges beside one reference.
 
-    In each mode, and in all together (``judges_pooled``), units are counted by which judge is
-    right. ``p_value`` tests whether one is right more often: in one mode by McNemar's exact test,
-    over several modes by flipping the signs of whole traces, because the modes of a trace depend
-    on each other. Every figure has the conditions ``first``, ``second`` and ``difference``.
+    In each mode, and over all modes (``judges_pooled``), figures count the units on which each
+    judge is right. ``p_value`` tests whether one judge is right more often: in one mode by
+    McNemar's exact test, over several modes by flipping the signs of whole traces, because the
+    modes of a trace depend on each other. Every figure has the conditions ``first``, ``second`` and
+    ``difference``.
     """
 
     taxonomy: str
@@ -84,14 +85,14 @@ class JudgeComparison:
 
     def renamed(self, names: Mapping[str, str]) -> JudgeComparison:
         """Return the comparison with other names for annotators."""
-        index = FigureIndex(renamed(self.index.figures, names))
+        index = FigureIndex(renamed_figures(self.index.figures, names))
         return replace(self, against=names.get(self.against, self.against), index=index)
 
 
 def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
     """Return a comparison as the part ``judges`` of the document of ``agree --json``.
 
-    ``left_out`` counts the units that only the first and only the second judge can be compared on.
+    ``left_out`` has the number of units that only the first judge, or only the second, has judged.
     ``judge_seen_counted`` is always false: verdicts made with a judge on screen never count here.
     """
     document: dict[str, Any] = {
@@ -151,40 +152,39 @@ def _comparison_figures(
     first: JudgeInput, second: JudgeInput, rounds: int, seed: int
 ) -> Iterator[Figure]:
     """Yield the figures on the units that both judges have judged: over all, by mode, pooled."""
-    both_units = (compared(first), compared(second))
-    shared = [unit for unit in both_units[0].judge if unit in both_units[1].judge]
-    sides = [
-        Compared({unit: units.judge[unit] for unit in shared}, units.reference)
-        for units in both_units
+    units_by_judge = (compared_units(first), compared_units(second))
+    first_units, second_units = units_by_judge
+    shared_units = [unit for unit in first_units.judge if unit in second_units.judge]
+    shared_by_judge = [
+        Compared({unit: units.judge[unit] for unit in shared_units}, units.reference)
+        for units in units_by_judge
     ]
     slugs = first.slugs
     # Traces × modes × judges × the four cells of a table.
-    cells = np.stack([features(side, slugs) for side in sides], axis=2)
+    cells = np.stack([features(side, slugs) for side in shared_by_judge], axis=2)
     # Both have the same traces, and so the same resamples.
-    sums = [trace_sums(side, slugs, rounds=rounds, seed=seed) for side in sides]
-    subject = (first.judge, second.judge)
-
-    def _scope(name: str, modes: Sequence[str], code: str = "") -> FigureScope:
-        return replace(first.scope(name, modes, mode=code), subject=subject)
-
-    whole = _scope("judges", slugs)
-    yield whole.number("traces", len(cells))
-    yield whole.number("units", len(shared))
-    for condition, units in zip(("first", "second"), both_units, strict=True):
-        yield whole.number("judged_by_one", len(units.judge) - len(shared), condition=condition)
+    sums = [trace_sums(side, slugs, rounds=rounds, seed=seed) for side in shared_by_judge]
+    total_scope = _scope_of_both(first, second, "judges", slugs)
+    yield total_scope.number("traces", len(cells))
+    yield total_scope.number("units", len(shared_units))
+    for condition, units in zip(("first", "second"), units_by_judge, strict=True):
+        yield total_scope.number(
+            "judged_by_one", len(units.judge) - len(shared_units), condition=condition
+        )
     p_values = [_p_value(cells[:, [column]]) for column in range(len(slugs))]
     adjusted = benjamini_hochberg(p_values)
     for column, (slug, code, _) in enumerate(first.modes):
-        mode_scope = _scope("judges_mode", [slug], code)
-        pair = [side.mode(column) for side in sums]
-        yield from _table_figures(mode_scope, pair, cells[:, [column]], p_values[column])
+        mode_scope = _scope_of_both(first, second, "judges_mode", [slug], code)
+        pair_sums = [side.mode(column) for side in sums]
+        yield from _table_figures(mode_scope, pair_sums, cells[:, [column]], p_values[column])
         yield mode_scope.number("p_adjusted", adjusted[column])
-    pooled = [side.pooled() for side in sums]
-    yield from _table_figures(_scope("judges_pooled", slugs), pooled, cells, _p_value(cells))
+    pooled_sums = [side.pooled() for side in sums]
+    pooled_scope = _scope_of_both(first, second, "judges_pooled", slugs)
+    yield from _table_figures(pooled_scope, pooled_sums, cells, _p_value(cells))
 
 
 class _Answers:
-    """The judged units, and those on which the first and the second judge are right."""
+    """Masks of the judged units, and of the units on which the first or second judge is right."""
 
     def __init__(self, cells: Tables) -> None:
         self.judged = cells.sum(axis=-1)[..., 0] > 0
@@ -200,61 +200,74 @@ def _p_value(cells: Tables) -> float | None:
     return sign_flips(by_trace.tolist()) if answers.judged.any() else None
 
 
+def _scope_of_both(
+    first: JudgeInput, second: JudgeInput, name: str, modes: Sequence[str], code: str = ""
+) -> FigureScope:
+    """Return a scope whose subject is both judges."""
+    return replace(first.scope(name, modes, mode=code), subject=(first.judge, second.judge))
+
+
 def _table_figures(
     scope: FigureScope, pair: Sequence[TraceSums], cells: Tables, p_value: float | None
 ) -> Iterator[Figure]:
     """Yield the figures of both judges on the units in ``cells``."""
-    of_mode = bool(scope.mode)
+    is_mode = bool(scope.mode)
     answers = _Answers(cells)
-    first = answers.first
-    second = answers.second
+    first_right = answers.first
+    second_right = answers.second
     yield scope.number("n", int(answers.judged.sum()))
-    yield scope.number("both_right", int((first & second).sum()))
-    yield scope.number("only_first_right", int((first & ~second).sum()))
-    yield scope.number("only_second_right", int((second & ~first).sum()))
-    yield scope.number("neither_right", int((answers.judged & ~first & ~second).sum()))
+    yield scope.number("both_right", int((first_right & second_right).sum()))
+    yield scope.number("only_first_right", int((first_right & ~second_right).sum()))
+    yield scope.number("only_second_right", int((second_right & ~first_right).sum()))
+    yield scope.number("neither_right", int((answers.judged & ~first_right & ~second_right).sum()))
     yield scope.number("p_value", p_value)
-    figures = figures_of_mode if of_mode else figures_of
-    firsts = figures(pair[0])
-    seconds = figures(pair[1])
-    differences = {name: _difference(name, pair, (firsts[name], seconds[name])) for name in FIGURES}
-    if of_mode:
+    compute = figures_of_mode if is_mode else figures_of
+    first_figures, second_figures = map(compute, pair)
+    differences = {
+        name: _figure_difference(name, pair, (first_figures[name], second_figures[name]))
+        for name in FIGURES
+    }
+    if is_mode:
         differences |= _differences_of_shares(differences, cells[:, 0])
     for name in FIGURES:
-        yield scope.estimate(name, firsts[name], condition="first")
-        yield scope.estimate(name, seconds[name], condition="second")
+        yield scope.estimate(name, first_figures[name], condition="first")
+        yield scope.estimate(name, second_figures[name], condition="second")
         yield scope.estimate(name, differences[name], condition="difference")
 
 
-def _difference(
-    name: str, pair: Sequence[TraceSums], both: tuple[Coefficient, Coefficient]
+def _figure_difference(
+    name: str, pair: Sequence[TraceSums], figures_of_both: tuple[Coefficient, Coefficient]
 ) -> Coefficient:
     """Return a figure of the first judge less that of the second, by resampling traces."""
-    first, second = both
+    first, second = figures_of_both
     if first.value is None or second.value is None:
         return Coefficient(undefined=first.undefined or second.undefined)
     value = first.value - second.value
-    withheld = _withheld(both)
+    withheld = _withheld_reason(figures_of_both)
     if withheld is not None:
         return Coefficient(value, withheld=withheld)
-    if pair[0].without is None or pair[1].without is None:
+    first_sums, second_sums = pair
+    if first_sums.without is None or second_sums.without is None:
         return Coefficient(value)
     figure = FIGURES[name]
     # The interval is made on a scale from -1 to 1, and coefficients may lie 2 apart.
     width = 1 - scale_of_mean(name).lowest
     scaled = spread_coefficient(
         value / width,
-        (figure(pair[0].resampled) - figure(pair[1].resampled)) / width,
-        (figure(pair[0].without) - figure(pair[1].without)) / width,
+        (figure(first_sums.resampled) - figure(second_sums.resampled)) / width,
+        (figure(first_sums.without) - figure(second_sums.without)) / width,
         Scale(-1.0),
     )
-    ends = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
-    return Coefficient(value, ci=ends, withheld=scaled.withheld)
+    interval = None if scaled.ci is None else (width * scaled.ci[0], width * scaled.ci[1])
+    return Coefficient(value, ci=interval, withheld=scaled.withheld)
 
 
-def _withheld(both: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
-    """Return why a difference has no interval: one of its figures has none."""
-    reasons = [figure.withheld for figure in both if figure.withheld is not None]
+def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
+    """Return why a difference has no interval: one of its figures has none; else None.
+
+    Of two reasons, the one that needs the greater number is returned.
+    """
+    reasons = [figure.withheld for figure in figures if figure.withheld is not None]
     return max(reasons, key=lambda reason: reason[1]) if reasons else None
 
 
@@ -263,8 +276,10 @@ def _differences_of_shares(
 ) -> dict[str, Coefficient]:
     """Return differences of rates of one mode with Newcombe's paired interval.
 
-    ``cells`` are traces × judges × 4. The traces of a rate depend on the reference alone, so they
-    are the same for both judges.
+    Args:
+        differences: The differences of all figures.
+        cells: Traces × judges × (TP, FP, FN, TN). The traces of a rate depend on the reference
+            alone, so they are the same for both judges.
     """
     with_intervals: dict[str, Coefficient] = {}
     for name in _SHARES_OF_SAME:
@@ -273,10 +288,15 @@ def _differences_of_shares(
         if value is None:
             continue
         in_rate = cells[:, 0, [*hit_cells, *other_cells]].sum(axis=-1) > 0
-        right = cells[in_rate][..., _RIGHT].sum(axis=-1) > 0
-        first = right[:, 0]
-        second = right[:, 1]
-        outcomes = (first & second, first & ~second, ~first & second, ~first & ~second)
-        counts = [int(outcome.sum()) for outcome in outcomes]
+        is_right = cells[in_rate][..., _RIGHT].sum(axis=-1) > 0
+        first_right = is_right[:, 0]
+        second_right = is_right[:, 1]
+        masks = (
+            first_right & second_right,
+            first_right & ~second_right,
+            ~first_right & second_right,
+            ~first_right & ~second_right,
+        )
+        counts = [int(outcome.sum()) for outcome in masks]
         with_intervals[name] = Coefficient(value, ci=newcombe_paired(*counts))
     return with_intervals

@@ -27,11 +27,14 @@ _DEFINITE: Final = (VerdictValue.PRESENT, VerdictValue.ABSENT)
 class Compared:
     """The units (trace × mode) on which judge and reference both say present or absent.
 
-    Values are True for present. ``left_out`` counts units by reason, then by mode: the reference's
-    verdict was made with a judge on screen (``judge_seen``), the judge or the reference is unsure
-    (``unsure_judge``, ``unsure_reference``), or annotators differ and no one has decided
-    (``unresolved``). ``doubtful`` holds the judge's verdicts on unresolved units. ``examples``
-    counts traces in the judge's prompt.
+    Attributes:
+        judge: The judge's verdict on each unit: True for present.
+        reference: The reference's verdict on each unit: True for present.
+        left_out: The number of other units by reason, then by mode. A judge was on screen
+            (``judge_seen``), the judge or the reference is unsure (``unsure_judge``,
+            ``unsure_reference``), or annotators differ and no one has decided (``unresolved``).
+        examples: The number of traces in the judge's prompt.
+        doubtful: The judge's verdicts on unresolved units.
     """
 
     judge: Mapping[Unit, bool]
@@ -46,7 +49,7 @@ class Compared:
         return sorted({trace for trace, _ in self.judge})
 
     def resolved_as(self, present: bool) -> Compared:
-        """Return the same units, with all unresolved ones taken for present or for absent."""
+        """Add the unresolved units, with the reference present in all of them or in none."""
         return replace(
             self,
             judge={**self.judge, **self.doubtful},
@@ -57,7 +60,7 @@ class Compared:
 REASONS: Final = ("judge_seen", "unsure_judge", "unsure_reference", "unresolved")
 
 
-def compared(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
+def compared_units(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
     """Return the units on which a judge and its reference can be compared.
 
     Args:
@@ -67,12 +70,12 @@ def compared(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
     reference = judge_input.reference
     left_out: dict[str, Counter[str]] = {reason: Counter() for reason in REASONS}
     unresolved = {
-        unit
-        for unit in reference.unresolved & judge_input.verdicts.keys()
-        if unit[0] not in judge_input.examples
+        (trace_id, mode)
+        for trace_id, mode in reference.unresolved & judge_input.verdicts.keys()
+        if trace_id not in judge_input.examples
     }
     left_out["unresolved"].update(mode for _, mode in unresolved)
-    doubtful = {
+    doubtful_verdicts = {
         unit: judge_input.verdicts[unit] is VerdictValue.PRESENT
         for unit in unresolved
         if judge_input.verdicts[unit] in _DEFINITE
@@ -96,7 +99,7 @@ def compared(judge_input: JudgeInput, *, with_seen: bool = False) -> Compared:
         else:
             judge_says[unit] = judge_verdict is VerdictValue.PRESENT
             reference_says[unit] = reference_verdict is VerdictValue.PRESENT
-    return Compared(judge_says, reference_says, left_out, len(examples), doubtful)
+    return Compared(judge_says, reference_says, left_out, len(examples), doubtful_verdicts)
 
 
 def features(units: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
@@ -110,23 +113,26 @@ def features(units: Compared, modes: Sequence[str]) -> NDArray[np.float64]:
         Zeros and ones, traces × modes × (TP, FP, FN, TN), the traces in the order of
         ``units.traces``.
     """
-    rows = {trace: row for row, trace in enumerate(units.traces)}
-    columns = {mode: column for column, mode in enumerate(modes)}
-    cells = np.zeros((len(rows), len(columns), 4))
+    row_by_trace = {trace: row for row, trace in enumerate(units.traces)}
+    column_by_mode = {mode: column for column, mode in enumerate(modes)}
+    cells = np.zeros((len(row_by_trace), len(column_by_mode), 4))
     for (trace, mode), judge_says in units.judge.items():
-        if mode in columns:
-            cell = 3 - 2 * judge_says - units.reference[trace, mode]
-            cells[rows[trace], columns[mode], cell] = 1
+        if mode in column_by_mode:
+            reference_says = units.reference[trace, mode]
+            # The cells are TP, FP, FN, TN.
+            cell = 3 - 2 * judge_says - reference_says
+            cells[row_by_trace[trace], column_by_mode[mode], cell] = 1
     return cells
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSums:
-    """The tables of all modes, summed over traces; the last axis is a table.
+    """The tables (TP, FP, FN, TN) of all modes, summed over traces.
 
-    ``total`` is modes × 4. ``resampled`` is rounds × modes × 4: the sums in each resample.
-    ``without`` is traces × modes × 4: the sums with each trace left out in turn; None without
-    resamples.
+    Attributes:
+        total: Modes × 4: the sums over all traces.
+        resampled: Rounds × modes × 4: the sums in each resample.
+        without: Traces × modes × 4: the sums without each trace in turn; None without resamples.
     """
 
     total: NDArray[np.float64]
@@ -155,8 +161,8 @@ def trace_sums(units: Compared, modes: Sequence[str], *, rounds: int, seed: int)
     """
     cells = features(units, modes)
     total = cells.sum(axis=0)
-    flat = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)
-    resampled = flat.reshape(-1, *total.shape)
+    flat_sums = resampled_sums(cells.reshape(len(cells), total.size), rounds, seed)
+    resampled = flat_sums.reshape(-1, *total.shape)
     return TraceSums(total, resampled, total - cells if len(resampled) else None)
 
 
@@ -177,15 +183,15 @@ def judge_figures(judge_input: JudgeInput, units: Compared, sums: TraceSums) -> 
     Args:
         judge_input: The judge and its modes.
         units: The units on which it was compared.
-        sums: Their sums; without resamples only shares have intervals.
+        sums: The sums of these units; without resamples, only shares have intervals.
     """
-    of_modes = [sums.mode(column) for column in range(len(judge_input.modes))]
-    p_values = [_mcnemar(table.total) for table in of_modes]
+    mode_tables = [sums.mode(column) for column in range(len(judge_input.modes))]
+    p_values = [_mcnemar_p(table.total) for table in mode_tables]
     adjusted = benjamini_hochberg(p_values)
     for number, (slug, code, _) in enumerate(judge_input.modes):
         left_out = {reason: units.left_out[reason][slug] for reason in REASONS}
         scope = judge_input.scope("judge_mode", [slug], mode=code)
-        table = of_modes[number]
+        table = mode_tables[number]
         yield from _table_figures(scope, table.total, figures_of_mode(table), left_out)
         yield scope.number("mcnemar_p_adjusted", adjusted[number])
     slugs = judge_input.slugs
@@ -217,7 +223,7 @@ def figures_of_mode(sums: TraceSums) -> dict[str, Coefficient]:
     return figures
 
 
-def _mcnemar(table: Tables) -> float | None:
+def _mcnemar_p(table: Tables) -> float | None:
     """Return McNemar's p of a table, None for one without units."""
     return mcnemar(int(table[1]), int(table[2])) if table.sum() else None
 
@@ -231,18 +237,19 @@ def _table_figures(
     figures: Mapping[str, Coefficient],
     left_out: Mapping[str, int],
 ) -> Iterator[Figure]:
+    """Yield the counts, shares and rates of one table, and the units left out by reason."""
     tp, fp, fn, tn = (int(count) for count in table)
-    n = tp + fp + fn + tn
-    yield scope.number("n", n)
+    unit_count = tp + fp + fn + tn
+    yield scope.number("n", unit_count)
     for name, count in zip(_CELLS, (tp, fp, fn, tn), strict=True):
         yield scope.number(name, count)
     for side, present in (("judge", tp + fp), ("reference", tp + fn)):
-        share_present = present / n if n else None
-        reason = "" if n else "no_overlap"
-        yield scope.number("prevalence", share_present, condition=side, n=n, reason=reason)
+        share_present = present / unit_count if unit_count else None
+        reason = "" if unit_count else "no_overlap"
+        yield scope.number("prevalence", share_present, condition=side, n=unit_count, reason=reason)
     for name, figure in figures.items():
         yield scope.estimate(name, figure)
-    yield scope.number("mcnemar_p", _mcnemar(table))
+    yield scope.number("mcnemar_p", _mcnemar_p(table))
     left_out_scope = replace(scope, name=f"{scope.name}_left_out")
     for reason, units in left_out.items():
         yield left_out_scope.number(reason, units)
@@ -252,14 +259,14 @@ def _macro_figures(scope: FigureScope, sums: TraceSums) -> Iterator[Figure]:
     """Yield means over the modes; in each resample over the modes where the figure is defined."""
     modes_defined: dict[str, int] = {}
     for name, figure in FIGURES.items():
-        of_modes = [coefficient(figure, table, _NO_RESAMPLES) for table in sums.total]
-        mean, modes_defined[name] = mean_of_defined(of_modes)
+        mode_coefficients = [coefficient(figure, table, _NO_RESAMPLES) for table in sums.total]
+        mean, modes_defined[name] = mean_of_defined(mode_coefficients)
         value = mean.value
         if value is not None and sums.without is not None:
             jackknifed = _row_means(figure(sums.without))
-            withheld = why_no_mean_interval(name, len(jackknifed), 2)
-            if withheld is not None:
-                mean = Coefficient(value, withheld=withheld)
+            withheld_reason = why_no_mean_interval(name, len(jackknifed), 2)
+            if withheld_reason is not None:
+                mean = Coefficient(value, withheld=withheld_reason)
             else:
                 resampled = _row_means(figure(sums.resampled))
                 mean = spread_coefficient(value, resampled, jackknifed, scale_of_mean(name))
@@ -269,7 +276,7 @@ def _macro_figures(scope: FigureScope, sums: TraceSums) -> Iterator[Figure]:
 
 
 def _row_means(values: Tables) -> Tables:
-    """Return the mean of each row's defined values, NaN where there is none."""
+    """Return the mean of each row's defined values, NaN if there is none."""
     defined = ~np.isnan(values)
     counts = defined.sum(axis=1).astype(np.float64)
     return ratio(np.where(defined, values, 0).sum(axis=1), counts)

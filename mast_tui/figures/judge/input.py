@@ -40,14 +40,19 @@ ModeNames = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The verdicts and places that a judge is compared with.
+    """The verdicts and places that a judge is compared with. A unit is (trace id, mode).
 
-    ``seen`` are the units whose verdict was made with a judge on screen. ``places`` are the labels'
-    places, without those on whole traces. ``unresolved`` are the units on which annotators differ
-    and no one has decided. ``sources`` tells how verdicts of gold came about, and ``sides`` who
-    gave them; with ``settled_only`` verdicts of one annotator were left out. ``not_in_study``
-    counts the finished traces of annotators outside the study, who are no sides of the gold.
-    ``merged`` are the places that join different places of several annotators.
+    Attributes:
+        name: ``gold``, or the name of a person.
+        verdicts: The verdict on each unit.
+        seen: The units whose verdict was made with a judge on screen.
+        places: The places of labels, without labels on whole traces.
+        unresolved: The units on which annotators differ and no one has decided.
+        sources: The way in which each gold verdict was reached.
+        sides: The annotators who gave a verdict on the unit.
+        settled_only: Whether verdicts of a single annotator were left out.
+        not_in_study: The number of finished traces of each annotator outside the study.
+        merged: The places that join different places of several annotators.
     """
 
     name: str
@@ -66,8 +71,13 @@ class Reference:
 class AssistedPass:
     """The finished first pass of an annotator in a study that shows suggestions.
 
-    With ``withheld`` they were hidden, with ``judge_seen`` some were on screen. ``labels`` counts
-    the annotator's labels by mode.
+    Attributes:
+        annotator: The name of the annotator.
+        trace_id: The id of the trace.
+        withheld: Whether suggestions were hidden.
+        judge_seen: Whether some suggestions were on screen.
+        verdicts: The verdict on each mode.
+        labels: The number of labels of each mode.
     """
 
     annotator: str
@@ -158,7 +168,7 @@ def judge_input_from_workspace(
         judge: The name of the judge.
         against: The reference: ``gold``, or the name of an annotator.
         gold: The gold by trace id, for the reference ``gold``.
-        order_of: Returns the order of a trace's spans.
+        order_of: The function that returns the order of a trace's spans.
         which: The pass of an annotator that counts.
         traces: The ids of the traces on which labels of others may be shown; None for all.
         settled_only: Whether verdicts of one annotator are left out of the gold.
@@ -169,38 +179,46 @@ def judge_input_from_workspace(
     """
     if against == GOLD and gold is None:
         raise ValueError("a judge can be compared with gold only if the gold is given")
-    _check(workspace, judge, against)
+    _check_names(workspace, judge, against)
     ref = taxonomy.ref
     passes = workspace.passes(taxonomy=ref)
-    outside = workspace.outside_study(ref) - {against}
-    of_people = [labelling for labelling in passes if annotator_kind(labelling.annotator).is_person]
-    # A trace that anyone has labelled is no longer the judge's alone, even if it is hidden.
-    labelled = {labelling.trace_id for labelling in of_people if labelling.finished}
-    visible = [
-        labelling for labelling in of_people if traces is None or labelling.trace_id in traces
+    outside_names = workspace.outside_study(ref) - {against}
+    passes_of_people = [
+        labelling for labelling in passes if annotator_kind(labelling.annotator).is_person
     ]
-    people = [labelling for labelling in visible if labelling.annotator not in outside]
-    judged = {
+    # A trace that anyone has labelled is no longer the judge's alone, even if it is hidden.
+    labelled_traces = {labelling.trace_id for labelling in passes_of_people if labelling.finished}
+    visible_passes = [
+        labelling
+        for labelling in passes_of_people
+        if traces is None or labelling.trace_id in traces
+    ]
+    study_passes = [
+        labelling for labelling in visible_passes if labelling.annotator not in outside_names
+    ]
+    judged_units = {
         (judgement.trace_id, mode)
         for judgement in workspace.judgements(annotator=judge, taxonomy=ref)
         for mode in judgement.looks_at
     }
-    judged_traces = {trace for trace, _ in judged}
+    judged_traces = {trace for trace, _ in judged_units}
     verdicts = {
         (verdict.trace_id, verdict.mode): verdict.value
         for verdict in workspace.verdicts(annotator=judge, taxonomy=ref)
-        if (verdict.trace_id, verdict.mode) in judged
+        if (verdict.trace_id, verdict.mode) in judged_units
     }
     if against == GOLD:
         gold = gold or {}
-        chosen = {
-            trace: of_trace for trace, of_trace in gold.items() if traces is None or trace in traces
+        visible_gold = {
+            trace: gold_trace
+            for trace, gold_trace in gold.items()
+            if traces is None or trace in traces
         }
-        not_in_study = finished_by(outside, counted_passes(visible, "last"))
-        reference = _reference_of_gold(chosen, settled_only, not_in_study)
-        labelled |= gold.keys()
+        not_in_study = finished_by(outside_names, counted_passes(visible_passes, "last"))
+        reference = _reference_of_gold(visible_gold, settled_only, not_in_study)
+        labelled_traces |= gold.keys()
     else:
-        reference = _reference_of_person(workspace, ref, against, people, which)
+        reference = _reference_of_person(workspace, ref, against, study_passes, which)
     return JudgeInput(
         taxonomy_ref=ref,
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
@@ -214,8 +232,8 @@ def judge_input_from_workspace(
             if traces is None or review.trace_id in traces
         ),
         examples=workspace.run_examples(judge),
-        unlabelled=frozenset(judged_traces - labelled),
-        passes=_assisted(workspace, ref, people),
+        unlabelled=frozenset(judged_traces - labelled_traces),
+        passes=_assisted_passes(workspace, ref, study_passes),
         order_of=order_of,
         study=workspace.study(ref),
         unfinished=len(
@@ -225,7 +243,8 @@ def judge_input_from_workspace(
     )
 
 
-def _check(workspace: Workspace, judge: str, against: str) -> None:
+def _check_names(workspace: Workspace, judge: str, against: str) -> None:
+    """Refuse a judge that is not in the workspace, and a reference that is no person."""
     kinds = {info.name: info.kind for info in workspace.annotators()}
     if kinds.get(judge) is not AnnotatorKind.JUDGE:
         judges = ", ".join(name for name, kind in kinds.items() if kind is AnnotatorKind.JUDGE)
@@ -244,16 +263,17 @@ def _check(workspace: Workspace, judge: str, against: str) -> None:
 def _reference_of_gold(
     gold: Mapping[str, GoldTrace], settled_only: bool, not_in_study: Mapping[str, int]
 ) -> Reference:
+    """Collect the verdicts, places and sources of the gold; disagreements are unresolved."""
     verdicts: dict[Unit, VerdictValue] = {}
     places: dict[Unit, tuple[Target, ...]] = {}
-    merged: dict[Unit, frozenset[Target]] = {}
-    seen: set[Unit] = set()
-    unresolved: set[Unit] = set()
+    merged_places: dict[Unit, frozenset[Target]] = {}
+    seen_units: set[Unit] = set()
+    unresolved_units: set[Unit] = set()
     sources: dict[Unit, Resolution] = {}
     sides: dict[Unit, tuple[str, ...]] = {}
-    for trace_id, whole_gold in gold.items():
-        settled = only_settled(whole_gold) if settled_only else whole_gold
-        for verdict in settled.verdicts:
+    for trace_id, gold_trace in gold.items():
+        counted_gold = only_settled(gold_trace) if settled_only else gold_trace
+        for verdict in counted_gold.verdicts:
             unit = (trace_id, verdict.mode)
             if verdict.value is not None:
                 verdicts[unit] = verdict.value
@@ -262,73 +282,80 @@ def _reference_of_gold(
                     name for name, value in verdict.sides.items() if value is not None
                 )
                 if verdict.judge_seen:
-                    seen.add(unit)
+                    seen_units.add(unit)
             elif verdict.source is not Resolution.SINGLE and any(
                 value is not None for value in verdict.sides.values()
             ):
-                unresolved.add(unit)
-        for label in settled.labels:
+                unresolved_units.add(unit)
+        for label in counted_gold.labels:
             if not label.target.is_whole:
                 unit = (trace_id, label.mode)
                 places[unit] = (*places.get(unit, ()), label.target)
                 if label.merged:
-                    merged[unit] = merged.get(unit, frozenset()) | {label.target}
+                    merged_places[unit] = merged_places.get(unit, frozenset()) | {label.target}
     return Reference(
         GOLD,
         verdicts,
-        frozenset(seen),
+        frozenset(seen_units),
         places,
-        frozenset(unresolved),
+        frozenset(unresolved_units),
         sources,
         sides,
         settled_only,
         not_in_study,
-        merged,
+        merged_places,
     )
 
 
 def _reference_of_person(
     workspace: Workspace, ref: str, name: str, passes: list[Pass], which: Which
 ) -> Reference:
-    of_person = [labelling for labelling in passes if labelling.annotator == name]
-    counted = {
-        trace_id: labelling for (_, trace_id), labelling in counted_passes(of_person, which).items()
+    """Collect the verdicts and places of one person's passes that count."""
+    own_passes = [labelling for labelling in passes if labelling.annotator == name]
+    pass_by_trace = {
+        trace_id: labelling
+        for (_, trace_id), labelling in counted_passes(own_passes, which).items()
     }
     verdicts = {
         (verdict.trace_id, verdict.mode): verdict.value
         for verdict in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None)
-        if verdict.trace_id in counted and counted[verdict.trace_id].number == verdict.pass_number
+        if verdict.trace_id in pass_by_trace
+        and pass_by_trace[verdict.trace_id].number == verdict.pass_number
     }
     places: dict[Unit, tuple[Target, ...]] = {}
-    seen = {unit for unit in verdicts if counted[unit[0]].judge_seen}
+    seen_units = {
+        (trace_id, mode) for trace_id, mode in verdicts if pass_by_trace[trace_id].judge_seen
+    }
     for label in workspace.labels(annotator=name, taxonomy=ref, pass_number=None):
-        labelling = counted.get(label.trace_id)
+        labelling = pass_by_trace.get(label.trace_id)
         if labelling is None or labelling.number != label.pass_number:
             continue
         unit = (label.trace_id, label.mode)
         if label.saw_suggestions:
-            seen.add(unit)
+            seen_units.add(unit)
         if not label.target.is_whole:
             places[unit] = (*places.get(unit, ()), label.target)
-    return Reference(name, verdicts, frozenset(seen), places)
+    return Reference(name, verdicts, frozenset(seen_units), places)
 
 
-def _assisted(workspace: Workspace, ref: str, passes: list[Pass]) -> tuple[AssistedPass, ...]:
-    """Return the finished first passes of annotators who had suggestions hidden on some trace."""
+def _assisted_passes(
+    workspace: Workspace, ref: str, passes: list[Pass]
+) -> tuple[AssistedPass, ...]:
+    """Return the finished first passes of annotators who had suggestions hidden in some trace."""
     assisted = [labelling for labelling in passes if labelling.kind is PassKind.ASSISTED]
-    first = counted_passes(assisted, "first")
-    names = {name for (name, _), labelling in first.items() if labelling.withheld}
+    first_passes = counted_passes(assisted, "first")
+    names = {name for (name, _), labelling in first_passes.items() if labelling.withheld}
     verdicts: dict[Unit, dict[str, VerdictValue]] = {}
     labels: dict[Unit, Counter[str]] = {}
     for name in sorted(names):
         for verdict in workspace.verdicts(annotator=name, taxonomy=ref, pass_number=None):
-            key = (name, verdict.trace_id)
-            if key in first and first[key].number == verdict.pass_number:
-                verdicts.setdefault(key, {})[verdict.mode] = verdict.value
+            pass_key = (name, verdict.trace_id)
+            if pass_key in first_passes and first_passes[pass_key].number == verdict.pass_number:
+                verdicts.setdefault(pass_key, {})[verdict.mode] = verdict.value
         for label in workspace.labels(annotator=name, taxonomy=ref, pass_number=None):
-            key = (name, label.trace_id)
-            if key in first and first[key].number == label.pass_number:
-                labels.setdefault(key, Counter())[label.mode] += 1
+            pass_key = (name, label.trace_id)
+            if pass_key in first_passes and first_passes[pass_key].number == label.pass_number:
+                labels.setdefault(pass_key, Counter())[label.mode] += 1
     return tuple(
         AssistedPass(
             name,
@@ -338,6 +365,6 @@ def _assisted(workspace: Workspace, ref: str, passes: list[Pass]) -> tuple[Assis
             verdicts.get((name, trace), {}),
             labels.get((name, trace), Counter()),
         )
-        for (name, trace), labelling in sorted(first.items())
+        for (name, trace), labelling in sorted(first_passes.items())
         if name in names
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
-from mast_tui.figures.judge.confusion import Compared, compared, judge_figures, trace_sums
+from mast_tui.figures.judge.confusion import Compared, compared_units, judge_figures, trace_sums
 from mast_tui.figures.judge.input import GOLD, JudgeInput, ModeNames, Reference
 from mast_tui.figures.judge.suggestion_effect import effect_figures, with_both_kinds
 from mast_tui.figures.judge.suggestions import (
@@ -25,7 +25,7 @@ from mast_tui.figures.record import (
     FigureIndex,
     FigureTable,
     nested_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 from mast_tui.gold import Resolution
@@ -58,10 +58,18 @@ _PATHS: Final = PREVALENCE_PATHS | scope_paths("""
 class JudgeReport:
     """The figures of a judge, and the facts about them.
 
-    ``against`` is ``gold`` or an annotator. ``gold`` describes the sources of the compared gold;
-    None for an annotator. ``judge_seen_counted`` is True if verdicts made with a judge on screen
-    count. ``both_kinds`` are the annotators who have passes with suggestions and without; None if
-    no study hides suggestions. ``thresholds`` are the confidences from which the verdicts follow.
+    Attributes:
+        taxonomy: The taxonomy, as ``id@version``.
+        judge: The name of the judge.
+        against: The reference: ``gold``, or the name of an annotator.
+        judge_seen_counted: Whether verdicts that were made with a judge on screen count.
+        gold: The sources of the compared gold; None for an annotator.
+        bootstrap: The settings of resampling.
+        modes: The modes as (slug, code, name).
+        both_kinds: The annotators who have passes with suggestions and without; None if no study
+            hides suggestions.
+        index: The figures.
+        thresholds: The confidences from which findings count; None without thresholds.
     """
 
     taxonomy: str
@@ -114,7 +122,7 @@ class JudgeReport:
             against=names.get(self.against, self.against),
             gold=in_document(self.gold),
             both_kinds=both_kinds,
-            index=FigureIndex(renamed(self.index.figures, names)),
+            index=FigureIndex(renamed_figures(self.index.figures, names)),
         )
 
 
@@ -171,7 +179,7 @@ def judge_report(
         seed: The seed of the resamples.
         with_seen: Whether verdicts count that were made with a judge on screen.
     """
-    units = compared(judge_input, with_seen=with_seen)
+    units = compared_units(judge_input, with_seen=with_seen)
     return JudgeReport(
         judge_input.taxonomy_ref,
         judge_input.judge,
@@ -181,7 +189,7 @@ def judge_report(
         bootstrap_json(rounds, seed),
         judge_input.modes,
         with_both_kinds(judge_input),
-        FigureIndex(_figures(judge_input, units, rounds, seed)),
+        FigureIndex(_report_figures(judge_input, units, rounds, seed)),
     )
 
 
@@ -189,16 +197,17 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
     """Describe the sources of the compared gold; None if the reference is an annotator."""
     if reference.name != GOLD:
         return None
-    sources: dict[str, list[Resolution]] = {}
+    resolutions_by_trace: dict[str, list[Resolution]] = {}
     annotators: set[str] = set()
     for unit in units.reference:
+        trace, _ = unit
         if unit in reference.sources:
-            sources.setdefault(unit[0], []).append(reference.sources[unit])
+            resolutions_by_trace.setdefault(trace, []).append(reference.sources[unit])
             annotators.update(reference.sides[unit])
     for trace, _ in units.doubtful:
-        sources.setdefault(trace, []).append(Resolution.UNRESOLVED)
+        resolutions_by_trace.setdefault(trace, []).append(Resolution.UNRESOLVED)
     return gold_mix(
-        sources,
+        resolutions_by_trace,
         annotators,
         settled_only=reference.settled_only,
         not_in_study=reference.not_in_study,
@@ -206,18 +215,23 @@ def _gold_mix(reference: Reference, units: Compared) -> GoldMixJson | None:
     )
 
 
-def _figures(judge_input: JudgeInput, units: Compared, rounds: int, seed: int) -> Iterator[Figure]:
-    traces = judge_input.scope("judge_traces", judge_input.slugs)
-    beyond = judge_input.beyond.traces
-    yield traces.number("judged", len({trace for trace, _ in judge_input.verdicts}) + beyond)
-    yield traces.number("compared", len(units.traces))
+def _report_figures(
+    judge_input: JudgeInput, units: Compared, rounds: int, seed: int
+) -> Iterator[Figure]:
+    """Yield all figures of a judge, from counts of traces to the effect of suggestions."""
+    trace_scope = judge_input.scope("judge_traces", judge_input.slugs)
+    beyond_count = judge_input.beyond.traces
+    yield trace_scope.number(
+        "judged", len({trace for trace, _ in judge_input.verdicts}) + beyond_count
+    )
+    yield trace_scope.number("compared", len(units.traces))
     unlabelled = judge_input.unlabelled - judge_input.examples
-    yield traces.number("unlabelled", len(unlabelled) + beyond)
-    left_out = judge_input.scope("judge_left_out", judge_input.slugs)
+    yield trace_scope.number("unlabelled", len(unlabelled) + beyond_count)
+    left_out_scope = judge_input.scope("judge_left_out", judge_input.slugs)
     for reason, by_mode in units.left_out.items():
-        yield left_out.number(reason, by_mode.total())
-    yield left_out.number("examples", units.examples)
-    yield left_out.number("unfinished", judge_input.unfinished)
+        yield left_out_scope.number(reason, by_mode.total())
+    yield left_out_scope.number("examples", units.examples)
+    yield left_out_scope.number("unfinished", judge_input.unfinished)
     sums = trace_sums(units, judge_input.slugs, rounds=rounds, seed=seed)
     yield from judge_figures(judge_input, units, sums)
     yield from calibration(judge_input, units)

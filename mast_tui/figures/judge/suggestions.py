@@ -26,68 +26,79 @@ def bin_name(number: int) -> str:
 
 
 def calibration(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
-    """Yield how confidence and truth differ, over the units that the judge calls present.
+    """Yield figures on confidence and truth, over the units that the judge calls present.
 
-    A unit is trace × mode, with the highest confidence of its suggestions: several suggestions of
-    one mode in a trace are right or wrong together, and would make the figure look surer than it
-    is. The expected calibration error is the mean distance of the bins' mean confidence and share
-    right, weighted by n (Naeini et al. 2015).
+    A unit is trace × mode, with the highest confidence of its suggestions. Suggestions of one mode
+    in a trace are right or wrong together, so they count once. The expected calibration error is
+    the mean difference of a bin's mean confidence and its share of right findings, weighted by the
+    number of findings (Naeini et al. 2015).
 
     Args:
         judge_input: The suggestions of the judge.
-        units: Its verdicts beside the reference.
+        units: The verdicts of the judge and of the reference.
     """
-    claims: dict[Unit, bool] = {
-        unit: units.reference[unit] for unit, present in units.judge.items() if present
+    is_right_by_unit: dict[Unit, bool] = {
+        unit: units.reference[unit] for unit, calls_present in units.judge.items() if calls_present
     }
     highest = highest_confidence(judge_input.suggestions)
-    rated = {unit: (highest[unit], right) for unit, right in claims.items() if unit in highest}
-    cases = list(rated.values())
+    case_by_unit = {
+        unit: (highest[unit], is_right)
+        for unit, is_right in is_right_by_unit.items()
+        if unit in highest
+    }
+    cases = list(case_by_unit.values())
     slugs = judge_input.slugs
     scope = judge_input.scope("calibration", slugs)
-    yield from _calibrated(scope, cases)
+    yield from _calibration_figures(scope, cases)
     yield scope.estimate("expected_calibration_error", _calibration_error(cases))
-    yield scope.number("without_confidence", len(claims) - len(rated))
-    for number, in_bin in enumerate(_binned(cases)):
+    yield scope.number("without_confidence", len(is_right_by_unit) - len(case_by_unit))
+    for number, bin_cases in enumerate(_cases_by_bin(cases)):
         group = bin_name(number)
-        yield from _calibrated(judge_input.scope("calibration_bin", slugs, group=group), in_bin)
+        yield from _calibration_figures(
+            judge_input.scope("calibration_bin", slugs, group=group), bin_cases
+        )
     for slug, code, _ in judge_input.modes:
-        of_mode = [case for (_, mode), case in rated.items() if mode == slug]
+        mode_cases = [case for (_, mode), case in case_by_unit.items() if mode == slug]
         scope = judge_input.scope("calibration_mode", [slug], mode=code)
-        yield from _calibrated(scope, of_mode)
-        yield scope.estimate("expected_calibration_error", _calibration_error(of_mode))
+        yield from _calibration_figures(scope, mode_cases)
+        yield scope.estimate("expected_calibration_error", _calibration_error(mode_cases))
 
 
 def acceptance(judge_input: JudgeInput) -> Iterator[Figure]:
-    """Yield annotators' answers to the judge's suggestions, the last of each to each suggestion.
+    """Yield the numbers of annotators' answers to the judge's suggestions.
 
-    Answers on traces in the judge's prompt are left out.
+    An annotator's last answer to each suggestion counts. Answers on traces in the judge's prompt
+    are left out.
     """
     suggestions = {label.id: label for label in judge_input.suggestions}
-    last: dict[tuple[str, str], Review] = {}
+    last_reviews: dict[tuple[str, str], Review] = {}
     for review in sorted(judge_input.reviews, key=lambda review: review.pass_number):
         suggestion = suggestions.get(review.suggestion)
         if suggestion is not None and suggestion.trace_id not in judge_input.examples:
-            last[review.annotator, review.suggestion] = review
-    answers = [(suggestions[review.suggestion], review) for review in last.values()]
-    rated = [
+            last_reviews[review.annotator, review.suggestion] = review
+    answers = [(suggestions[review.suggestion], review) for review in last_reviews.values()]
+    answers_with_confidence = [
         (suggestion.confidence, review.answer)
         for suggestion, review in answers
         if suggestion.confidence is not None
     ]
     slugs = judge_input.slugs
     scope = judge_input.scope("answers", slugs)
-    yield from _answers(scope, [review.answer for _, review in answers])
-    yield scope.number("without_confidence", len(answers) - len(rated))
-    for number, in_bin in enumerate(_binned(rated)):
+    yield from _answer_figures(scope, [review.answer for _, review in answers])
+    yield scope.number("without_confidence", len(answers) - len(answers_with_confidence))
+    for number, bin_answers in enumerate(_cases_by_bin(answers_with_confidence)):
         bin_scope = judge_input.scope("answers_bin", slugs, group=bin_name(number))
-        yield from _answers(bin_scope, [answer for _, answer in in_bin])
+        yield from _answer_figures(bin_scope, [answer for _, answer in bin_answers])
     for slug, code, _ in judge_input.modes:
-        of_mode = [review.answer for suggestion, review in answers if suggestion.mode == slug]
-        yield from _answers(judge_input.scope("answers_mode", [slug], mode=code), of_mode)
+        mode_answers = [review.answer for suggestion, review in answers if suggestion.mode == slug]
+        yield from _answer_figures(
+            judge_input.scope("answers_mode", [slug], mode=code), mode_answers
+        )
     for name in sorted({review.annotator for _, review in answers}):
-        of_annotator = [review.answer for _, review in answers if review.annotator == name]
-        yield from _answers(replace(scope, name="answers_annotator", subject=(name,)), of_annotator)
+        annotator_answers = [review.answer for _, review in answers if review.annotator == name]
+        yield from _answer_figures(
+            replace(scope, name="answers_annotator", subject=(name,)), annotator_answers
+        )
 
 
 def highest_confidence(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
@@ -100,11 +111,11 @@ def highest_confidence(suggestions: Iterable[Label]) -> Mapping[Unit, float]:
     return highest
 
 
-def _binned(cases: Iterable[tuple[float, _Outcome]]) -> list[list[tuple[float, _Outcome]]]:
-    """Return cases by their confidence, which is the first part of each."""
+def _cases_by_bin(cases: Iterable[tuple[float, _Outcome]]) -> list[list[tuple[float, _Outcome]]]:
+    """Divide cases of (confidence, outcome) into bins of confidence."""
     bins: list[list[tuple[float, _Outcome]]] = [[] for _ in range(BINS)]
-    for case in cases:
-        bins[min(BINS - 1, int(case[0] * BINS))].append(case)
+    for confidence, outcome in cases:
+        bins[min(BINS - 1, int(confidence * BINS))].append((confidence, outcome))
     return bins
 
 
@@ -112,42 +123,50 @@ def _mean_confidence(cases: Sequence[tuple[float, bool]]) -> float | None:
     return sum(confidence for confidence, _ in cases) / len(cases) if cases else None
 
 
-def _calibrated(scope: FigureScope, cases: Sequence[tuple[float, bool]]) -> Iterator[Figure]:
+def _calibration_figures(
+    scope: FigureScope, cases: Sequence[tuple[float, bool]]
+) -> Iterator[Figure]:
+    """Yield the number of cases, the mean confidence and the share that is right."""
     yield scope.number("n", len(cases))
     yield scope.number("mean_confidence", _mean_confidence(cases))
-    yield share_figure(scope, "right", sum(right for _, right in cases), len(cases))
+    yield share_figure(scope, "right", sum(is_right for _, is_right in cases), len(cases))
 
 
 def _calibration_error(cases: Sequence[tuple[float, bool]]) -> Coefficient:
+    """Return the expected calibration error; undefined without cases."""
     if not cases:
         return Coefficient(undefined="no_overlap")
     distance = 0.0
-    for in_bin in _binned(cases):
-        mean = _mean_confidence(in_bin)
+    for bin_cases in _cases_by_bin(cases):
+        mean = _mean_confidence(bin_cases)
         if mean is not None:
-            distance += abs(mean * len(in_bin) - sum(right for _, right in in_bin))
+            distance += abs(mean * len(bin_cases) - sum(is_right for _, is_right in bin_cases))
     return Coefficient(distance / len(cases))
 
 
-def _answers(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iterator[Figure]:
-    n = len(answers)
-    accept = answers.count(ReviewAnswer.ACCEPT)
-    edit = answers.count(ReviewAnswer.EDIT)
-    yield scope.number("n", n)
-    yield scope.number("accept", accept)
-    yield scope.number("edit", edit)
+def _answer_figures(scope: FigureScope, answers: Sequence[ReviewAnswer]) -> Iterator[Figure]:
+    """Yield the numbers of answers by kind, and the shares of accepted suggestions."""
+    answer_count = len(answers)
+    accepted_count = answers.count(ReviewAnswer.ACCEPT)
+    edited_count = answers.count(ReviewAnswer.EDIT)
+    yield scope.number("n", answer_count)
+    yield scope.number("accept", accepted_count)
+    yield scope.number("edit", edited_count)
     yield scope.number("reject", answers.count(ReviewAnswer.REJECT))
-    yield share_figure(scope, "accepted", accept, n)
-    yield share_figure(scope, "taken", accept + edit, n)
+    yield share_figure(scope, "accepted", accepted_count, answer_count)
+    yield share_figure(scope, "taken", accepted_count + edited_count, answer_count)
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
-    """One mode in one trace that both call present.
+class _LocatedCase:
+    """One mode in one trace that judge and reference both call present.
 
-    ``labels`` tells which labels of the judge meet a place of the reference, ``places`` which of
-    these a label meets. ``without_order`` counts labels that met no place while the order of the
-    spans was unknown, ``merged`` the places that cover those of several annotators.
+    Attributes:
+        mode: The slug of the mode.
+        labels: For each label of the judge, whether it overlaps a place of the reference.
+        places: For each place of the reference, whether a label overlaps it.
+        without_order: The number of labels that overlap no place, with unknown order of the spans.
+        merged: The number of places that cover places of several annotators.
     """
 
     mode: str
@@ -160,15 +179,15 @@ class _Case:
 def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
     """Yield the share of the judge's labels in a right place, on modes that both call present.
 
-    A place is right if it overlaps one of the reference's of the same mode, by the rule of gold:
-    ranges by the order of the spans, quotes in one span by their characters, and with an unknown
-    order only in the same span.
+    A label is in a right place if it overlaps a place of the reference of the same mode. Ranges are
+    compared by the order of the spans, quotes in one span by their characters. If the order is
+    unknown, only labels in the same span overlap.
 
     Args:
         judge_input: The suggestions of the judge, and the places of the reference.
         units: The verdicts of both.
     """
-    by_unit: dict[Unit, list[Target]] = {}
+    targets_by_unit: dict[Unit, list[Target]] = {}
     whole_trace = 0
     no_places = 0
     for label in judge_input.suggestions:
@@ -180,31 +199,37 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
         elif not judge_input.reference.places.get(unit):
             no_places += 1
         else:
-            by_unit.setdefault(unit, []).append(label.target)
+            targets_by_unit.setdefault(unit, []).append(label.target)
     cases = [
-        _case(unit, targets, judge_input.reference, judge_input.order_of(unit[0]))
-        for unit, targets in by_unit.items()
+        _located_case(unit, targets, judge_input.reference, judge_input.order_of(unit[0]))
+        for unit, targets in targets_by_unit.items()
     ]
     scope = judge_input.scope("localisation", judge_input.slugs)
-    yield from _located(scope, cases)
+    yield from _location_figures(scope, cases)
     yield scope.number("whole_trace", whole_trace)
     yield scope.number("no_places", no_places)
     for slug, code, _ in judge_input.modes:
-        of_mode = [case for case in cases if case.mode == slug]
-        yield from _located(judge_input.scope("localisation_mode", [slug], mode=code), of_mode)
+        mode_cases = [case for case in cases if case.mode == slug]
+        yield from _location_figures(
+            judge_input.scope("localisation_mode", [slug], mode=code), mode_cases
+        )
 
 
-def _case(unit: Unit, labels: Sequence[Target], reference: Reference, order: Order) -> _Case:
+def _located_case(
+    unit: Unit, labels: Sequence[Target], reference: Reference, order: Order
+) -> _LocatedCase:
+    """Compare the places of judge and reference in one unit."""
     places = reference.places[unit]
-    meet = [[overlap(label, target, order) for target in places] for label in labels]
+    overlaps = [[overlap(label, target, order) for target in places] for label in labels]
     without_order = [
         not any(row) and any(_is_unordered(target, order) for target in (label, *places))
-        for label, row in zip(labels, meet, strict=True)
+        for label, row in zip(labels, overlaps, strict=True)
     ]
-    return _Case(
-        unit[1],
-        tuple(any(row) for row in meet),
-        tuple(any(column) for column in zip(*meet, strict=True)),
+    _, mode = unit
+    return _LocatedCase(
+        mode,
+        tuple(any(row) for row in overlaps),
+        tuple(any(column) for column in zip(*overlaps, strict=True)),
         sum(without_order),
         len(reference.merged.get(unit, ())),
     )
@@ -215,12 +240,13 @@ def _is_unordered(target: Target, order: Order) -> bool:
     return any(key is not None and order(key) is None for key in (target.first, target.last))
 
 
-def _located(scope: FigureScope, cases: Sequence[_Case]) -> Iterator[Figure]:
-    labels = [right for case in cases for right in case.labels]
-    places = [met for case in cases for met in case.places]
-    yield scope.number("n", len(labels))
-    yield share_figure(scope, "right_place", sum(labels), len(labels))
-    yield scope.number("places", len(places))
-    yield share_figure(scope, "places_found", sum(places), len(places))
+def _location_figures(scope: FigureScope, cases: Sequence[_LocatedCase]) -> Iterator[Figure]:
+    """Yield the share of labels in a right place, and the share of places that were found."""
+    label_hits = [is_right for case in cases for is_right in case.labels]
+    place_hits = [is_found for case in cases for is_found in case.places]
+    yield scope.number("n", len(label_hits))
+    yield share_figure(scope, "right_place", sum(label_hits), len(label_hits))
+    yield scope.number("places", len(place_hits))
+    yield share_figure(scope, "places_found", sum(place_hits), len(place_hits))
     yield scope.number("without_order", sum(case.without_order for case in cases))
     yield scope.number("merged_places", sum(case.merged for case in cases))

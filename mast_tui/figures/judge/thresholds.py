@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, TypedDict
 
-from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.judge.suggestions import highest_confidence
 from mast_tui.labels import VerdictValue
@@ -22,8 +22,10 @@ LEAST_UNITS: Final = 5
 class Threshold:
     """The least confidence with which a finding of a mode counts.
 
-    ``value`` is 0 where every finding counts. ``present`` and ``absent`` are the calibration traces
-    with and without the mode.
+    Attributes:
+        value: The confidence; 0 if every finding counts.
+        present: The number of calibration traces with the mode.
+        absent: The number of calibration traces without the mode.
     """
 
     value: float
@@ -47,99 +49,114 @@ class ThresholdsJson(TypedDict):
     modes: dict[str, ThresholdJson]
 
 
-def on_traces(judged: JudgeInput, traces: Collection[str]) -> JudgeInput:
+def input_on_traces(judge_input: JudgeInput, traces: Collection[str]) -> JudgeInput:
     """Return a judge beside its reference on some of the traces.
 
     Args:
-        judged: The judge.
+        judge_input: The judge.
         traces: The ids of the traces.
     """
-    reference = judged.reference
+    reference = judge_input.reference
     reference = replace(
         reference,
-        verdicts={unit: v for unit, v in reference.verdicts.items() if unit[0] in traces},
-        unresolved=frozenset(unit for unit in reference.unresolved if unit[0] in traces),
+        verdicts={
+            (trace_id, mode): value
+            for (trace_id, mode), value in reference.verdicts.items()
+            if trace_id in traces
+        },
+        unresolved=frozenset(
+            (trace_id, mode) for trace_id, mode in reference.unresolved if trace_id in traces
+        ),
     )
-    return replace(judged, reference=reference)
+    return replace(judge_input, reference=reference)
 
 
-def fit_thresholds(judged: JudgeInput) -> dict[str, Threshold]:
-    """Fit the thresholds of a judge, by the slug of the mode.
+def fit_thresholds(judge_input: JudgeInput) -> dict[str, Threshold]:
+    """Return the thresholds of a judge by the slug of the mode.
 
-    Of each mode that is present and absent often enough, the threshold is the one with the
-    greatest TPR + TNR (Youden 1950, Cancer 3:32-35), the lowest of several.
+    A mode has a threshold if it is present and absent often enough. The threshold has the greatest
+    TPR + TNR (Youden 1950, Cancer 3:32-35); of several such thresholds, it is the lowest.
 
     Args:
-        judged: The judge beside its reference, on calibration traces only.
+        judge_input: The judge beside its reference, on calibration traces only.
     """
-    units = compared(judged)
-    scores = highest_confidence(judged.suggestions)
-    fitted = {}
-    for slug, _, _ in judged.modes:
+    units = compared_units(judge_input)
+    confidences = highest_confidence(judge_input.suggestions)
+    thresholds = {}
+    for slug, _, _ in judge_input.modes:
         cases = [
             (
-                scores.get((trace_id, mode), 1.0) if is_present else 0.0,
+                confidences.get((trace_id, mode), 1.0) if is_present else 0.0,
                 units.reference[trace_id, mode],
             )
             for (trace_id, mode), is_present in units.judge.items()
             if mode == slug
         ]
-        present = sum(truth for _, truth in cases)
-        absent = len(cases) - present
-        if min(present, absent) >= LEAST_UNITS:
-            fitted[slug] = Threshold(_best_cut(cases, present, absent), present, absent)
-    return fitted
+        present_count = sum(is_present_in_reference for _, is_present_in_reference in cases)
+        absent_count = len(cases) - present_count
+        if min(present_count, absent_count) >= LEAST_UNITS:
+            thresholds[slug] = Threshold(
+                _best_cut(cases, present_count, absent_count), present_count, absent_count
+            )
+    return thresholds
 
 
 def _best_cut(cases: Sequence[tuple[float, bool]], present: int, absent: int) -> float:
-    """Return the cut with the greatest sum of both rates; 0 if every finding should count."""
-    levels = sorted({score for score, _ in cases if score > 0})
-    cuts = [0.0, *((low + high) / 2 for low, high in pairwise(levels))]
-
-    def rates(cut: float) -> float:
-        hits = sum(truth for score, truth in cases if score > cut)
-        alarms = sum(not truth for score, truth in cases if score > cut)
-        return hits / present + (absent - alarms) / absent
-
-    return max(cuts, key=lambda cut: (round(rates(cut), 12), -cut))
-
-
-def with_thresholds(judged: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
-    """Return a judge whose findings count from the thresholds on; others count as absent.
+    """Return the cut with the greatest TPR + TNR; 0 if every finding should count.
 
     Args:
-        judged: The judge.
+        cases: The confidence of the judge's finding (0 for none), and the reference's verdict.
+        present: The number of cases that the reference calls present.
+        absent: The number of other cases.
+    """
+    confidences = sorted({confidence for confidence, _ in cases if confidence > 0})
+    cuts = [0.0, *((low + high) / 2 for low, high in pairwise(confidences))]
+
+    def sum_of_rates(cut: float) -> float:
+        hits = sum(is_present for confidence, is_present in cases if confidence > cut)
+        alarms = sum(not is_present for confidence, is_present in cases if confidence > cut)
+        return hits / present + (absent - alarms) / absent
+
+    return max(cuts, key=lambda cut: (round(sum_of_rates(cut), 12), -cut))
+
+
+def with_thresholds(judge_input: JudgeInput, thresholds: Mapping[str, Threshold]) -> JudgeInput:
+    """Return a judge whose findings below the thresholds count as absent.
+
+    Args:
+        judge_input: The judge.
         thresholds: The thresholds by the slug of the mode.
     """
-    scores = highest_confidence(judged.suggestions)
+    scores = highest_confidence(judge_input.suggestions)
 
     def is_above(unit: tuple[str, str]) -> bool:
-        threshold = thresholds.get(unit[1])
+        _, mode = unit
+        threshold = thresholds.get(mode)
         return threshold is None or scores.get(unit, 1.0) > threshold.value
 
     verdicts = {
         unit: VerdictValue.ABSENT if value is VerdictValue.PRESENT and not is_above(unit) else value
-        for unit, value in judged.verdicts.items()
+        for unit, value in judge_input.verdicts.items()
     }
     suggestions = tuple(
-        label for label in judged.suggestions if is_above((label.trace_id, label.mode))
+        label for label in judge_input.suggestions if is_above((label.trace_id, label.mode))
     )
-    return replace(judged, verdicts=verdicts, suggestions=suggestions)
+    return replace(judge_input, verdicts=verdicts, suggestions=suggestions)
 
 
 def thresholds_json(
-    judged: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
+    judge_input: JudgeInput, thresholds: Mapping[str, Threshold], traces: Collection[str]
 ) -> ThresholdsJson:
     """Return thresholds as a document, with a hash of the judge, its thresholds and the traces.
 
     Args:
-        judged: The judge.
+        judge_input: The judge.
         thresholds: The thresholds by the slug of the mode.
         traces: The ids of the calibration traces.
     """
     values = [(slug, threshold.value) for slug, threshold in sorted(thresholds.items())]
-    content = json.dumps([judged.judge, judged.taxonomy_ref, values, sorted(traces)])
-    codes = {slug: code for slug, code, _ in judged.modes}
+    content = json.dumps([judge_input.judge, judge_input.taxonomy_ref, values, sorted(traces)])
+    codes = {slug: code for slug, code, _ in judge_input.modes}
     return {
         "hash": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8],
         "calibration_traces": len(traces),

@@ -44,8 +44,8 @@ AMOUNTS: Final = ("tokens", "input_tokens", "output_tokens", "minutes")
 def costs(
     inputs: SignatureInput,
     spent_of: SpentOf,
-    chosen: Flags,
-    fatal: Mapping[str, Flags],
+    is_counted: Flags,
+    fatal_by_definition: Mapping[str, Flags],
     group: GroupScope,
 ) -> Iterator[Figure]:
     """Yield the use of the chosen traces, once for each definition of fatal labels.
@@ -55,37 +55,39 @@ def costs(
 
     Args:
         inputs: The input of the report.
-        spent_of: Returns the use of a trace; called once for each.
-        chosen: A flag for each trace that counts.
-        fatal: For each definition, by name, a flag for each label with a place that is fatal.
+        spent_of: The function that returns the use of a trace; it is called once for each trace.
+        is_counted: A flag for each trace that counts.
+        fatal_by_definition: By the name of a definition, a mask of the labels with a place that are
+            fatal.
         group: The group of the traces.
     """
-    rows = np.flatnonzero(chosen).tolist()
-    used = {row: spent for row in rows if (spent := spent_of(inputs.traces[row])) is not None}
-    for definition, flags in fatal.items():
-        yield from _costs(inputs, flags, rows, used, group, definition)
+    rows = np.flatnonzero(is_counted).tolist()
+    spent_by_row = {row: spent_of(inputs.traces[row]) for row in rows}
+    known_by_row = {row: spent for row, spent in spent_by_row.items() if spent is not None}
+    for definition, flags in fatal_by_definition.items():
+        yield from _cost_figures(inputs, flags, rows, known_by_row, group, definition)
 
 
-def _costs(
+def _cost_figures(
     inputs: SignatureInput,
-    fatal: Flags,
+    is_fatal: Flags,
     rows: Sequence[int],
-    used: Mapping[int, Spent],
+    spent_by_row: Mapping[int, Spent],
     group: GroupScope,
     definition: str,
 ) -> Iterator[Figure]:
     """Yield the counts of traces and the sums of each amount, by one definition of fatal labels."""
-    firsts = first_fatal(inputs, fatal).first
+    first_fatal_spans = first_fatal(inputs, is_fatal).first
     places = inputs.places
-    opening = fatal & (places.first == firsts[places.trace])
-    blamed: dict[int, set[int]] = {}
-    columns = places.trace[opening].tolist(), places.mode[opening].tolist()
+    is_first_fatal = is_fatal & (places.first == first_fatal_spans[places.trace])
+    fatal_modes_by_row: dict[int, set[int]] = {}
+    columns = places.trace[is_first_fatal].tolist(), places.mode[is_first_fatal].tolist()
     for row, mode in zip(*columns, strict=True):
-        blamed.setdefault(row, set()).add(mode)
+        fatal_modes_by_row.setdefault(row, set()).add(mode)
     runs: dict[str, list[_Run]] = {name: [] for name in AMOUNTS}
-    for row, spent in used.items():
-        first_fatal_span = int(firsts[row])
-        modes = sorted(blamed.get(row, ()))
+    for row, spent in spent_by_row.items():
+        first_fatal_span = int(first_fatal_spans[row])
+        modes = sorted(fatal_modes_by_row.get(row, ()))
         amounts: dict[str, NDArray[Any]] = {}
         if spent.tokens is not None:
             input_tokens, output_tokens = spent.tokens.T
@@ -94,15 +96,17 @@ def _costs(
             amounts["output_tokens"] = output_tokens
         if spent.minutes is not None:
             amounts["minutes"] = spent.minutes
-        for name, by_span in amounts.items():
-            runs[name].append(_Run(by_span, first_fatal_span, modes))
+        for name, amount_by_span in amounts.items():
+            runs[name].append(_Run(amount_by_span, first_fatal_span, modes))
     scope = group.scope("bill")
     yield scope.number("traces", len(rows), condition=definition)
-    yield scope.number("with_fatal", sum(row in blamed for row in rows), condition=definition)
-    yield scope.number("at_hand", len(used), condition=definition)
+    yield scope.number(
+        "with_fatal", sum(row in fatal_modes_by_row for row in rows), condition=definition
+    )
+    yield scope.number("at_hand", len(spent_by_row), condition=definition)
     codes = [mode.code for mode in inputs.modes]
     for name in AMOUNTS:
-        yield from _sums(runs[name], codes, group, f"{definition}{PAIR}{name}")
+        yield from _amount_figures(runs[name], codes, group, f"{definition}{PAIR}{name}")
 
 
 class _Run(NamedTuple):
@@ -116,7 +120,7 @@ class _Run(NamedTuple):
     modes: Sequence[int]
 
 
-def _sums(
+def _amount_figures(
     runs: Sequence[_Run], codes: Sequence[str], group: GroupScope, condition: str
 ) -> Iterator[Figure]:
     """Yield the sums of one amount over runs; nothing if no run records it."""
@@ -125,33 +129,33 @@ def _sums(
     total: float = 0
     without_fatal: float = 0
     before_fatal: float = 0
-    by_mode: list[float] = [0] * len(codes)
+    after_by_mode: list[float] = [0] * len(codes)
     for run in runs:
-        used = run.by_span.sum().item()
-        total += used
+        run_total = run.by_span.sum().item()
+        total += run_total
         if not run.modes:
-            without_fatal += used
+            without_fatal += run_total
             continue
-        used_before = run.by_span[: run.first_fatal_span].sum().item()
-        before_fatal += used_before
+        run_before_fatal = run.by_span[: run.first_fatal_span].sum().item()
+        before_fatal += run_before_fatal
         for mode in run.modes:
-            by_mode[mode] += (used - used_before) / len(run.modes)
-    after = total - without_fatal - before_fatal
+            after_by_mode[mode] += (run_total - run_before_fatal) / len(run.modes)
+    used_after = total - without_fatal - before_fatal
     scope = group.scope("bill")
     sums = {
         "total": total,
         "without_fatal": without_fatal,
         "before_first_fatal": before_fatal,
-        "after": after,
+        "after": used_after,
     }
     for statistic, value in sums.items():
         yield scope.number(f"used_{statistic}", value, condition=condition, n=len(runs))
-    share = after / total if total else None
+    share = used_after / total if total else None
     yield scope.number("used_share_after", share, condition=condition, n=len(runs))
-    for code, value in zip(codes, by_mode, strict=True):
+    for code, value in zip(codes, after_by_mode, strict=True):
         if value:
-            of_mode = group.scope("bill", code, code, outcome="failed")
-            yield of_mode.number("used_after", value, condition=condition)
+            mode_scope = group.scope("bill", code, code, outcome="failed")
+            yield mode_scope.number("used_after", value, condition=condition)
 
 
 def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
@@ -171,15 +175,16 @@ def spent_from(trace_of: Callable[[str], Trace | None]) -> SpentOf:
 def spent_in(trace: Trace) -> Spent:
     """Return the use of each span of a trace, as far as the trace has been read.
 
-    The minutes of a span last from its start to the start of the next one; the first begins with
-    the earliest time of the run, and the last ends with its latest. A span without a time has 0
-    minutes, and so has one that began before the previous span.
+    The minutes of a span last from its start to the start of the next span. The first span begins
+    at the earliest time of the run, and the last span ends at the latest. A span has 0 minutes if
+    it has no time, or if it began before the previous span.
     """
     spans = [trace.span(index) for index in range(len(trace))]
-    return Spent(_tokens(spans), _minutes(spans))
+    return Spent(_tokens_by_span(spans), _minutes_by_span(spans))
 
 
-def _tokens(spans: list[Span]) -> NDArray[np.int64] | None:
+def _tokens_by_span(spans: list[Span]) -> NDArray[np.int64] | None:
+    """Return the input and output tokens of each span; None if no span records them."""
     if all(span.tokens is None for span in spans):
         return None
     rows = [
@@ -189,7 +194,8 @@ def _tokens(spans: list[Span]) -> NDArray[np.int64] | None:
     return np.array(rows, dtype=np.int64)
 
 
-def _minutes(spans: list[Span]) -> NDArray[np.float64] | None:
+def _minutes_by_span(spans: list[Span]) -> NDArray[np.float64] | None:
+    """Return the minutes of each span; None if no span has a time."""
     times = [time for span in spans for time in (span.start, span.end) if time is not None]
     if not times:
         return None

@@ -32,7 +32,7 @@ from mast_tui.figures.signatures.model import (
 )
 from mast_tui.figures.signatures.modes import Counts, mode_figures, severity
 from mast_tui.figures.signatures.onset import FirstFatal, Onsets, first_fatal, places_figures
-from mast_tui.figures.signatures.stratified import stratified
+from mast_tui.figures.signatures.stratified import stratified_figures
 from mast_tui.taxonomy.model import Group
 
 Shape = Literal["none", "isolated", "between", "cascading", "open"]
@@ -43,32 +43,33 @@ SHAPES: Final[tuple[Shape, ...]] = ("none", "isolated", "between", "cascading", 
 def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
     """Return the shape of each trace as an index in ``SHAPES``.
 
-    A trace with modes that are open or unsure has a shape only if none of them could change it.
-    Modes on which no trace was judged are ignored.
+    A trace is ``open`` if its modes without a verdict could change its shape. Modes on which no
+    trace was judged are ignored.
 
     Args:
         verdicts: Traces × modes.
         rules: The limits of the shapes.
     """
-    judged = _judged(verdicts)
-    used = judged.any(axis=0)
-    least = (verdicts == PRESENT).sum(axis=1)
-    most = least + (~judged[:, used]).sum(axis=1)
-    lowest = _shape(least, rules)
-    highest = _shape(most, rules)
-    return np.where(lowest == highest, lowest, SHAPES.index("open"))
+    is_judged = _judged_mask(verdicts)
+    judged_modes = is_judged.any(axis=0)
+    fewest_modes = (verdicts == PRESENT).sum(axis=1)
+    most_modes = fewest_modes + (~is_judged[:, judged_modes]).sum(axis=1)
+    lowest_shape = _shape_indices(fewest_modes, rules)
+    highest_shape = _shape_indices(most_modes, rules)
+    return np.where(lowest_shape == highest_shape, lowest_shape, SHAPES.index("open"))
 
 
-def _shape(modes: Whole, rules: Rules) -> Whole:
-    conditions = [modes == 0, modes <= rules.isolated, modes >= rules.cascading]
+def _shape_indices(mode_counts: Whole, rules: Rules) -> Whole:
+    """Return the shape of traces with these numbers of modes, as indices in ``SHAPES``."""
+    conditions = [mode_counts == 0, mode_counts <= rules.isolated, mode_counts >= rules.cascading]
     indices = [SHAPES.index(shape) for shape in ("none", "isolated", "cascading")]
     return np.select(conditions, indices, SHAPES.index("between"))
 
 
 def complete(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return for each trace whether it was judged on all modes that any trace was judged on."""
-    judged = _judged(verdicts)
-    return np.asarray(judged[:, judged.any(axis=0)].all(axis=1) & judged.any(axis=1))
+    """Return a mask of the traces that were judged on each mode that any trace was judged on."""
+    is_judged = _judged_mask(verdicts)
+    return np.asarray(is_judged[:, is_judged.any(axis=0)].all(axis=1) & is_judged.any(axis=1))
 
 
 MOST_PATTERNS: Final = 1000
@@ -95,14 +96,14 @@ def modes_per_trace(verdicts: NDArray[np.uint8], weights: Values | None = None) 
     """
     trace_weights = np.ones(len(verdicts)) if weights is None else weights
     present = trace_weights @ (verdicts == PRESENT)
-    judged = trace_weights @ _judged(verdicts)
+    judged = trace_weights @ _judged_mask(verdicts)
     has_cases = judged > 0
     if not has_cases.any():
         return None
     return float((present[has_cases] / judged[has_cases]).sum())
 
 
-def resampled(
+def resampled_modes_per_trace(
     verdicts: NDArray[np.uint8], rounds: int, seed: int, weights: Values | None = None
 ) -> Values:
     """Compute ``modes_per_trace`` in resamples of the traces.
@@ -116,19 +117,21 @@ def resampled(
         weights: The weight of each trace; None for equal weights.
 
     Returns:
-        A value for each resample, NaN if no trace of it was judged on some mode; empty if more
-        than ``MOST_PATTERNS`` traces differ.
+        A value for each resample, NaN if no trace of it was judged on some mode; empty if there
+        are more than ``MOST_PATTERNS`` different traces.
     """
-    judged = _judged(verdicts)
-    used = judged.any(axis=0)
-    features, counts = _alike(verdicts[:, used], weights, complete=bool(judged[:, used].all()))
+    is_judged = _judged_mask(verdicts)
+    judged_modes = is_judged.any(axis=0)
+    features, counts = _distinct_traces(
+        verdicts[:, judged_modes], weights, complete=bool(is_judged[:, judged_modes].all())
+    )
     if not len(features) or len(features) > MOST_PATTERNS:
         return np.empty(0)
     total = int(counts.sum())
-    drawn = np.random.default_rng(seed).multinomial(total, counts / total, size=rounds)
-    sums = drawn @ features
-    present, cases = np.split(sums, 2, axis=1)
-    values: Values = ratio(present, cases).sum(axis=1)
+    resample_counts = np.random.default_rng(seed).multinomial(total, counts / total, size=rounds)
+    sums = resample_counts @ features
+    present_sums, judged_sums = np.split(sums, 2, axis=1)
+    values: Values = ratio(present_sums, judged_sums).sum(axis=1)
     return values
 
 
@@ -152,12 +155,12 @@ def interval(
     if estimate is None or len(verdicts) < 2:
         return None
     if not len(values):
-        half = Z * standard_error(verdicts, weights)
-        return max(0.0, estimate - half), estimate + half
-    defined = values[~np.isnan(values)]
-    if defined.size <= LEAST_DEFINED * values.size:
+        half_width = Z * standard_error(verdicts, weights)
+        return max(0.0, estimate - half_width), estimate + half_width
+    defined_values = values[~np.isnan(values)]
+    if defined_values.size <= LEAST_DEFINED * values.size:
         return None
-    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(defined_values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return min(float(low), estimate), max(float(high), estimate)
 
 
@@ -169,7 +172,7 @@ def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -
         weights: The weight of each trace; None for equal weights.
     """
     trace_weights = np.ones(len(verdicts)) if weights is None else weights
-    judged = _judged(verdicts)
+    judged = _judged_mask(verdicts)
     present = verdicts == PRESENT
     cases = trace_weights @ judged
     cases[cases == 0] = 1
@@ -178,23 +181,26 @@ def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -
     return float(np.sqrt((influences**2).sum()))
 
 
-def _alike(
+def _distinct_traces(
     verdicts: NDArray[np.uint8], weights: Values | None, *, complete: bool
 ) -> tuple[Values, NDArray[np.int64]]:
-    """Return what each different trace adds to the sums of present and judged, and its number."""
+    """Return the different traces as features, with the number of traces of each.
+
+    The features of a trace are what it adds to the sums of present and of judged modes.
+    """
     present = (verdicts == PRESENT).astype(np.float64)
     if complete:
         # Of complete traces only the number of modes matters.
         features = np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
     else:
-        features = np.concatenate([present, _judged(verdicts)], axis=1)
+        features = np.concatenate([present, _judged_mask(verdicts)], axis=1)
     if weights is not None:
         features = features * weights[:, None]
-    kinds, counts = np.unique(features, axis=0, return_counts=True)
-    return kinds, counts
+    distinct_features, counts = np.unique(features, axis=0, return_counts=True)
+    return distinct_features, counts
 
 
-def _judged(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def _judged_mask(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
     judged: NDArray[np.bool_] = (verdicts == PRESENT) | (verdicts == ABSENT)
     return judged
 
@@ -215,31 +221,48 @@ def together(
     """
     present = (verdicts == PRESENT).astype(np.float64)
     absent = (verdicts == ABSENT).astype(np.float64)
-    both = _integers(present.T @ present)
-    only_row = _integers(present.T @ absent)
-    neither = _integers(absent.T @ absent)
-    for i in range(len(codes)):
-        for j in range(i + 1, len(codes)):
-            if both[i][j] + only_row[i][j] and both[i][j] + only_row[j][i]:
-                pair = (codes[i], codes[j])
+    both_present = _integer_rows(present.T @ present)
+    only_row = _integer_rows(present.T @ absent)
+    neither = _integer_rows(absent.T @ absent)
+    for first in range(len(codes)):
+        for second in range(first + 1, len(codes)):
+            if (
+                both_present[first][second] + only_row[first][second]
+                and both_present[first][second] + only_row[second][first]
+            ):
+                pair = (codes[first], codes[second])
                 scope = group.scope(f"together_{side}", PAIR.join(pair), *pair)
-                yield from _pair(scope, both[i][j], only_row[i][j], only_row[j][i], neither[i][j])
+                yield from _pair_figures(
+                    scope,
+                    both_present[first][second],
+                    only_row[first][second],
+                    only_row[second][first],
+                    neither[first][second],
+                )
 
 
-def _integers(sums: NDArray[np.float64]) -> list[list[int]]:
+def _integer_rows(sums: NDArray[np.float64]) -> list[list[int]]:
     numbers: list[list[int]] = sums.astype(np.int64).tolist()
     return numbers
 
 
-def _pair(scope: FigureScope, both: int, first: int, second: int, neither: int) -> Iterator[Figure]:
-    product = (both + first) * (both + second) * (second + neither) * (first + neither)
-    either = both + first + second
-    n = either + neither
-    phi = (both * neither - first * second) / sqrt(product) if product else None
-    yield scope.figure("jaccard", both / either, count=both, n=either)
+def _pair_figures(
+    scope: FigureScope, with_both: int, only_first: int, only_second: int, with_neither: int
+) -> Iterator[Figure]:
+    """Yield the figures of two modes from the numbers of traces with both, one or neither."""
+    product = (
+        (with_both + only_first)
+        * (with_both + only_second)
+        * (only_second + with_neither)
+        * (only_first + with_neither)
+    )
+    with_either = with_both + only_first + only_second
+    n = with_either + with_neither
+    phi = (with_both * with_neither - only_first * only_second) / sqrt(product) if product else None
+    yield scope.figure("jaccard", with_both / with_either, count=with_both, n=with_either)
     yield scope.figure("phi", phi, n=n, reason="" if product else "no_variance")
-    yield scope.figure("only_first", first, n=n)
-    yield scope.figure("only_second", second, n=n)
+    yield scope.figure("only_first", only_first, n=n)
+    yield scope.figure("only_second", only_second, n=n)
 
 
 Verdicts = NDArray[np.uint8]
@@ -249,8 +272,15 @@ Verdicts = NDArray[np.uint8]
 class GroupInputs:
     """The inputs that all groups of a report share.
 
-    ``fatal`` has the first failures labelled as fatal. ``spent_of`` returns the tokens and
-    minutes of a trace; None if the report does not need them.
+    Attributes:
+        inputs: The labels, outcomes and places of all traces.
+        onsets: The first place of each mode in each trace.
+        fatal: The first failures that are labelled as fatal.
+        rules: The limits between classes and shapes.
+        rounds: The number of resamples.
+        seed: The seed of the resamples.
+        spent_of: Returns the tokens and minutes of a trace; None if the report needs none.
+        scores: Further scores of the traces by metric.
     """
 
     inputs: SignatureInput
@@ -273,85 +303,99 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     """
     inputs = context.inputs
     group = GroupScope.named(inputs, name)
-    chosen = inputs.group == number
-    verdicts = inputs.verdicts[chosen]
-    weights = inputs.weights_of(chosen)
-    failed = inputs.outcome[chosen] == FAILED
-    succeeded = inputs.outcome[chosen] == SUCCEEDED
-    of_failed, of_succeeded = (
+    in_group = inputs.group == number
+    verdicts = inputs.verdicts[in_group]
+    weights = inputs.weights_of(in_group)
+    failed = inputs.outcome[in_group] == FAILED
+    succeeded = inputs.outcome[in_group] == SUCCEEDED
+    failed_weights, succeeded_weights = (
         None if weights is None else weights[side] for side in (failed, succeeded)
     )
     scope = group.scope("group")
     counts = {
-        "": int(chosen.sum()),
+        "": int(in_group.sum()),
         "failed": int(failed.sum()),
         "succeeded": int(succeeded.sum()),
         "unknown": int((~failed & ~succeeded).sum()),
     }
     figures = [scope.number("traces", n, condition=side) for side, n in counts.items()]
-    task = None if inputs.task is None else inputs.task[chosen]
-    figures.append(_mean_score(scope, inputs.score[chosen], task))
+    task = None if inputs.task is None else inputs.task[in_group]
+    figures.append(_mean_score(scope, inputs.score[in_group], task))
     figures += [
-        _mean_score(scope, scores[chosen], task, metric)
+        _mean_score(scope, scores[in_group], task, metric)
         for metric, scores in context.scores.items()
     ]
-    values = resampled(verdicts[failed], context.rounds, context.seed, of_failed)
+    values = resampled_modes_per_trace(
+        verdicts[failed], context.rounds, context.seed, failed_weights
+    )
     per_failed, *distribution = _modes_per_trace(
-        scope, verdicts[failed], values, context.rounds, of_failed
+        scope, verdicts[failed], values, context.rounds, failed_weights
     )
     figures += [per_failed, *distribution]
-    of_shape = np.bincount(shapes(verdicts[failed], context.rules), minlength=len(SHAPES)).tolist()
+    counts_by_shape = np.bincount(
+        shapes(verdicts[failed], context.rules), minlength=len(SHAPES)
+    ).tolist()
     figures += [
-        scope.number("shape", n, condition=shape) for shape, n in zip(SHAPES, of_shape, strict=True)
+        scope.number("shape", n, condition=shape)
+        for shape, n in zip(SHAPES, counts_by_shape, strict=True)
     ]
     codes = tuple(mode.code for mode in inputs.modes)
-    of_modes = tuple(
+    mode_figures_of_group = tuple(
         mode_figures(
             Counts.from_verdicts(verdicts, weights),
-            Counts.from_verdicts(verdicts[failed], of_failed),
-            Counts.from_verdicts(verdicts[succeeded], of_succeeded),
+            Counts.from_verdicts(verdicts[failed], failed_weights),
+            Counts.from_verdicts(verdicts[succeeded], succeeded_weights),
             len(verdicts),
             (verdicts == UNSURE).sum(axis=0).tolist(),
             [group.scope("mode", code, code) for code in codes],
         )
     )
-    figures += of_modes
-    top = [
+    figures += mode_figures_of_group
+    top_categories = [
         (id, name, tuple(mode.slug for mode in inputs.modes if mode.category == id))
         for id, name in inputs.categories
     ]
-    figures += _categories(inputs, chosen, top, group, "category")
+    figures += _category_figures(inputs, in_group, top_categories, group, "category")
     for level, groups in inputs.levels.items():
-        figures += _categories(inputs, chosen, groups, group, f"level {level}")
-    figures += lengths(inputs, context.onsets, chosen, group)
+        figures += _category_figures(inputs, in_group, groups, group, f"level {level}")
+    figures += lengths(inputs, context.onsets, in_group, group)
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
-    figures += stratified(inputs, chosen, stratum_scopes)
+    figures += stratified_figures(inputs, in_group, stratum_scopes)
     figures += together(verdicts[failed], codes, "failed", group)
     figures += together(verdicts, codes, "all", group)
     places = inputs.places
-    in_group = chosen[places.trace]
-    if in_group.any():
-        modes = FigureIndex(of_modes).rows("mode", group=name)
-        fatal = np.array(
+    place_in_group = in_group[places.trace]
+    if place_in_group.any():
+        modes = FigureIndex(mode_figures_of_group).rows("mode", group=name)
+        is_fatal_mode = np.array(
             [severity(modes[code], context.rules)[0] == "fatal" for code in codes], dtype=bool
         )
-        of_fatal_modes = fatal[places.mode] & in_group
-        first = {"labels": context.fatal, "class": first_fatal(inputs, of_fatal_modes)}
-        lost = chosen & (inputs.outcome == FAILED)
-        shows = (verdicts == PRESENT).any(axis=1)
+        place_is_fatal = is_fatal_mode[places.mode] & place_in_group
+        first_fatal_by_cause = {
+            "labels": context.fatal,
+            "class": first_fatal(inputs, place_is_fatal),
+        }
+        is_failed = in_group & (inputs.outcome == FAILED)
+        has_mode = (verdicts == PRESENT).any(axis=1)
         for side, flags, showing in (
-            ("failed", lost, int(shows[failed].sum())),
-            ("all", chosen, int(shows.sum())),
+            ("failed", is_failed, int(has_mode[failed].sum())),
+            ("all", in_group, int(has_mode.sum())),
         ):
-            figures += places_figures(inputs, context.onsets, flags, showing, side, group, first)
+            figures += places_figures(
+                inputs, context.onsets, flags, showing, side, group, first_fatal_by_cause
+            )
         if context.spent_of is not None:
-            fatal_labels = {"labels": places.fatal & in_group, "class": of_fatal_modes}
-            figures += costs(inputs, context.spent_of, lost, fatal_labels, group)
+            fatal_labels = {"labels": places.fatal & place_in_group, "class": place_is_fatal}
+            figures += costs(inputs, context.spent_of, is_failed, fatal_labels, group)
     return tuple(figures)
 
 
 def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: str = "") -> Figure:
-    """Return the mean of a score; if each trace names a task, its interval rests on the tasks."""
+    """Return the mean of a score; if each trace names a task, its interval rests on the tasks.
+
+    The mean is undefined without scores. It has no interval if there are few tasks, or if all
+    scores are 0 or all are 1.
+    """
     has_score = ~np.isnan(scores)
     values = scores[has_score]
     if not len(values):
@@ -360,8 +404,8 @@ def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: 
     clusters = np.arange(len(values))
     if task is not None and (task[has_score] >= 0).all():
         clusters = np.unique(task[has_score], return_inverse=True)[1]
-    units = int(clusters.max()) + 1
-    if units < LEAST_OF_DIFFERENCE or not 0 < mean < 1:
+    cluster_count = int(clusters.max()) + 1
+    if cluster_count < LEAST_OF_DIFFERENCE or not 0 < mean < 1:
         return scope.figure(
             "mean_score",
             mean,
@@ -370,12 +414,16 @@ def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: 
             reason="few_traces",
             needs=LEAST_OF_DIFFERENCE,
         )
-    pulls = np.bincount(clusters, weights=values - mean, minlength=units)
-    variance = units / (units - 1) * float((pulls**2).sum()) / len(values) ** 2
-    cases = mean * (1 - mean) / variance if variance else float(units)
+    cluster_sums = np.bincount(clusters, weights=values - mean, minlength=cluster_count)
+    variance = (
+        cluster_count / (cluster_count - 1) * float((cluster_sums**2).sum()) / len(values) ** 2
+    )
+    case_count = mean * (1 - mean) / variance if variance else float(cluster_count)
     # Wilson's formula has the normal distribution's quantile in it.
-    ends = wilson_of(mean, cases * (Z / student_t(units - 1)) ** 2)
-    return scope.figure("mean_score", mean, condition=metric, interval=ends, n=len(values))
+    score_interval = wilson_of(mean, case_count * (Z / student_t(cluster_count - 1)) ** 2)
+    return scope.figure(
+        "mean_score", mean, condition=metric, interval=score_interval, n=len(values)
+    )
 
 
 def _modes_per_trace(
@@ -387,77 +435,86 @@ def _modes_per_trace(
     interval.
     """
     value = modes_per_trace(verdicts, weights)
-    ends = interval(verdicts, values, weights) if rounds else None
-    differ = verdicts == UNRESOLVED
-    unresolved = int(differ.sum())
-    needs = to_resolve(unresolved, int(_judged(verdicts).sum())) if unresolved else 0
+    value_interval = interval(verdicts, values, weights) if rounds else None
+    is_unresolved = verdicts == UNRESOLVED
+    unresolved = int(is_unresolved.sum())
+    needed_verdicts = to_resolve(unresolved, int(_judged_mask(verdicts).sum())) if unresolved else 0
     reason = ""
     bounds = None
     if value is None:
         reason = "not_judged" if len(verdicts) else "no_failed"
-    elif needs:
+    elif needed_verdicts:
         reason = "unresolved"
-        ends = None
+        value_interval = None
         bounds = [
-            modes_per_trace(np.where(differ, answer, verdicts), weights) or 0.0
+            modes_per_trace(np.where(is_unresolved, answer, verdicts), weights) or 0.0
             for answer in (ABSENT, PRESENT)
         ]
     figure = scope.figure(
         "modes_per_failed_trace",
         value,
-        interval=ends,
+        interval=value_interval,
         bounds=bounds,
         n=len(verdicts),
         reason=reason,
-        needs=needs if bounds else None,
+        needs=needed_verdicts if bounds else None,
     )
     yield replace(figure, unresolved=None if value is None else unresolved or None)
-    whole = verdicts[complete(verdicts)]
-    yield scope.number("modes_judged", int(_judged(verdicts).any(axis=0).sum()))
-    yield scope.number("n_complete", len(whole))
-    counts = np.bincount((whole == PRESENT).sum(axis=1)).tolist() if len(whole) else []
+    complete_verdicts = verdicts[complete(verdicts)]
+    yield scope.number("modes_judged", int(_judged_mask(verdicts).any(axis=0).sum()))
+    yield scope.number("n_complete", len(complete_verdicts))
+    counts = (
+        np.bincount((complete_verdicts == PRESENT).sum(axis=1)).tolist()
+        if len(complete_verdicts)
+        else []
+    )
     for modes, count in enumerate(counts):
         yield scope.number("traces_with_modes", count, condition=str(modes))
 
 
-def _categories(
+def _category_figures(
     inputs: SignatureInput,
-    chosen: Flags,
+    in_group: Flags,
     categories: Iterable[Group],
     group: GroupScope,
     name: str,
 ) -> Iterator[Figure]:
     """Yield the number of present modes of each category, their share, and the rate of traces."""
     sides = {
-        "all": chosen,
-        "failed": chosen & (inputs.outcome == FAILED),
-        "succeeded": chosen & (inputs.outcome == SUCCEEDED),
+        "all": in_group,
+        "failed": in_group & (inputs.outcome == FAILED),
+        "succeeded": in_group & (inputs.outcome == SUCCEEDED),
     }
     for category, _, slugs in categories:
-        columns = [i for i, mode in enumerate(inputs.modes) if mode.slug in slugs]
+        columns = [column for column, mode in enumerate(inputs.modes) if mode.slug in slugs]
         scope = group.scope(name, category)
-        for side, flags in sides.items():
-            yield from _side(inputs, flags, columns, scope, side)
+        for side, in_side in sides.items():
+            yield from _category_figures_of(inputs, in_side, columns, scope, side)
 
 
-def _side(
-    inputs: SignatureInput, chosen: Flags, columns: list[int], scope: FigureScope, side: str
+def _category_figures_of(
+    inputs: SignatureInput, in_side: Flags, columns: list[int], scope: FigureScope, side: str
 ) -> Iterator[Figure]:
-    verdicts = inputs.verdicts[chosen]
-    weights = inputs.weights_of(chosen)
+    """Yield the count, share and rate of one category in the traces of one side."""
+    verdicts = inputs.verdicts[in_side]
+    weights = inputs.weights_of(in_side)
     present = verdicts == PRESENT
     trace_weights = np.ones(len(verdicts)) if weights is None else weights
-    of_all_modes = float((trace_weights @ present).sum())
+    present_sum = float((trace_weights @ present).sum())
     in_category = present[:, columns]
-    shows = in_category.any(axis=1)
+    shows_category = in_category.any(axis=1)
     # A trace without a present mode lacks the category only if it was judged on all its modes.
-    of_category = verdicts[:, columns]
-    judged = shows | complete(of_category)
-    differ = of_category == UNRESOLVED
-    unresolved = complete(np.where(differ, ABSENT, of_category)) & differ.any(axis=1)
-    category = np.select([shows, judged, unresolved], [PRESENT, ABSENT, UNRESOLVED], OPEN)
-    share = float((trace_weights @ in_category).sum()) / of_all_modes if of_all_modes else None
+    category_verdicts = verdicts[:, columns]
+    is_judged = shows_category | complete(category_verdicts)
+    is_unresolved = category_verdicts == UNRESOLVED
+    unresolved_only = complete(
+        np.where(is_unresolved, ABSENT, category_verdicts)
+    ) & is_unresolved.any(axis=1)
+    category = np.select(
+        [shows_category, is_judged, unresolved_only], [PRESENT, ABSENT, UNRESOLVED], OPEN
+    )
+    share = float((trace_weights @ in_category).sum()) / present_sum if present_sum else None
     yield scope.number("shown", int(in_category.sum()), condition=side)
-    yield scope.number("share", share, condition=side, reason="" if of_all_modes else "no_traces")
+    yield scope.number("share", share, condition=side, reason="" if present_sum else "no_traces")
     counts = Counts.from_verdicts(category.astype(np.uint8)[:, None], weights)
     yield counts.rate(0, scope, side)

@@ -34,67 +34,84 @@ _BINS: Final = 4
 
 
 def lengths(
-    inputs: SignatureInput, all_onsets: Onsets, chosen: Flags, group: GroupScope
+    inputs: SignatureInput, all_onsets: Onsets, in_group: Flags, group: GroupScope
 ) -> Iterator[Figure]:
     """Yield the share and the hazard of each mode by the length of the runs of a group.
 
-    ``length`` has the share with a bin as its condition, such as ``13-25`` spans, and the test for
-    a trend over the bins; ``hazard`` has the hazard with a range of steps. There are none of fewer
-    than ``LEAST_RUNS`` runs, or where all are of one length.
+    The scope ``length`` has the share, with a bin of lengths such as ``13-25`` as its condition,
+    and the test for a trend over the bins. The scope ``hazard`` has the hazard, with a range of
+    steps. Nothing is yielded for fewer than ``LEAST_RUNS`` runs, or if all have the same length.
 
     Args:
         inputs: The input of the report.
         all_onsets: The first span of each mode, for all traces.
-        chosen: The mask of the traces of the group.
+        in_group: The mask of the traces of the group.
         group: The group.
     """
-    counted = chosen & (inputs.spans > 0)
-    spans = inputs.spans[counted]
+    is_counted = in_group & (inputs.spans > 0)
+    spans = inputs.spans[is_counted]
     if len(spans) < LEAST_RUNS:
         return
-    edges = np.unique(np.ceil(np.quantile(spans, np.arange(1, _BINS + 1) / _BINS)).astype(np.int64))
-    if len(edges) < 2:
+    last_lengths = np.unique(
+        np.ceil(np.quantile(spans, np.arange(1, _BINS + 1) / _BINS)).astype(np.int64)
+    )
+    if len(last_lengths) < 2:
         return
-    lows = np.concatenate([[spans.min()], edges[:-1] + 1])
-    names = [f"{low}-{high}" for low, high in zip(lows.tolist(), edges.tolist(), strict=True)]
-    bins = np.searchsorted(edges, spans)
-    first = np.full(inputs.verdicts.shape, -1, dtype=np.int64)
-    first[all_onsets.trace, all_onsets.mode] = all_onsets.first
+    first_lengths = np.concatenate([[spans.min()], last_lengths[:-1] + 1])
+    names = [
+        f"{low}-{high}"
+        for low, high in zip(first_lengths.tolist(), last_lengths.tolist(), strict=True)
+    ]
+    bin_of_run = np.searchsorted(last_lengths, spans)
+    first_spans = np.full(inputs.verdicts.shape, -1, dtype=np.int64)
+    first_spans[all_onsets.trace, all_onsets.mode] = all_onsets.first
     tests: list[Figure] = []
-    for i, mode in enumerate(inputs.modes):
-        verdicts = inputs.verdicts[counted, i]
+    for column, mode in enumerate(inputs.modes):
+        verdicts = inputs.verdicts[is_counted, column]
         scope = group.scope("length", mode.code, mode.code)
-        hits = [int(((verdicts == PRESENT) & (bins == b)).sum()) for b in range(len(edges))]
-        judged = (verdicts == PRESENT) | (verdicts == ABSENT)
-        cases = [int((judged & (bins == b)).sum()) for b in range(len(edges))]
+        hits = [
+            int(((verdicts == PRESENT) & (bin_of_run == bin_number)).sum())
+            for bin_number in range(len(last_lengths))
+        ]
+        is_judged = (verdicts == PRESENT) | (verdicts == ABSENT)
+        cases = [
+            int((is_judged & (bin_of_run == bin_number)).sum())
+            for bin_number in range(len(last_lengths))
+        ]
         for name, count, n in zip(names, hits, cases, strict=True):
             yield rate(scope, name, count, n)
         trend = cochran_armitage(hits, cases)
         reason = "" if trend is not None else "no_variance"
         p_value = None if trend is None else trend.p_value
         tests.append(scope.number("p_value", p_value, reason=reason))
-        yield from _hazard(first[counted, i], verdicts, spans, edges, group, mode.code)
+        yield from _hazard_figures(
+            first_spans[is_counted, column], verdicts, spans, last_lengths, group, mode.code
+        )
     adjusted = benjamini_hochberg([test.value for test in tests])
-    for test, p in zip(tests, adjusted, strict=True):
+    for test, adjusted_value in zip(tests, adjusted, strict=True):
         yield test
-        yield replace(test, statistic="p_adjusted", value=p)
+        yield replace(test, statistic="p_adjusted", value=adjusted_value)
 
 
-def _hazard(
-    first: Whole,
+def _hazard_figures(
+    first_spans: Whole,
     verdicts: NDArray[np.uint8],
     spans: Whole,
-    edges: Whole,
+    range_ends: Whole,
     group: GroupScope,
     code: str,
 ) -> Iterator[Figure]:
-    """Yield the hazard of a mode; runs with the mode but without a span of it are left out."""
+    """Yield the hazard of a mode by ranges of steps.
+
+    It is the share of runs in which the mode sets on in the range, of the runs that reach the range
+    without it. Runs that show the mode without a known span are left out.
+    """
     scope = group.scope("hazard", code, code, placed="yes")
-    placed = (verdicts == ABSENT) | ((verdicts == PRESENT) & (first >= 0))
-    onset = np.where(verdicts == PRESENT, first, np.iinfo(np.int64).max)
-    low = 0
-    for high in edges.tolist():
-        at_risk = placed & (spans > low) & (onset >= low)
-        events = int((at_risk & (onset < high)).sum())
-        yield rate(scope, f"{low + 1}-{high}", events, int(at_risk.sum()))
-        low = high
+    is_usable = (verdicts == ABSENT) | ((verdicts == PRESENT) & (first_spans >= 0))
+    onset_span = np.where(verdicts == PRESENT, first_spans, np.iinfo(np.int64).max)
+    range_start = 0
+    for range_end in range_ends.tolist():
+        at_risk = is_usable & (spans > range_start) & (onset_span >= range_start)
+        events = int((at_risk & (onset_span < range_end)).sum())
+        yield rate(scope, f"{range_start + 1}-{range_end}", events, int(at_risk.sum()))
+        range_start = range_end

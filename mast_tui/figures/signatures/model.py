@@ -48,8 +48,12 @@ class ModeInfo:
 class Places:
     """The labels on spans with known indices, in columns of equal length.
 
-    ``trace`` and ``mode`` are rows and columns of the verdicts, ``first`` and ``last`` the indices
-    of the spans, from 0. ``fatal`` flags the labels that are marked as having decided the outcome.
+    Attributes:
+        trace: The row of the trace in the verdicts.
+        mode: The column of the mode in the verdicts.
+        first: The index of the first span, from 0.
+        last: The index of the last span.
+        fatal: True if the label is marked as having decided the outcome.
     """
 
     trace: Whole
@@ -74,25 +78,39 @@ OVERALL: Final = ""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignatureInput:
-    """Somebody's words on many traces, in columns.
+    """The labels of an annotator, or the gold, on many traces, in columns.
 
-    ``by`` is what tells the groups apart: ``all``, a field, or several with a comma between them.
-    ``traces`` are ids; ``group`` the place of each trace's group in ``group_names``, and
-    ``group_parts`` the value of each field by group; ``outcome``
-    UNKNOWN, FAILED or SUCCEEDED; ``score`` NaN where there is none; ``verdicts`` (traces × modes)
-    OPEN, PRESENT, ABSENT, UNSURE or UNRESOLVED; ``spans`` how many spans each trace has, -1 where
-    nobody counted. ``whole`` counts labels that name no place, ``unplaced`` those whose place is
-    not known here. ``labels`` is whose words they are, ``labels_kind`` gold, human, judge or
-    imported; ``gold`` is what a gold is made of, and ``unfinished`` counts the traces that the
-    annotator has begun and not finished. ``stratum`` is the place of each trace's model in
-    ``stratum_names``, -1 where it is not known, None where nobody has asked.
-    ``task`` has a number for the task that each trace is a run of, -1 where it is not known; tasks
-    of one name in two benchmarks are two. It is None where nobody has asked; ``task_by_words``
-    flags the traces whose task has no name and is known by its words. ``trial`` is the number of
-    the run of its task, -1 where it is not known. ``weights`` are how
-    many traces of the whole each stands for, None where all stand for as many; ``of_no_whole`` says
-    that they came in with different chances, so that nobody knows. ``categories`` are the topmost,
-    ``levels`` by name all of each level, none where there is one only.
+    Attributes:
+        taxonomy_ref: The taxonomy, as ``id@version``.
+        modes: The modes.
+        categories: The topmost categories as (id, name).
+        by: The grouping: ``all``, a field, or several fields with commas.
+        labels: ``gold``, or the name of the annotator.
+        labels_kind: ``gold``, ``human``, ``judge`` or ``imported``.
+        traces: The ids of the traces.
+        group_names: The names of the groups.
+        group: The index of each trace's group in ``group_names``.
+        outcome: UNKNOWN, FAILED or SUCCEEDED of each trace.
+        score: The score of each trace; NaN if it has none.
+        verdicts: Traces × modes: OPEN, PRESENT, ABSENT, UNSURE or UNRESOLVED.
+        spans: The number of spans of each trace; -1 if it is unknown.
+        places: The labels on spans with known indices.
+        whole: The number of labels on whole traces.
+        unplaced: The number of labels on spans with unknown indices.
+        failed_below: The score below which a trace has failed; None if outcomes are recorded.
+        gold: The sources of the gold; None for the labels of an annotator.
+        unfinished: The number of traces that the annotator has begun and not finished.
+        stratum: The index of each trace's model in ``stratum_names``, -1 if it is unknown; None if
+            models were not read.
+        stratum_names: The names of the models.
+        group_parts: The value of each field by group.
+        task: The number of each trace's task, -1 if it is unknown; None if tasks were not read.
+            Tasks of the same name in two benchmarks are different tasks.
+        task_by_words: True for a trace whose task has no id and is identified by its text.
+        trial: The number of each run among those of its task, -1 if it is unknown.
+        weights: The number of traces that each trace represents; None if all weights are equal.
+        has_unknown_weights: True if traces came in with different chances that give no weights.
+        levels: All categories of each level by its name; empty for one level only.
     """
 
     taxonomy_ref: str
@@ -121,7 +139,7 @@ class SignatureInput:
     task_by_words: Flags | None = None
     trial: Whole | None = None
     weights: NDArray[np.float64] | None = None
-    of_no_whole: bool = False
+    has_unknown_weights: bool = False
     levels: Mapping[str, tuple[Group, ...]] = field(default_factory=dict)
 
     @property
@@ -130,7 +148,7 @@ class SignatureInput:
         return () if self.by == ALL else tuple(self.by.split(","))
 
     def as_one_group(self) -> SignatureInput:
-        """Return the input with all traces in one group; the same where they are already."""
+        """Return the input with all traces in one group."""
         if self.group_names == (ALL,) and self.by == ALL:
             return self
         return replace(
@@ -142,21 +160,24 @@ class SignatureInput:
         )
 
     def only(self, rows: Flags) -> SignatureInput:
-        """Return the input with some of the traces, and only groups that have any."""
-        in_rows = rows[self.places.trace]
-        numbers = np.cumsum(rows) - 1
+        """Return the input of the flagged traces, without groups that have none of them."""
+        is_selected = rows[self.places.trace]
+        new_rows = np.cumsum(rows) - 1
         places = Places(
-            numbers[self.places.trace[in_rows]],
-            *(getattr(self.places, name)[in_rows] for name in ("mode", "first", "last", "fatal")),
+            new_rows[self.places.trace[is_selected]],
+            *(
+                getattr(self.places, name)[is_selected]
+                for name in ("mode", "first", "last", "fatal")
+            ),
         )
-        groups = np.unique(self.group[rows])
-        chosen = np.flatnonzero(rows).tolist()
+        selected_groups = np.unique(self.group[rows])
+        selected_rows = np.flatnonzero(rows).tolist()
         return replace(
             self,
-            traces=tuple(self.traces[row] for row in chosen),
-            group=np.searchsorted(groups, self.group[rows]),
-            group_names=tuple(self.group_names[group] for group in groups.tolist()),
-            group_parts=tuple(self.group_parts[group] for group in groups.tolist())
+            traces=tuple(self.traces[row] for row in selected_rows),
+            group=np.searchsorted(selected_groups, self.group[rows]),
+            group_names=tuple(self.group_names[group] for group in selected_groups.tolist()),
+            group_parts=tuple(self.group_parts[group] for group in selected_groups.tolist())
             if self.group_parts
             else (),
             outcome=self.outcome[rows],
@@ -172,9 +193,9 @@ class SignatureInput:
         )
 
     def members(self) -> dict[str, Flags]:
-        """Return flags of the traces in each group by its name, first all as ``OVERALL``.
+        """Return a mask of the traces in each group by its name; the first, ``OVERALL``, has all.
 
-        If all traces are one group, it is the only entry.
+        If all traces are one group, ``OVERALL`` is the only entry.
         """
         groups = {name: self.group == number for number, name in enumerate(self.group_names)}
         return {OVERALL: np.ones(len(self.traces), dtype=bool), **(groups if self.fields else {})}
@@ -212,10 +233,10 @@ class GroupScope:
         """Return one scope of the group.
 
         Args:
-            name: Its name; one that ends in ``_failed`` is about failed traces alone.
+            name: The name of the scope; a name that ends in ``_failed`` is about failed traces.
             mode: The mode, category or pair that its figures are about.
-            codes: The modes that its traces show; none for all traces.
-            where: What else narrows the query for its traces.
+            codes: The codes of the modes that its traces show; none for all traces.
+            where: Further conditions of the query for its traces.
         """
         if name.endswith("_failed"):
             where = {"outcome": "failed", **where}
@@ -228,8 +249,16 @@ class GroupScope:
 class Rules:
     """The thresholds of the report; ``docs/report.md`` explains them.
 
-    ``margin`` is a difference of rates, 0.1 for ten points. Raises ``ValueError`` for an impossible
-    limit.
+    Attributes:
+        alpha: A mode with a smaller adjusted p-value is fatal.
+        margin: A mode whose difference of rates has an interval up to this is benign; 0.1 for ten
+            points.
+        least: The fewest failed and successful traces for a class.
+        isolated: The most modes of an isolated failure.
+        cascading: The fewest modes of a cascading failure.
+
+    Raises:
+        ValueError: A threshold is out of range.
     """
 
     alpha: float = 0.05

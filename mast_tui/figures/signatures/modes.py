@@ -39,12 +39,15 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """The numbers of traces with each mode (``present``) and judged on it (``judged``).
+    """The numbers of traces by mode.
 
-    If traces have weights, ``weights`` are their sums and the sums of their squares by mode, of the
-    traces with the mode and of those without: modes × 2 × 2. ``unresolved`` counts the traces on
-    which annotators differ, and ``doubtful`` has the sums of their weights; both are empty if no
-    mode has any.
+    Attributes:
+        present: The number of traces with each mode.
+        judged: The number of traces that were judged on each mode.
+        weights: Modes × (traces with the mode, without it) × (sum of weights, sum of squared
+            weights); None if traces have equal weights.
+        unresolved: The number of traces on which annotators differ; empty for none.
+        doubtful: The sum of the weights of these traces; empty for none.
     """
 
     present: tuple[int, ...]
@@ -59,22 +62,22 @@ class Counts:
 
         Args:
             verdicts: Traces × modes.
-            weights: The number of traces that each represents; None if all are equal.
+            weights: The number of traces that each trace represents; None if all are equal.
         """
-        shows = np.stack([verdicts == PRESENT, verdicts == ABSENT])
-        present, absent = shows.sum(axis=1)
+        has_answer = np.stack([verdicts == PRESENT, verdicts == ABSENT])
+        present, absent = has_answer.sum(axis=1)
         unresolved = verdicts == UNRESOLVED
-        sums = None
-        doubtful = unresolved.sum(axis=0, dtype=np.float64)
+        weight_sums = None
+        unresolved_weights = unresolved.sum(axis=0, dtype=np.float64)
         if weights is not None:
-            sums = np.einsum("pt,stm->msp", np.stack([weights, weights**2]), shows)
-            doubtful = weights @ unresolved
+            weight_sums = np.einsum("pt,stm->msp", np.stack([weights, weights**2]), has_answer)
+            unresolved_weights = weights @ unresolved
         return cls(
             tuple(present.tolist()),
             tuple((present + absent).tolist()),
-            sums,
+            weight_sums,
             tuple(unresolved.sum(axis=0).tolist()),
-            tuple(doubtful.tolist()),
+            tuple(unresolved_weights.tolist()),
         )
 
     def of_mode(self, mode: int) -> tuple[Weighed, Weighed]:
@@ -83,8 +86,8 @@ class Counts:
         absent = self.judged[mode] - present
         if self.weights is None:
             return Weighed(present, present, present), Weighed(absent, absent, absent)
-        shows, lacks = self.weights[mode].tolist()
-        return Weighed(present, *shows), Weighed(absent, *lacks)
+        with_mode, without_mode = self.weights[mode].tolist()
+        return Weighed(present, *with_mode), Weighed(absent, *without_mode)
 
     def effective(self, mode: int) -> Effective:
         """Return the effective numbers of traces with a mode, and of all judged on it."""
@@ -94,10 +97,13 @@ class Counts:
         """Return the unresolved traces of a mode and the bounds of its share; None without any."""
         if not self.unresolved or not self.unresolved[mode]:
             return None
-        shows, lacks = (side.weight for side in self.of_mode(mode))
-        doubtful = self.doubtful[mode]
-        total = shows + lacks + doubtful
-        return Doubt(self.unresolved[mode], (shows / total, (shows + doubtful) / total))
+        present_weight, absent_weight = (side.weight for side in self.of_mode(mode))
+        unresolved_weight = self.doubtful[mode]
+        total = present_weight + absent_weight + unresolved_weight
+        return Doubt(
+            self.unresolved[mode],
+            (present_weight / total, (present_weight + unresolved_weight) / total),
+        )
 
     def rate(self, mode: int, scope: FigureScope, condition: str = "") -> Figure:
         """Return the share of one mode.
@@ -107,8 +113,9 @@ class Counts:
             scope: The scope of the figure.
             condition: The name of the traces that it is over.
         """
-        counts = self.present[mode], self.judged[mode]
-        return rate(scope, condition, *counts, self.effective(mode), self.doubt(mode))
+        present = self.present[mode]
+        judged = self.judged[mode]
+        return rate(scope, condition, present, judged, self.effective(mode), self.doubt(mode))
 
     def bounds(self, mode: int) -> Interval | None:
         """Return the bounds of a mode's share if too many verdicts are unresolved, else None."""
@@ -142,29 +149,38 @@ def differences(
         For each mode the first share less the second (``difference``), their ratio
         (``risk_ratio``), and the p-values of Fisher's test, the second one adjusted over the modes.
     """
-    most = max((n + m for n, m in zip(first.judged, second.judged, strict=True)), default=0)
-    logs = LogFactorials(most) if most <= MANY else None
+    largest_n = max(map(sum, zip(first.judged, second.judged, strict=True)), default=0)
+    logs = LogFactorials(largest_n) if largest_n <= MANY else None
     p_values = [
-        fisher_exact(first.present[i], first.judged[i], second.present[i], second.judged[i], logs)
-        for i in range(len(first.present))
+        fisher_exact(
+            first.present[mode], first.judged[mode], second.present[mode], second.judged[mode], logs
+        )
+        for mode in range(len(first.present))
     ]
     adjusted = benjamini_hochberg(p_values)
     figures: list[tuple[Figure, ...]] = []
-    for i, scope in enumerate(scopes):
-        missing = _why_no_ratio(first, second, i, sides)
-        no_test = (missing or "") if p_values[i] is None else ""
+    for mode, scope in enumerate(scopes):
+        missing_reason = _why_no_ratio(first, second, mode, sides)
+        test_reason = (missing_reason or "") if p_values[mode] is None else ""
         figures.append(
             (
-                *_compared(first, second, i, scope, missing, f"none_in_{sides[0]}"),
-                scope.number("p_value", p_values[i], reason=no_test),
-                scope.number("p_adjusted", adjusted[i], reason=no_test),
+                *_difference_and_ratio(
+                    first, second, mode, scope, missing_reason, f"none_in_{sides[0]}"
+                ),
+                scope.number("p_value", p_values[mode], reason=test_reason),
+                scope.number("p_adjusted", adjusted[mode], reason=test_reason),
             )
         )
     return figures
 
 
-def _compared(
-    first: Counts, second: Counts, mode: int, scope: FigureScope, missing: str | None, no_hits: str
+def _difference_and_ratio(
+    first: Counts,
+    second: Counts,
+    mode: int,
+    scope: FigureScope,
+    missing_reason: str | None,
+    no_hits_reason: str,
 ) -> tuple[Figure, Figure]:
     """Return the difference and the ratio of one mode's shares on two sides.
 
@@ -173,39 +189,39 @@ def _compared(
     """
     hits_first, n_first = first.effective(mode)
     hits_second, n_second = second.effective(mode)
-    ends = newcombe(hits_first, n_first, hits_second, n_second)
-    if ends is None:
+    difference_ends = newcombe(hits_first, n_first, hits_second, n_second)
+    if difference_ends is None:
         return (
-            scope.figure("difference", None, reason=missing or ""),
-            scope.figure("risk_ratio", None, reason=missing or ""),
+            scope.figure("difference", None, reason=missing_reason or ""),
+            scope.figure("risk_ratio", None, reason=missing_reason or ""),
         )
     hits = first.present[mode] + second.present[mode]
-    why = why_no_difference(hits, (first.judged[mode], second.judged[mode]))
+    reason = why_no_difference(hits, (first.judged[mode], second.judged[mode]))
     share_first = hits_first / n_first
     share_second = hits_second / n_second
     low_first, high_first = first.bounds(mode) or (share_first, share_first)
     low_second, high_second = second.bounds(mode) or (share_second, share_second)
     bounds = None
     if low_first != high_first or low_second != high_second:
-        why = "unresolved"
+        reason = "unresolved"
         bounds = (low_first - high_second, high_first - low_second)
-    needs = LEAST_OF_DIFFERENCE if why and not bounds else None
+    needs = LEAST_OF_DIFFERENCE if reason and not bounds else None
     difference = scope.figure(
         "difference",
         share_first - share_second,
-        interval=None if why else ends,
+        interval=None if reason else difference_ends,
         bounds=bounds,
-        reason=why or "",
+        reason=reason or "",
         needs=needs,
     )
-    if missing is not None:
-        return difference, scope.figure("risk_ratio", None, reason=missing)
+    if missing_reason is not None:
+        return difference, scope.figure("risk_ratio", None, reason=missing_reason)
     ratio_ends = katz(hits_first, n_first, hits_second, n_second)
     ratio = scope.figure(
         "risk_ratio",
         share_first / share_second,
-        interval=None if why else ratio_ends,
-        reason=no_hits if ratio_ends is None else why or "",
+        interval=None if reason else ratio_ends,
+        reason=no_hits_reason if ratio_ends is None else reason or "",
         needs=needs,
     )
     return difference, ratio
@@ -233,8 +249,8 @@ def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
     """
     failed, succeeded = (mode.find("rate", side) for side in OUTCOMES)
     difference = mode["difference"]
-    few = min(failed.n or 0, succeeded.n or 0) < rules.least
-    if few or difference.value is None:
+    has_few_traces = min(failed.n or 0, succeeded.n or 0) < rules.least
+    if has_few_traces or difference.value is None:
         return "unclear", "too_few_traces"
     if difference.reason == "unresolved":
         return "unclear", "unresolved"
@@ -265,22 +281,24 @@ def mode_figures(
         unsure: The number of unsure verdicts of each mode.
         scopes: The scope of the figures of each mode.
     """
-    compared = differences(lost, won, OUTCOMES, scopes)
-    for i, scope in enumerate(scopes):
-        with_it, without = zip(won.of_mode(i), lost.of_mode(i), strict=True)
-        yield everything.rate(i, scope, "all")
-        yield lost.rate(i, scope, "failed")
-        yield won.rate(i, scope, "succeeded")
-        yield _share(*with_it, (won, lost), i, scope, "success_if_present")
-        yield _share(*without, (won, lost), i, scope, "success_if_absent")
-        yield scope.number("unsure", unsure[i])
-        yield scope.number("open", traces - everything.judged[i] - unsure[i])
-        yield scope.number("unresolved", everything.unresolved[i] if everything.unresolved else 0)
-        yield scope.number("more_labels", everything.more_labels(i))
-        yield from compared[i]
+    comparisons = differences(lost, won, OUTCOMES, scopes)
+    for mode, scope in enumerate(scopes):
+        with_mode, without_mode = zip(won.of_mode(mode), lost.of_mode(mode), strict=True)
+        yield everything.rate(mode, scope, "all")
+        yield lost.rate(mode, scope, "failed")
+        yield won.rate(mode, scope, "succeeded")
+        yield _success_share(*with_mode, (won, lost), mode, scope, "success_if_present")
+        yield _success_share(*without_mode, (won, lost), mode, scope, "success_if_absent")
+        yield scope.number("unsure", unsure[mode])
+        yield scope.number("open", traces - everything.judged[mode] - unsure[mode])
+        yield scope.number(
+            "unresolved", everything.unresolved[mode] if everything.unresolved else 0
+        )
+        yield scope.number("more_labels", everything.more_labels(mode))
+        yield from comparisons[mode]
 
 
-def _share(
+def _success_share(
     hits: Weighed,
     misses: Weighed,
     sides: tuple[Counts, Counts],
@@ -288,10 +306,18 @@ def _share(
     scope: FigureScope,
     condition: str,
 ) -> Figure:
-    """Return the share of successes among the traces with, or without, a mode.
+    """Return the share of successes among the traces with a mode, or among those without it.
 
-    Each unresolved trace may belong to them. For the lower bound only the failed unresolved traces
-    do, for the upper bound only the successful ones.
+    An unresolved trace may have the mode or not. The lower bound includes only unresolved traces
+    that failed, the upper bound only those that succeeded.
+
+    Args:
+        hits: The successful traces.
+        misses: The failed traces.
+        sides: The counts of successful and of failed traces.
+        mode: The column of the mode.
+        scope: The scope of the figure.
+        condition: The condition of the figure.
     """
     won, lost = sides
     n = hits.n + misses.n

@@ -19,8 +19,12 @@ from mast_tui.figures.signatures.model import Flags, GroupScope, SignatureInput,
 class Onsets:
     """The first span of each mode in each trace, sorted by trace, span and mode.
 
-    ``step`` numbers the different spans within a trace from 0: modes with the same first span share
-    a step.
+    Attributes:
+        trace: The row of the trace.
+        mode: The column of the mode.
+        first: The index of the first span.
+        step: The number of the span among the first spans of the trace, from 0. Modes with the same
+            first span share a step.
     """
 
     trace: Whole
@@ -47,31 +51,32 @@ def onsets(inputs: SignatureInput) -> Onsets:
     places = inputs.places
     order = np.lexsort((places.first, places.mode, places.trace))
     # The first span of each mode in each trace.
-    order = order[_changes(places.trace[order]) | _changes(places.mode[order])]
+    order = order[_row_changes(places.trace[order]) | _row_changes(places.mode[order])]
     order = order[np.lexsort((places.mode[order], places.first[order], places.trace[order]))]
     trace = places.trace[order]
     first = places.first[order]
-    return Onsets(trace, places.mode[order], first, _steps(trace, first))
+    return Onsets(trace, places.mode[order], first, _step_numbers(trace, first))
 
 
-def _changes(column: Whole) -> Flags:
-    """Return a flag for each row that differs from the previous one; the first row does."""
-    changes = np.ones(len(column), dtype=bool)
-    changes[1:] = column[1:] != column[:-1]
-    return changes
+def _row_changes(column: Whole) -> Flags:
+    """Return a mask of the rows that differ from the row before; the first row is included."""
+    differs = np.ones(len(column), dtype=bool)
+    differs[1:] = column[1:] != column[:-1]
+    return differs
 
 
-def _steps(trace: Whole, first: Whole) -> Whole:
-    opens = _changes(trace)
-    counted = np.cumsum(opens | _changes(first))
-    begins = np.maximum.accumulate(np.where(opens, counted, 0))
-    return np.asarray(counted - begins, dtype=np.int64)
+def _step_numbers(trace: Whole, first: Whole) -> Whole:
+    """Number the different first spans within each trace, from 0."""
+    starts_trace = _row_changes(trace)
+    running_count = np.cumsum(starts_trace | _row_changes(first))
+    count_at_start = np.maximum.accumulate(np.where(starts_trace, running_count, 0))
+    return np.asarray(running_count - count_at_start, dtype=np.int64)
 
 
 def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
     """Return the first fatal failure of each trace.
 
-    If several begin at the same span, it is the one that ends first.
+    If several fatal failures begin at the same span, the one that ends first counts.
 
     Args:
         inputs: The input of the report.
@@ -84,12 +89,12 @@ def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
     trace = places.trace[labels]
     first = places.first[labels]
     last = places.last[labels]
-    opens = _changes(trace)
-    begin = np.full(len(inputs.traces), -1, dtype=np.int64)
-    end = begin.copy()
-    begin[trace[opens]] = first[opens]
-    end[trace[opens]] = last[opens]
-    return FirstFatal(begin, end)
+    starts_trace = _row_changes(trace)
+    first_spans = np.full(len(inputs.traces), -1, dtype=np.int64)
+    last_spans = first_spans.copy()
+    first_spans[trace[starts_trace]] = first[starts_trace]
+    last_spans[trace[starts_trace]] = last[starts_trace]
+    return FirstFatal(first_spans, last_spans)
 
 
 BINS: Final = 10
@@ -100,54 +105,59 @@ MOST_CHAINS: Final = 20
 def places_figures(
     inputs: SignatureInput,
     all_onsets: Onsets,
-    chosen: Flags,
-    showing: int,
+    is_counted: Flags,
+    showing_count: int,
     side: str,
     group: GroupScope,
     fatal: Mapping[str, FirstFatal],
 ) -> Iterator[Figure]:
     """Yield the figures on places of the chosen traces.
 
-    Traces whose spans were not counted (``uncounted``) have no position. If several modes share the
-    first place of a trace, each of them is first (``tied`` counts these traces).
+    ``uncounted`` counts traces without a position, as their spans were not counted. ``tied`` counts
+    traces in which several modes share the first span; each of these modes counts as first.
 
     Args:
         inputs: The input of the report.
         all_onsets: The onsets of all traces.
-        chosen: A flag for each trace that counts.
-        showing: The number of chosen traces with any mode.
+        is_counted: A flag for each trace that counts.
+        showing_count: The number of chosen traces with any mode.
         side: ``failed`` or ``all``: the kind of these traces.
         group: The group of the traces.
         fatal: The first fatal failures by definition of fatal labels.
     """
     codes = [mode.code for mode in inputs.modes]
-    in_traces = all_onsets.in_traces(chosen)
-    traces = len(np.unique(in_traces.trace))
-    opening = in_traces.step == 0
-    starts, opening_rows, ties = np.unique(
-        in_traces.trace[opening], return_index=True, return_counts=True
+    in_traces = all_onsets.in_traces(is_counted)
+    trace_count = len(np.unique(in_traces.trace))
+    is_first_step = in_traces.step == 0
+    traces_with_place, opening_rows, first_mode_counts = np.unique(
+        in_traces.trace[is_first_step], return_index=True, return_counts=True
     )
-    lengths = inputs.spans[starts]
-    firsts = np.bincount(in_traces.mode[opening], minlength=len(codes)).tolist()
+    lengths = inputs.spans[traces_with_place]
+    first_counts = np.bincount(in_traces.mode[is_first_step], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
-    yield scope.number("traces", traces)
-    yield scope.number("showing", showing)
+    yield scope.number("traces", trace_count)
+    yield scope.number("showing", showing_count)
     yield scope.number("uncounted", int((lengths < 1).sum()))
-    yield scope.number("tied", int((ties > 1).sum()))
-    yield from position(scope, in_traces.first[opening][opening_rows], lengths)
+    yield scope.number("tied", int((first_mode_counts > 1).sum()))
+    yield from position(scope, in_traces.first[is_first_step][opening_rows], lengths)
     for cause, failures in fatal.items():
-        yield from _after(scope, cause, failures, inputs.spans, chosen)
-    for i, code in enumerate(codes):
-        if firsts[i]:
+        yield from _spans_after_fatal(scope, cause, failures, inputs.spans, is_counted)
+    for column, code in enumerate(codes):
+        if first_counts[column]:
             yield rate(
-                group.scope(f"first_mode_{side}", code, code, first=code), "", firsts[i], traces
+                group.scope(f"first_mode_{side}", code, code, first=code),
+                "",
+                first_counts[column],
+                trace_count,
             )
-    for i, code in enumerate(codes):
-        rows = in_traces.mode == i
-        if rows.any():
+    for column, code in enumerate(codes):
+        has_mode = in_traces.mode == column
+        if has_mode.any():
             onset = group.scope(f"onset_{side}", code, code, placed="yes")
-            yield from position(onset, in_traces.first[rows], inputs.spans[in_traces.trace[rows]])
-    for order in _order(in_traces, codes):
+            yield from position(
+                onset, in_traces.first[has_mode], inputs.spans[in_traces.trace[has_mode]]
+            )
+    for order in _orders_of_pairs(in_traces, codes):
         scope = group.scope(f"order_{side}", PAIR.join(order.codes), *order.codes, placed="yes")
         counts = {
             "before": order.earlier,
@@ -156,17 +166,17 @@ def places_figures(
         }
         for condition, count in counts.items():
             yield scope.number("sets_on", count, condition=condition, n=order.n)
-    for pair, count in _transitions(in_traces, codes):
+    for pair, count in _transition_counts(in_traces, codes):
         step = PAIR.join(pair)
         yield group.scope(f"transitions_{side}", step, step=step).number("transitions", count)
-    for chain, count in _chains(in_traces, codes):
+    for chain, count in _most_frequent_chains(in_traces, codes):
         text = chain_text(chain)
         modes = [code for step in chain for code in step]
         yield group.scope(f"chains_{side}", text, *modes, chain=text).number("chains", count)
 
 
 def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
-    """Yield the positions of spans in their runs; runs whose spans were not counted are left out.
+    """Yield the figures on positions of spans in their runs, without runs of unknown length.
 
     A position is the index of a span by the number of spans, from 0 up to below 1.
 
@@ -175,12 +185,12 @@ def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figur
         first: The indices of the spans.
         lengths: The numbers of spans of their runs.
     """
-    counted = lengths > 0
+    has_length = lengths > 0
     # A label may name a span that came after the spans were counted.
-    shares = np.minimum(first[counted] / lengths[counted], np.nextafter(1.0, 0.0))
+    shares = np.minimum(first[has_length] / lengths[has_length], np.nextafter(1.0, 0.0))
     yield from spread(scope, "position", shares)
-    bins = np.bincount((shares * BINS).astype(np.int64), minlength=BINS).tolist()
-    for tenth, count in enumerate(bins):
+    counts_by_tenth = np.bincount((shares * BINS).astype(np.int64), minlength=BINS).tolist()
+    for tenth, count in enumerate(counts_by_tenth):
         if count:
             number = scope.number("position_tenth", count, condition=str(tenth), n=len(shares))
             yield number.narrowed("tenth", str(tenth))
@@ -192,18 +202,20 @@ def spread(
     """Yield the median with its quartiles (linear between neighbours), and the mean.
 
     Args:
-        scope: What the figures are about.
+        scope: The scope of the figures.
         statistic: The name of the median.
         values: One value for each trace.
-        condition: What narrows the statistic.
+        condition: The condition of the figures.
     """
-    n = len(values)
-    if not n:
+    value_count = len(values)
+    if not value_count:
         yield scope.figure(statistic, None, condition=condition, n=0, reason="no_places")
         return
-    low, middle, high = (float(x) for x in np.quantile(values, [0.25, 0.5, 0.75]))
-    yield scope.figure(statistic, middle, condition=condition, interval=(low, high), n=n)
-    yield scope.number(f"{statistic}_mean", float(values.mean()), condition=condition, n=n)
+    low, median, high = (float(x) for x in np.quantile(values, [0.25, 0.5, 0.75]))
+    yield scope.figure(statistic, median, condition=condition, interval=(low, high), n=value_count)
+    yield scope.number(
+        f"{statistic}_mean", float(values.mean()), condition=condition, n=value_count
+    )
 
 
 class _PairOrder(NamedTuple):
@@ -215,38 +227,50 @@ class _PairOrder(NamedTuple):
     n: int
 
 
-def _order(in_traces: Onsets, codes: list[str]) -> Iterator[_PairOrder]:
+def _orders_of_pairs(in_traces: Onsets, codes: list[str]) -> Iterator[_PairOrder]:
     """Yield the order of each pair of modes that occur together."""
-    never = np.iinfo(np.int64).max
-    traces, row = np.unique(in_traces.trace, return_inverse=True)
-    first = np.full((len(traces), len(codes)), never)
-    first[row, in_traces.mode] = in_traces.first
-    for i, code in enumerate(codes):
-        for j in range(i + 1, len(codes)):
-            both = (first[:, i] != never) & (first[:, j] != never)
-            n = int(both.sum())
+    no_span = np.iinfo(np.int64).max
+    traces, row_of_onset = np.unique(in_traces.trace, return_inverse=True)
+    first_spans = np.full((len(traces), len(codes)), no_span)
+    first_spans[row_of_onset, in_traces.mode] = in_traces.first
+    for column, code in enumerate(codes):
+        for other_column in range(column + 1, len(codes)):
+            has_both = (first_spans[:, column] != no_span) & (
+                first_spans[:, other_column] != no_span
+            )
+            n = int(has_both.sum())
             if n:
-                earlier = int((first[both, i] < first[both, j]).sum())
-                later = int((first[both, i] > first[both, j]).sum())
-                yield _PairOrder((code, codes[j]), earlier, later, n)
+                earlier = int(
+                    (first_spans[has_both, column] < first_spans[has_both, other_column]).sum()
+                )
+                later = int(
+                    (first_spans[has_both, column] > first_spans[has_both, other_column]).sum()
+                )
+                yield _PairOrder((code, codes[other_column]), earlier, later, n)
 
 
-def _transitions(in_traces: Onsets, codes: list[str]) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield the steps from every mode of one onset to every mode of the next, with their traces."""
+def _transition_counts(
+    in_traces: Onsets, codes: list[str]
+) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield the steps from each mode of one onset to each mode of the next, with trace counts."""
     counts: Counter[tuple[int, int]] = Counter()
-    # Steps are short: neighbours further apart in a row than there are modes are never of one pair.
-    for apart in range(1, len(codes)):
-        earlier = slice(None, -apart)
-        later = slice(apart, None)
-        follows = (in_traces.trace[earlier] == in_traces.trace[later]) & (
-            in_traces.step[earlier] + 1 == in_traces.step[later]
+    # A trace has each mode once, so two neighbours are fewer rows apart than there are modes.
+    for distance in range(1, len(codes)):
+        earlier_rows = slice(None, -distance)
+        later_rows = slice(distance, None)
+        is_next = (in_traces.trace[earlier_rows] == in_traces.trace[later_rows]) & (
+            in_traces.step[earlier_rows] + 1 == in_traces.step[later_rows]
         )
-        pairs = in_traces.mode[earlier][follows] * len(codes) + in_traces.mode[later][follows]
-        numbers, times = np.unique(pairs, return_counts=True)
+        pair_numbers = (
+            in_traces.mode[earlier_rows][is_next] * len(codes) + in_traces.mode[later_rows][is_next]
+        )
+        numbers, times = np.unique(pair_numbers, return_counts=True)
         for number, count in zip(numbers.tolist(), times.tolist(), strict=True):
             counts[divmod(number, len(codes))] += count
-    for (a, b), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        yield (codes[a], codes[b]), count
+    for (earlier_mode, later_mode), count in sorted(
+        counts.items(), key=lambda item: (-item[1], item[0])
+    ):
+        yield (codes[earlier_mode], codes[later_mode]), count
 
 
 Chain = tuple[tuple[str, ...], ...]
@@ -263,7 +287,8 @@ def chain_of(text: str) -> Chain:
     return tuple(tuple(step.split(PAIR)) for step in text.split(" "))
 
 
-def _chains(in_traces: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
+def _most_frequent_chains(in_traces: Onsets, codes: list[str]) -> list[tuple[Chain, int]]:
+    """Return the most frequent chains with their numbers of traces."""
     counts = Counter(chains(in_traces, codes).values())
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_CHAINS]
 
@@ -287,13 +312,16 @@ def chains(in_traces: Onsets, codes: list[str]) -> dict[int, Chain]:
     return {trace: tuple(tuple(step) for step in steps) for trace, steps in steps_by_trace.items()}
 
 
-def _after(
-    scope: FigureScope, cause: str, failures: FirstFatal, spans: Whole, chosen: Flags
+def _spans_after_fatal(
+    scope: FigureScope, cause: str, failures: FirstFatal, spans: Whole, is_counted: Flags
 ) -> Iterator[Figure]:
-    """Yield the number of spans after the first fatal failure, from its last and its first span."""
-    rows = chosen & (failures.first >= 0) & (spans > 0)
-    ends = np.maximum(spans[rows] - 1 - failures.last[rows], 0)
-    begins = np.maximum(spans[rows] - 1 - failures.first[rows], 0)
-    yield from spread(scope, "spans_after", ends, cause)
-    yield from spread(scope, "spans_after_onset", begins, cause)
-    yield from spread(scope, "share_after", ends / spans[rows], cause)
+    """Yield the number of spans after the first fatal failure, and their share of the run.
+
+    ``spans_after`` counts from its last span, ``spans_after_onset`` from its first span.
+    """
+    has_failure = is_counted & (failures.first >= 0) & (spans > 0)
+    after_last = np.maximum(spans[has_failure] - 1 - failures.last[has_failure], 0)
+    after_first = np.maximum(spans[has_failure] - 1 - failures.first[has_failure], 0)
+    yield from spread(scope, "spans_after", after_last, cause)
+    yield from spread(scope, "spans_after_onset", after_first, cause)
+    yield from spread(scope, "share_after", after_last / spans[has_failure], cause)

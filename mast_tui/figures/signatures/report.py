@@ -53,16 +53,16 @@ def stated_for(taxonomy_ref: str) -> Stated | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignatureReport:
-    """The figures of a report on failure signatures, and what they were made from.
+    """The figures of a report on failure signatures, and their inputs.
 
-    Args:
-        inputs: Whose words on which traces, and their groups.
-        rules: Where the lines are drawn.
-        rounds: How many resamples were drawn.
-        seed: What they were drawn from.
-        stated: What a published study says of the modes.
-        figures: All records; those of all traces together have the group ``OVERALL``.
-        axis: The groups along which there is a trend, None where they have no order.
+    Attributes:
+        inputs: The labels, the traces and their groups.
+        rules: The limits between classes and shapes.
+        rounds: The number of resamples.
+        seed: The seed of the resamples.
+        stated: The classes of the modes in a published study.
+        figures: All figures; those of all traces together have the group ``OVERALL``.
+        axis: The groups along which there is a trend; None if they have no order.
     """
 
     inputs: SignatureInput
@@ -83,7 +83,7 @@ class SignatureReport:
         return OVERALL if self.inputs.by == ALL and name == ALL else name
 
     def group(self, name: str) -> FigureTable:
-        """Return the figures of a group as a whole.
+        """Return the figures of a group that are about no single mode.
 
         Raises:
             KeyError: There is no such group.
@@ -104,11 +104,11 @@ class SignatureReport:
     def corrected(self, name: str, scope: str = "prevalence") -> dict[str, FigureTable]:
         """Return the prevalences that are corrected for a judge's errors, by the code of a mode.
 
-        There are none where the labels are no judge's.
+        It is empty if the labels are not those of a judge.
 
         Args:
             name: The name of a group, or ``OVERALL``.
-            scope: ``prevalence``, or ``prevalence_overall`` for those over all traces.
+            scope: ``prevalence`` for unlabelled traces, ``prevalence_overall`` for all traces.
         """
         return self.figures.rows(scope, group=self.key(name), subject=(self.inputs.labels,))
 
@@ -117,7 +117,7 @@ class SignatureReport:
         return None if self.stated is None else self.stated.classes.get(mode.slug)
 
     def places(self, name: str, side: str) -> FigureTable | None:
-        """Return what places tell as a whole; None where no place is known in the group.
+        """Return the figures on all places together; None if the group has no known place.
 
         Args:
             name: The name of a group, or ``OVERALL``.
@@ -145,7 +145,8 @@ def signature_report(
         rounds: The number of resamples; 0 leaves out the intervals that need them.
         seed: The seed of the resamples.
         corrected: Prevalences that are corrected for a judge's errors.
-        spent_of: Returns the use of a trace, for the costs after fatal failures; None for none.
+        spent_of: The function that returns the use of a trace, for the costs after fatal failures;
+            None for no costs.
         scores: Further scores of the benchmark, an array over the traces for each metric.
     """
     rules = Rules() if rules is None else rules
@@ -170,8 +171,8 @@ def signature_report(
 def large_groups(report: SignatureReport) -> list[str]:
     """Return the groups that are shown in addition to all traces if no groups were requested.
 
-    They have ``LEAST_TRACES`` or more traces. There are none if there is only one group, or if the
-    only large one has the traces without a value.
+    These groups have ``LEAST_TRACES`` or more traces. The result is empty if there is only one
+    group, or if the only large group has the traces without a value.
     """
     if not report.inputs.fields or len(report.groups) < 2:
         return []

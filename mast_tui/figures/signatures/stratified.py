@@ -35,39 +35,56 @@ Stratum = tuple[int, int, int, int]
 """Failed traces that show the mode, failed ones judged on it, and both of the successful ones."""
 
 
-def stratified(
-    inputs: SignatureInput, chosen: Flags, scopes: Sequence[FigureScope]
+def stratified_figures(
+    inputs: SignatureInput, is_counted: Flags, scopes: Sequence[FigureScope]
 ) -> list[Figure]:
-    """Return the stratified figures of the ``chosen`` traces.
+    """Return the figures within models of some traces.
 
-    There are none where fewer than two models are known, or groups are what tells traces apart.
+    The result is empty if fewer than two models are known, or if the report has groups.
 
     Args:
         inputs: The input of the report.
-        chosen: Which traces count.
-        scopes: What the figures of each mode are about.
+        is_counted: A mask of the traces that count.
+        scopes: The scope of the figures of each mode.
     """
     if inputs.by != ALL or inputs.stratum is None or len(inputs.stratum_names) < 2:
         return []
-    sides: list[tuple[Counts, Counts]] = []
+    counts_by_stratum: list[tuple[Counts, Counts]] = []
     for stratum in range(len(inputs.stratum_names)):
-        in_stratum = chosen & (inputs.stratum == stratum)
+        in_stratum = is_counted & (inputs.stratum == stratum)
         failed, succeeded = (
             in_stratum & (inputs.outcome == outcome) for outcome in (FAILED, SUCCEEDED)
         )
-        sides.append(
+        counts_by_stratum.append(
             (
                 Counts.from_verdicts(inputs.verdicts[failed]),
                 Counts.from_verdicts(inputs.verdicts[succeeded]),
             )
         )
     figures = []
-    for i, scope in enumerate(scopes):
-        strata = [(f.present[i], f.judged[i], s.present[i], s.judged[i]) for f, s in sides]
-        unresolved = sum(f.unresolved[i] + s.unresolved[i] for f, s in sides)
-        needs = to_resolve(unresolved, sum(f.judged[i] + s.judged[i] for f, s in sides))
+    for mode, scope in enumerate(scopes):
+        strata = [
+            (
+                failed_counts.present[mode],
+                failed_counts.judged[mode],
+                succeeded_counts.present[mode],
+                succeeded_counts.judged[mode],
+            )
+            for failed_counts, succeeded_counts in counts_by_stratum
+        ]
+        unresolved = sum(
+            failed_counts.unresolved[mode] + succeeded_counts.unresolved[mode]
+            for failed_counts, succeeded_counts in counts_by_stratum
+        )
+        needs = to_resolve(
+            unresolved,
+            sum(
+                failed_counts.judged[mode] + succeeded_counts.judged[mode]
+                for failed_counts, succeeded_counts in counts_by_stratum
+            ),
+        )
         figures += mantel_haenszel(strata, scope, needs=needs)
-    left_out = int(np.count_nonzero(chosen & (inputs.stratum < 0)))
+    left_out = int(np.count_nonzero(is_counted & (inputs.stratum < 0)))
     figures.append(replace(scopes[0], mode="").number("unknown_model", left_out))
     return figures
 
@@ -75,105 +92,146 @@ def stratified(
 def mantel_haenszel(
     strata: Sequence[Stratum], scope: FigureScope, *, needs: int = 0
 ) -> list[Figure]:
-    """Return the common risk difference and risk ratio of one mode, the first less the second.
+    """Return the risk difference and the risk ratio of one mode that strata have in common.
 
-    A stratum without traces on either side tells nothing and is left out.
+    The difference is the first share less the second. Strata without traces on one side are left
+    out.
 
     Args:
         strata: The counts of each stratum.
-        scope: What the figures are about.
-        needs: How many disagreements to resolve before the figures have intervals.
+        scope: The scope of the figures.
+        needs: The number of disagreements to resolve before the figures have intervals.
     """
-    used = [stratum for stratum in strata if stratum[1] and stratum[3]]
-    n = sum(cases + cases_b for _, cases, _, cases_b in used)
-    number = scope.number("strata", len(used), n=n)
-    if not used:
-        missing = "no_strata"
+    compared_strata = [
+        (hits, cases, other_hits, other_cases)
+        for hits, cases, other_hits, other_cases in strata
+        if cases and other_cases
+    ]
+    n = sum(cases + other_cases for _, cases, _, other_cases in compared_strata)
+    strata_figure = scope.number("strata", len(compared_strata), n=n)
+    if not compared_strata:
+        ratio_reason = "no_strata"
         return [
-            number,
-            scope.figure("difference", None, n=n, reason=missing),
-            scope.figure("risk_ratio", None, n=n, reason=missing),
+            strata_figure,
+            scope.figure("difference", None, n=n, reason=ratio_reason),
+            scope.figure("risk_ratio", None, n=n, reason=ratio_reason),
         ]
-    value, ends = _difference(used)
-    sizes = (sum(cases for _, cases, _, _ in used), sum(cases_b for *_, cases_b in used))
-    why = why_no_difference(sum(a + b for a, _, b, _ in used), sizes)
-    least = LEAST_OF_DIFFERENCE if why else None
-    if needs:
-        why = "unresolved"
-        least = needs
-    difference = scope.figure(
-        "difference", value, interval=None if why else ends, n=n, reason=why or "", needs=least
+    value, difference_interval = _common_difference(compared_strata)
+    sizes = (
+        sum(cases for _, cases, _, _ in compared_strata),
+        sum(other_cases for *_, other_cases in compared_strata),
     )
-    first = sum(a * cases_b / (cases + cases_b) for a, cases, _, cases_b in used)
-    second = sum(b * cases / (cases + cases_b) for _, cases, b, cases_b in used)
-    missing = "" if first and second else "none_in_failed" if second else "none_in_succeeded"
-    if not first and not second:
-        missing = "never_seen"
-    ratio_ends = None
-    if first and second and not why:
-        spread = sum(
-            (cases * cases_b * (a + b) - a * b * (cases + cases_b)) / (cases + cases_b) ** 2
-            for a, cases, b, cases_b in used
-        ) / (first * second)
-        middle = log(first / second)
-        half = Z * sqrt(spread)
-        ratio_ends = (exp(middle - half), exp(middle + half))
+    interval_reason = why_no_difference(
+        sum(hits + other_hits for hits, _, other_hits, _ in compared_strata), sizes
+    )
+    needed_count = LEAST_OF_DIFFERENCE if interval_reason else None
+    if needs:
+        interval_reason = "unresolved"
+        needed_count = needs
+    difference = scope.figure(
+        "difference",
+        value,
+        interval=None if interval_reason else difference_interval,
+        n=n,
+        reason=interval_reason or "",
+        needs=needed_count,
+    )
+    first_weight = sum(
+        hits * other_cases / (cases + other_cases)
+        for hits, cases, _, other_cases in compared_strata
+    )
+    second_weight = sum(
+        other_hits * cases / (cases + other_cases)
+        for _, cases, other_hits, other_cases in compared_strata
+    )
+    ratio_reason = ""
+    if not first_weight and not second_weight:
+        ratio_reason = "never_seen"
+    elif not first_weight:
+        ratio_reason = "none_in_failed"
+    elif not second_weight:
+        ratio_reason = "none_in_succeeded"
+    ratio_interval = None
+    if first_weight and second_weight and not interval_reason:
+        log_variance = sum(
+            (cases * other_cases * (hits + other_hits) - hits * other_hits * (cases + other_cases))
+            / (cases + other_cases) ** 2
+            for hits, cases, other_hits, other_cases in compared_strata
+        ) / (first_weight * second_weight)
+        log_ratio = log(first_weight / second_weight)
+        half_width = Z * sqrt(log_variance)
+        ratio_interval = (exp(log_ratio - half_width), exp(log_ratio + half_width))
     ratio = scope.figure(
         "risk_ratio",
-        first / second if second else None,
-        interval=ratio_ends,
+        first_weight / second_weight if second_weight else None,
+        interval=ratio_interval,
         n=n,
-        reason=(why or missing) if second else missing,
-        needs=least if second else None,
+        reason=(interval_reason or ratio_reason) if second_weight else ratio_reason,
+        needs=needed_count if second_weight else None,
     )
-    return [number, difference, ratio]
+    return [strata_figure, difference, ratio]
 
 
-def _difference(used: Sequence[Stratum]) -> tuple[float, Interval]:
+def _common_difference(strata: Sequence[Stratum]) -> tuple[float, Interval]:
     """Return the common difference with its score interval, between -1 and 1."""
-    a, n, b, cases_b = np.array(used, dtype=np.float64).T
-    weights = n * cases_b / (n + cases_b)
-    value = float((weights * (a / n - b / cases_b)).sum() / weights.sum())
+    hits, cases, other_hits, other_cases = np.array(strata, dtype=np.float64).T
+    weights = cases * other_cases / (cases + other_cases)
+    value = float((weights * (hits / cases - other_hits / other_cases)).sum() / weights.sum())
 
-    def rejected(difference: float) -> bool:
-        p, q = _restricted(a, n, b, cases_b, difference)
-        variance = (p * (1 - p) / n + q * (1 - q) / cases_b) * (n + cases_b) / (n + cases_b - 1)
-        error = sqrt(float((weights**2 * variance).sum())) / float(weights.sum())
-        return abs(value - difference) > Z * error
+    def is_rejected(difference: float) -> bool:
+        shares, other_shares = _restricted_shares(hits, cases, other_hits, other_cases, difference)
+        variance = (
+            (shares * (1 - shares) / cases + other_shares * (1 - other_shares) / other_cases)
+            * (cases + other_cases)
+            / (cases + other_cases - 1)
+        )
+        standard_error = sqrt(float((weights**2 * variance).sum())) / float(weights.sum())
+        return abs(value - difference) > Z * standard_error
 
-    return value, (_edge(value, -1.0, rejected), _edge(value, 1.0, rejected))
+    return value, (_interval_end(value, -1.0, is_rejected), _interval_end(value, 1.0, is_rejected))
 
 
-def _edge(inside: float, limit: float, rejected: Callable[[float], bool]) -> float:
-    """Return the last value on the way to the limit that is not rejected."""
-    if not rejected(limit):
+def _interval_end(accepted: float, limit: float, is_rejected: Callable[[float], bool]) -> float:
+    """Return the value nearest to the limit that the test does not reject, by bisection."""
+    if not is_rejected(limit):
         return limit
-    outside = limit
+    rejected = limit
     for _ in range(_HALVINGS):
-        middle = (inside + outside) / 2
-        if rejected(middle):
-            outside = middle
+        candidate = (accepted + rejected) / 2
+        if is_rejected(candidate):
+            rejected = candidate
         else:
-            inside = middle
-    return inside
+            accepted = candidate
+    return accepted
 
 
-def _restricted(
-    a: Floats, n: Floats, b: Floats, cases_b: Floats, difference: float
+def _restricted_shares(
+    hits: Floats, cases: Floats, other_hits: Floats, other_cases: Floats, difference: float
 ) -> tuple[Floats, Floats]:
-    """Return the likeliest shares of both sides with a given difference, for each stratum.
+    """Return the most likely shares of both sides with a given difference, for each stratum.
 
-    The likelihood's slope is a cubic polynomial in the second share, with a root in closed form
-    (Farrington and Manning 1990, Statistics in Medicine 9:1447-1454).
+    The second share is the root of a cubic polynomial (Farrington and Manning 1990, Statistics in
+    Medicine 9:1447-1454).
+
+    Args:
+        hits: The hits of the first side.
+        cases: The cases of the first side.
+        other_hits: The hits of the second side.
+        other_cases: The cases of the second side.
+        difference: The first share less the second.
     """
-    both = n + cases_b
-    square = (n + 2 * cases_b) * difference - both - a - b
-    linear = (cases_b * difference - both - 2 * b) * difference + a + b
-    constant = b * difference * (1 - difference)
-    shift = square / (3 * both)
-    q = shift**3 - linear * square / (6 * both**2) + constant / (2 * both)
-    size = np.sqrt(np.maximum(shift**2 - linear / (3 * both), 0)) * np.where(q >= 0, 1, -1)
-    cosine = np.divide(q, size**3, out=np.zeros_like(q), where=size != 0)
+    all_cases = cases + other_cases
+    square = (cases + 2 * other_cases) * difference - all_cases - hits - other_hits
+    linear = (
+        (other_cases * difference - all_cases - 2 * other_hits) * difference + hits + other_hits
+    )
+    constant = other_hits * difference * (1 - difference)
+    shift = square / (3 * all_cases)
+    offset = shift**3 - linear * square / (6 * all_cases**2) + constant / (2 * all_cases)
+    radius = np.sqrt(np.maximum(shift**2 - linear / (3 * all_cases), 0)) * np.where(
+        offset >= 0, 1, -1
+    )
+    cosine = np.divide(offset, radius**3, out=np.zeros_like(offset), where=radius != 0)
     angle = (pi + np.arccos(np.clip(cosine, -1, 1))) / 3
-    second = np.clip(2 * size * np.cos(angle) - shift, 0, 1)
-    return np.clip(second + difference, 0, 1), second
+    other_shares = np.clip(2 * radius * np.cos(angle) - shift, 0, 1)
+    return np.clip(other_shares + difference, 0, 1), other_shares

@@ -80,27 +80,31 @@ def _mode_trends(
     inputs: SignatureInput, name: str, groups: list[Flags], axis: TrendAxis
 ) -> Iterator[Figure]:
     """Yield for each mode its rate in each group, its slope and the Cochran-Armitage test."""
-    counts = [Counts.from_verdicts(inputs.verdicts[group]) for group in groups]
+    counts_by_group = [Counts.from_verdicts(inputs.verdicts[group]) for group in groups]
     tests = [
         cochran_armitage(
-            [group.present[i] for group in counts],
-            [group.judged[i] for group in counts],
+            [counts.present[mode_index] for counts in counts_by_group],
+            [counts.judged[mode_index] for counts in counts_by_group],
             axis.scores,
         )
-        for i in range(len(inputs.modes))
+        for mode_index in range(len(inputs.modes))
     ]
-    adjusted = benjamini_hochberg([None if test is None else test.p_value for test in tests])
-    for i, mode in enumerate(inputs.modes):
-        for group_name, group in zip(axis.groups, counts, strict=True):
-            yield group.rate(i, FigureScope(name, inputs.taxonomy_ref, group_name, mode.code))
+    adjusted_p_values = benjamini_hochberg(
+        [None if test is None else test.p_value for test in tests]
+    )
+    for mode_index, mode in enumerate(inputs.modes):
+        for group_name, counts in zip(axis.groups, counts_by_group, strict=True):
+            yield counts.rate(
+                mode_index, FigureScope(name, inputs.taxonomy_ref, group_name, mode.code)
+            )
         scope = FigureScope(name, inputs.taxonomy_ref, mode=mode.code)
-        cases = [group.judged[i] for group in counts]
-        test = tests[i]
-        few = "not_judged" if sum(n > 0 for n in cases) < 2 else ""
-        reason = few or ("no_variance" if test is None else "")
-        hits = [group.present[i] for group in counts]
-        slope = None if few else _slope(hits, cases, axis.scores)
-        yield scope.number("slope", slope, reason=few)
+        cases = [counts.judged[mode_index] for counts in counts_by_group]
+        test = tests[mode_index]
+        few_groups_reason = "not_judged" if sum(n > 0 for n in cases) < 2 else ""
+        reason = few_groups_reason or ("no_variance" if test is None else "")
+        hits = [counts.present[mode_index] for counts in counts_by_group]
+        slope = None if few_groups_reason else _weighted_slope(hits, cases, axis.scores)
+        yield scope.number("slope", slope, reason=few_groups_reason)
         yield scope.number("z", None if test is None else test.z, reason=reason)
         yield scope.number(
             "p_value",
@@ -108,13 +112,16 @@ def _mode_trends(
             condition="" if test is None else test.method,
             reason=reason,
         )
-        yield scope.number("p_adjusted", adjusted[i], reason=reason)
+        yield scope.number("p_adjusted", adjusted_p_values[mode_index], reason=reason)
 
 
-def _slope(hits: Sequence[int], cases: Sequence[int], scores: Sequence[int]) -> float:
+def _weighted_slope(hits: Sequence[int], cases: Sequence[int], scores: Sequence[int]) -> float:
     """Return the slope of the shares over the scores, by weighted least squares."""
-    x = np.array(hits)
-    n = np.array(cases)
-    score = np.array(scores)
-    middle = (n * score).sum() / n.sum()
-    return float((x * (score - middle)).sum() / (n * (score - middle) ** 2).sum())
+    hit_counts = np.array(hits)
+    case_counts = np.array(cases)
+    score_values = np.array(scores)
+    mean_score = (case_counts * score_values).sum() / case_counts.sum()
+    return float(
+        (hit_counts * (score_values - mean_score)).sum()
+        / (case_counts * (score_values - mean_score) ** 2).sum()
+    )

@@ -36,9 +36,9 @@ def study_from_workspace(
 ) -> StudyInput:
     """Read the finished verdicts under one taxonomy, of the pass that counts.
 
-    The rounds are the batches of traces that the study took in, if there are several. Retests are
-    compared with the first pass, whichever pass counts. A judge is never compared on a trace that
-    was an example in its prompt.
+    The rounds are the batches of traces of the study, if there are several. Retests are compared
+    with the first pass, even if the last pass counts. A judge is never compared on a trace that was
+    an example in its prompt.
 
     Args:
         workspace: The workspace.
@@ -58,20 +58,23 @@ def study_from_workspace(
         passes = workspace.passes(taxonomy=taxonomy.ref)
     if traces is not None:
         passes = [labelling for labelling in passes if labelling.trace_id in traces]
-    counted = counted_passes(passes, which)
-    with_finished = {name for name, _ in counted}
-    outside = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
-    with_finished -= outside
+    pass_by_key = counted_passes(passes, which)
+    finishers = {name for name, _ in pass_by_key}
+    outside_names = frozenset[str]() if annotators else workspace.outside_study(taxonomy.ref)
+    finishers -= outside_names
     names = tuple(
-        _checked(workspace, annotators)
+        _checked_names(workspace, annotators)
         if annotators
-        else _people(workspace, with_finished, in_study=workspace.study(taxonomy.ref) is not None)
+        else _compared_people(
+            workspace, finishers, in_study=workspace.study(taxonomy.ref) is not None
+        )
     )
-    finished, examples = _finished(workspace, names, counted)
+    finished, examples = _finished_traces(workspace, names, pass_by_key)
     finished_by_any = tuple(sorted(frozenset().union(*finished.values())))
-    sides = {
+    passes_by_name = {
         name: [
-            counted[name, trace] if trace in finished[name] else None for trace in finished_by_any
+            pass_by_key[name, trace] if trace in finished[name] else None
+            for trace in finished_by_any
         ]
         for name in names
     }
@@ -81,27 +84,29 @@ def study_from_workspace(
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
         annotators=names,
         pass_label="1" if which == "first" else "last",
-        verdicts=verdicts.table(sides, finished_by_any),
+        verdicts=verdicts.table(passes_by_name, finished_by_any),
         finished=finished,
         examples={name: count for name, count in examples.items() if count},
         categories=taxonomy.at_level(0),
         levels=taxonomy.by_level,
-        unfinished=_unfinished(passes, counted, which),
-        rounds=_rounds(workspace, taxonomy),
-        retests=_retests(passes, verdicts),
-        agents=() if annotators and not agents else _agents(counted, finished, verdicts),
-        not_in_study=finished_by(outside, counted),
-        open_codes=_open_codes(workspace, taxonomy, counted),
-        suggested=_suggested(names, counted),
+        unfinished=_unfinished_counts(passes, pass_by_key, which),
+        rounds=_rounds_of_study(workspace, taxonomy),
+        retests=_retest_verdicts(passes, verdicts),
+        agents=()
+        if annotators and not agents
+        else _agent_verdicts(pass_by_key, finished, verdicts),
+        not_in_study=finished_by(outside_names, pass_by_key),
+        open_codes=_open_code_counts(workspace, taxonomy, pass_by_key),
+        suggested=_traces_with_suggestions(names, pass_by_key),
         settled_absent=_settled_absent(workspace, taxonomy.ref),
     )
 
 
-def _open_codes(
-    workspace: Workspace, taxonomy: Taxonomy, counted: Mapping[tuple[str, str], Pass]
+def _open_code_counts(
+    workspace: Workspace, taxonomy: Taxonomy, pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> dict[str, int]:
-    """Count each annotator's labels of none of the modes in the passes that count."""
-    numbers = {key: labelling.number for key, labelling in counted.items()}
+    """Return the number of each annotator's open codes (labels without a mode) that count."""
+    numbers = {key: labelling.number for key, labelling in pass_by_key.items()}
 
     def collect(rows: Iterator[tuple[Any, ...]]) -> Counter[str]:
         return Counter(name for name, trace, number in rows if numbers.get((name, trace)) == number)
@@ -113,12 +118,16 @@ def _open_codes(
     return dict(workspace.read_columns("labels", columns, collect, equal_to=equal_to))
 
 
-def _finished(
-    workspace: Workspace, names: Iterable[str], counted: Mapping[tuple[str, str], Pass]
+def _finished_traces(
+    workspace: Workspace, names: Iterable[str], pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
-    """Return each annotator's finished traces, and the number left out as a judge's examples."""
+    """Return the finished traces of each annotator; leave out and count the examples of judges.
+
+    Returns:
+        The finished traces by annotator, and the number of left out examples by judge.
+    """
     by_name: dict[str, set[str]] = {name: set() for name in names}
-    for name, trace_id in counted:
+    for name, trace_id in pass_by_key:
         if name in by_name:
             by_name[name].add(trace_id)
     finished = {name: frozenset(traces) for name, traces in by_name.items()}
@@ -130,41 +139,41 @@ def _finished(
     return finished, examples
 
 
-def _suggested(
-    names: Container[str], counted: Mapping[tuple[str, str], Pass]
+def _traces_with_suggestions(
+    names: Container[str], pass_by_key: Mapping[tuple[str, str], Pass]
 ) -> dict[str, frozenset[str]]:
-    """Return the traces, by annotator, labelled with a judge's suggestions on screen."""
-    suggested: dict[str, set[str]] = {}
-    for (name, trace_id), labelling in counted.items():
+    """Return the traces that each annotator labelled with a judge's suggestions on screen."""
+    traces_by_name: dict[str, set[str]] = {}
+    for (name, trace_id), labelling in pass_by_key.items():
         if name in names and labelling.judge_seen:
-            suggested.setdefault(name, set()).add(trace_id)
-    return {name: frozenset(traces) for name, traces in suggested.items()}
+            traces_by_name.setdefault(name, set()).add(trace_id)
+    return {name: frozenset(traces) for name, traces in traces_by_name.items()}
 
 
 def _settled_absent(workspace: Workspace, ref: str) -> frozenset[tuple[str, str]]:
     """Return the traces and modes on which an adjudicator's last decision is absent."""
-    last = {
+    last_decisions = {
         (trace_id, decision.mode): decision.value
         for trace_id, decisions in workspace.all_decisions(ref).items()
         for decision in decisions
         if decision.is_verdict
     }
-    return frozenset(unit for unit, value in last.items() if value is VerdictValue.ABSENT)
+    return frozenset(unit for unit, value in last_decisions.items() if value is VerdictValue.ABSENT)
 
 
-def _unfinished(
-    passes: Iterable[Pass], counted: Mapping[tuple[str, str], Pass], which: Which
+def _unfinished_counts(
+    passes: Iterable[Pass], pass_by_key: Mapping[tuple[str, str], Pass], which: Which
 ) -> dict[str, int]:
-    """Count the traces that each annotator has begun without a finished pass that counts."""
-    begun = {
-        (labelling.annotator, labelling.trace_id)
-        for labelling in passes
-        if (labelling.kind in _FIRST_LOOKS if which == "first" else labelling.kind.is_reading)
-    }
-    return dict(Counter(name for name, _ in begun - counted.keys()))
+    """Return the number of traces that each annotator has begun without a pass that counts."""
+    if which == "first":
+        readings = [labelling for labelling in passes if labelling.kind in _FIRST_LOOKS]
+    else:
+        readings = [labelling for labelling in passes if labelling.kind.is_reading]
+    started = {(labelling.annotator, labelling.trace_id) for labelling in readings}
+    return dict(Counter(name for name, _ in started - pass_by_key.keys()))
 
 
-def _rounds(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
+def _rounds_of_study(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str]]:
     """Return the batches of the study by their number, if there are several."""
     study = workspace.study(taxonomy.ref)
     if study is None or len(study.batches) < 2:
@@ -173,42 +182,48 @@ def _rounds(workspace: Workspace, taxonomy: Taxonomy) -> dict[str, frozenset[str
     return {str(number): frozenset(batch) for number, batch in batches}
 
 
-def _retests(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, VerdictTable]:
-    """Return by annotator the first pass and the first retest of each trace that has both."""
-    first = counted_passes(passes, "first")
-    retested: dict[tuple[str, str], Pass] = {}
+def _retest_verdicts(passes: Sequence[Pass], verdicts: _Verdicts) -> dict[str, VerdictTable]:
+    """Return the verdicts of the first pass and the first retest, by annotator.
+
+    Only traces with both of them count.
+    """
+    first_passes = counted_passes(passes, "first")
+    retest_passes: dict[tuple[str, str], Pass] = {}
     for labelling in sorted(passes, key=lambda labelling: labelling.number, reverse=True):
         key = (labelling.annotator, labelling.trace_id)
-        if labelling.kind is PassKind.RETEST and labelling.finished and key in first:
-            retested[key] = labelling
+        if labelling.kind is PassKind.RETEST and labelling.finished and key in first_passes:
+            retest_passes[key] = labelling
     retests: dict[str, VerdictTable] = {}
-    for name in sorted({name for name, _ in retested}):
-        traces = tuple(sorted(trace for annotator, trace in retested if annotator == name))
-        sides = {
-            "first": [first[name, trace] for trace in traces],
-            "retest": [retested[name, trace] for trace in traces],
+    for name in sorted({name for name, _ in retest_passes}):
+        traces = tuple(sorted(trace for annotator, trace in retest_passes if annotator == name))
+        passes_by_side = {
+            "first": [first_passes[name, trace] for trace in traces],
+            "retest": [retest_passes[name, trace] for trace in traces],
         }
-        retests[name] = verdicts.table(sides, traces)
+        retests[name] = verdicts.table(passes_by_side, traces)
     return retests
 
 
-def _agents(
-    counted: Mapping[tuple[str, str], Pass],
+def _agent_verdicts(
+    pass_by_key: Mapping[tuple[str, str], Pass],
     finished: Mapping[str, frozenset[str]],
     verdicts: _Verdicts,
 ) -> tuple[VerdictTable, ...]:
     """Return the verdicts of each agent and person on the traces that both have finished."""
-    by_agent: dict[str, set[str]] = {}
-    for name, trace in counted:
+    traces_by_agent: dict[str, set[str]] = {}
+    for name, trace in pass_by_key:
         if annotator_kind(name) is AnnotatorKind.AGENT:
-            by_agent.setdefault(name, set()).add(trace)
+            traces_by_agent.setdefault(name, set()).add(trace)
     tables = []
-    for agent, of_agent in sorted(by_agent.items()):
-        for person, of_person in finished.items():
-            shared = tuple(sorted(of_agent & of_person))
-            sides = {name: [counted[name, trace] for trace in shared] for name in (agent, person)}
-            if shared:
-                tables.append(verdicts.table(sides, shared))
+    for agent, agent_traces in sorted(traces_by_agent.items()):
+        for person, person_traces in finished.items():
+            shared_traces = tuple(sorted(agent_traces & person_traces))
+            passes_by_name = {
+                name: [pass_by_key[name, trace] for trace in shared_traces]
+                for name in (agent, person)
+            }
+            if shared_traces:
+                tables.append(verdicts.table(passes_by_name, shared_traces))
     return tuple(tables)
 
 
@@ -217,7 +232,7 @@ class _Verdicts:
 
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, passes: Sequence[Pass]) -> None:
         self._slugs = tuple(mode.slug for mode in taxonomy.modes)
-        self._rows = {_key(labelling): row for row, labelling in enumerate(passes)}
+        self._rows = {_pass_key(labelling): row for row, labelling in enumerate(passes)}
         cells: VerdictArray
         cells, _ = verdict_cells(workspace, taxonomy, self._rows, CELL_OF, MISSING)
         # The last row stands for unfinished traces.
@@ -226,14 +241,15 @@ class _Verdicts:
     def table(
         self, sides: Mapping[str, Sequence[Pass | None]], traces: tuple[str, ...]
     ) -> VerdictTable:
-        """Return the verdicts of several sides on the same traces.
+        """Return the verdicts of several annotators, or readings, on the same traces.
 
         Args:
-            sides: A pass for each trace by the name of the side, None for no verdicts.
+            sides: A pass for each trace, by the name of the annotator or reading; None for no
+                verdicts on the trace.
             traces: The ids of the traces.
         """
         rows = [
-            -1 if labelling is None else self._rows[_key(labelling)]
+            -1 if labelling is None else self._rows[_pass_key(labelling)]
             for passes in sides.values()
             for labelling in passes
         ]
@@ -242,14 +258,16 @@ class _Verdicts:
         return VerdictTable(tuple(sides), traces, self._slugs, cells)
 
 
-def _key(labelling: Pass) -> tuple[str, str, int]:
+def _pass_key(labelling: Pass) -> tuple[str, str, int]:
     return labelling.annotator, labelling.trace_id, labelling.number
 
 
-def _people(workspace: Workspace, finished: Container[str], *, in_study: bool) -> list[str]:
-    """Return the people among annotators with finished traces; without any, the imported ones.
+def _compared_people(
+    workspace: Workspace, finished: Container[str], *, in_study: bool
+) -> list[str]:
+    """Return the people with finished traces; if there are none, the imported annotators.
 
-    A study may have members whose labels come from a file.
+    In a study, both are returned, as its members may have imported labels.
     """
     infos = [info for info in workspace.annotators() if info.name in finished]
     people = [info.name for info in infos if info.kind is AnnotatorKind.HUMAN]
@@ -257,11 +275,17 @@ def _people(workspace: Workspace, finished: Container[str], *, in_study: bool) -
     return sorted(people + imported) if in_study else people or imported
 
 
-def _checked(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
-    """Return the names, all of which are annotators of the workspace."""
-    existing = [info.name for info in workspace.annotators()]
+def _checked_names(workspace: Workspace, names: Sequence[str]) -> Sequence[str]:
+    """Return the names if all of them are annotators of the workspace.
+
+    Raises:
+        WorkspaceError: A name is not an annotator.
+    """
+    existing_names = [info.name for info in workspace.annotators()]
     for name in names:
-        if name not in existing:
-            listed = ", ".join(existing) or "nobody yet"
-            raise WorkspaceError(f"no annotator {name!r} in this workspace; there are: {listed}")
+        if name not in existing_names:
+            existing_text = ", ".join(existing_names) or "nobody yet"
+            raise WorkspaceError(
+                f"no annotator {name!r} in this workspace; there are: {existing_text}"
+            )
     return names

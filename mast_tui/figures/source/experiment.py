@@ -40,6 +40,7 @@ def runs_under(
     folders = [[path.absolute() for path in arm_paths] for arm_paths in paths.values()]
 
     def arms_of_traces(rows: Iterator[tuple[Any, ...]]) -> dict[str, int]:
+        """Return the number of the first arm whose folder holds the trace, by trace."""
         arms = {}
         for trace_id, stored in rows:
             path = workspace.resolve_trace_path(stored).absolute()
@@ -50,7 +51,7 @@ def runs_under(
         return arms
 
     for first, second in combinations(paths, 2):
-        if _overlap(paths[first], paths[second]):
+        if _have_files_in_common(paths[first], paths[second]):
             raise WorkspaceError(
                 f"{first} and {second} have files in common; a run belongs to one arm only"
             )
@@ -58,9 +59,10 @@ def runs_under(
     group = np.array([arms.get(trace, -1) for trace in inputs.traces], dtype=np.int64)
     for number, (name, arm_paths) in enumerate(paths.items()):
         if not (group == number).any():
-            listed = ", ".join(map(str, arm_paths))
+            paths_text = ", ".join(map(str, arm_paths))
             raise WorkspaceError(
-                f"{name}: no run of this workspace is in {listed}; label or judge these runs first"
+                f"{name}: no run of this workspace is in {paths_text}; label or judge these runs "
+                "first"
             )
     names = tuple(paths)
     in_an_arm = group >= 0
@@ -73,8 +75,8 @@ def runs_under(
     ).only(in_an_arm)
 
 
-def _overlap(first: Sequence[Path], second: Sequence[Path]) -> bool:
-    """Return whether a file or folder of one arm is, or is in, one of the other."""
+def _have_files_in_common(first: Sequence[Path], second: Sequence[Path]) -> bool:
+    """Return whether a file or folder of one arm is, or contains, one of the other arm."""
     pairs = product(*([path.absolute() for path in side] for side in (first, second)))
     return any(path.is_relative_to(other) or other.is_relative_to(path) for path, other in pairs)
 
@@ -95,8 +97,8 @@ def experiment_of(
         inputs: The runs.
         baseline: The arm that the others are compared with; by default the first arm.
         tested: The codes of the modes named beforehand.
-        judge: The verdicts of a judge on all runs, where ``inputs`` has those of people on a part.
-        spent_of: Returns the amounts that a run used; None to leave amounts out.
+        judge: The verdicts of a judge on all runs, if ``inputs`` has those of people on a part.
+        spent_of: The function that returns the amounts that a run used; None for no amounts.
         prices: The prices of models by name.
         change: The change of a rate that planning is about.
 
@@ -107,8 +109,8 @@ def experiment_of(
     has_value = np.array(
         [named_by_paths or name != NO_VALUE for name in inputs.group_names], dtype=bool
     )
-    all_runs = len(inputs.traces)
-    if all_runs:
+    run_count = len(inputs.traces)
+    if run_count:
         inputs = inputs.only(has_value[inputs.group])
     if not len(inputs.traces) or len(inputs.group_names) < 2:
         names = ", ".join(inputs.group_names) or "none"
@@ -120,14 +122,14 @@ def experiment_of(
     if baseline not in inputs.group_names:
         names = ", ".join(inputs.group_names)
         raise WorkspaceError(f"no arm is named {baseline!r}; by {inputs.by} there are: {names}")
-    order = [baseline, *(name for name in inputs.group_names if name != baseline)]
-    positions = np.array([order.index(name) for name in inputs.group_names])
+    arm_order = [baseline, *(name for name in inputs.group_names if name != baseline)]
+    positions = np.array([arm_order.index(name) for name in inputs.group_names])
     parts = dict(zip(inputs.group_names, inputs.group_parts, strict=False))
     inputs = replace(
         inputs,
         group=positions[inputs.group],
-        group_names=tuple(order),
-        group_parts=tuple(parts[name] for name in order) if parts else (),
+        group_names=tuple(arm_order),
+        group_parts=tuple(parts[name] for name in arm_order) if parts else (),
     )
     codes = [mode.code for mode in inputs.modes]
     for code in tested:
@@ -137,27 +139,29 @@ def experiment_of(
         inputs,
         baseline,
         tested,
-        None if judge is None else _aligned(judge, inputs.traces),
-        {} if spent_of is None else _amounts(inputs, spent_of, prices or {}),
+        None if judge is None else _verdicts_in_order_of(judge, inputs.traces),
+        {} if spent_of is None else _amounts_of_runs(inputs, spent_of, prices or {}),
         change,
-        all_runs - len(inputs.traces),
+        run_count - len(inputs.traces),
     )
 
 
-def _aligned(judge: LabelledTraces, traces: Sequence[str]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _verdicts_in_order_of(
+    judge: LabelledTraces, traces: Sequence[str]
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return the verdicts of a judge in the order of the runs."""
-    rows = {trace: row for row, trace in enumerate(judge.traces)}
+    row_by_trace = {trace: row for row, trace in enumerate(judge.traces)}
     verdicts = np.full((len(traces), judge.verdicts.shape[1]), OPEN, dtype=np.uint8)
     for row, trace in enumerate(traces):
-        if trace in rows:
-            verdicts[row] = judge.verdicts[rows[trace]]
+        if trace in row_by_trace:
+            verdicts[row] = judge.verdicts[row_by_trace[trace]]
     return verdicts
 
 
-def _amounts(
+def _amounts_of_runs(
     inputs: SignatureInput, spent_of: SpentOf, prices: Mapping[str, Prices]
 ) -> dict[str, Values]:
-    """Return the amounts that each run used; money only for models with a price."""
+    """Return the amounts that each run used, NaN if unknown; money only for models with a price."""
     amounts = {name: np.full(len(inputs.traces), np.nan) for name in ("tokens", "minutes", "money")}
     for row, trace in enumerate(inputs.traces):
         spent = spent_of(trace)

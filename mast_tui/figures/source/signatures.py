@@ -72,11 +72,11 @@ def input_from_workspace(
         labels: ``gold``, or the name of an annotator.
         by: The grouping: ``all``, one of ``FIELDS``, or several of them with commas between, whose
             groups are named ``A · B``.
-        failed_below: The score below which a trace has failed. Any other trace with a score has
-            then succeeded, and one without a score has an unknown outcome. None for the outcomes
-            that the traces carry.
-        gold: Returns the gold of traces.
-        order_of: Returns the order of a trace's spans.
+        failed_below: The score below which a trace has failed. Another trace with a score has
+            succeeded, and a trace without a score has an unknown outcome. With None, traces have
+            their recorded outcomes.
+        gold: The function that returns the gold of traces.
+        order_of: The function that returns the order of a trace's spans.
         traces: The ids of the traces that may be shown, None for all.
         which: The part of the gold that counts.
         with_unlabelled: True to add the traces on which no annotator has said anything.
@@ -85,24 +85,26 @@ def input_from_workspace(
         WorkspaceError: There is no such field, or no such annotator.
     """
     fields = fields_of(by)
-    study = _drawn(workspace, taxonomy, labels)
-    weighted = study is not None and study.trace_weights(study.traces) is not None
-    if study is not None and weighted:
+    study = _sampled_study(workspace, taxonomy, labels)
+    has_weights = study is not None and study.trace_weights(study.traces) is not None
+    if study is not None and has_weights:
         # A labelled trace outside the study was not drawn, and represents only itself.
         traces = frozenset(trace for trace in study.traces if traces is None or trace in traces)
     if labels == GOLD:
         labelled = labelled_by_gold(workspace, taxonomy, gold, order_of, traces, which)
-        kind = GOLD
+        labels_kind = GOLD
     else:
         labelled = labelled_by(workspace, taxonomy, labels, traces)
-        kind = next(info.kind.value for info in workspace.annotators() if info.name == labels)
+        labels_kind = next(
+            info.kind.value for info in workspace.annotators() if info.name == labels
+        )
     if with_unlabelled:
         labelled = _with_unlabelled(workspace, labelled, traces)
-    facts = _facts(workspace, labelled, fields)
+    facts = _facts_of_traces(workspace, labelled, fields)
     if "task" in fields:
         facts = [_grouped_by_task_id(trace, fields.index("task")) for trace in facts]
-    groups = _groups([trace.fields for trace in facts], fields)
-    strata, stratum = _numbered([trace.model for trace in facts])
+    groups = _group_traces([trace.fields for trace in facts], fields)
+    strata, stratum = _numbers_of_values([trace.model for trace in facts])
     tasks = [task_key(trace.benchmark, trace.task_id, trace.task) for trace in facts]
     by_words = [
         not trace.task_id and task is not None for trace, task in zip(facts, tasks, strict=True)
@@ -115,7 +117,7 @@ def input_from_workspace(
         outcome = np.where(score < failed_below, FAILED, SUCCEEDED).astype(np.int8)
         outcome[np.isnan(score)] = UNKNOWN
     spans = [-1 if trace.spans is None else trace.spans for trace in facts]
-    places, unplaced = _placed(labelled, order_of)
+    places, unplaced = _places_of_marks(labelled, order_of)
     return SignatureInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple(
@@ -126,7 +128,7 @@ def input_from_workspace(
         levels=taxonomy.by_level,
         by=",".join(fields) or ALL,
         labels=labels,
-        labels_kind=kind,
+        labels_kind=labels_kind,
         traces=labelled.traces,
         group_names=groups.names,
         group=np.array(groups.numbers, dtype=np.int64),
@@ -143,21 +145,23 @@ def input_from_workspace(
         stratum=stratum,
         stratum_names=strata,
         group_parts=groups.parts,
-        task=_numbered(tasks)[1],
+        task=_numbers_of_values(tasks)[1],
         task_by_words=np.array(by_words, dtype=bool),
         trial=np.array(
             [-1 if trace.trial is None else trace.trial for trace in facts], dtype=np.int64
         ),
-        weights=_weights(study, labelled.traces) if study is not None and weighted else None,
-        of_no_whole=study is not None and not weighted,
+        weights=_weights_of_traces(study, labelled.traces)
+        if study is not None and has_weights
+        else None,
+        has_unknown_weights=study is not None and not has_weights,
     )
 
 
 def _with_unlabelled(
     workspace: Workspace, labelled: LabelledTraces, visible: Container[str] | None
 ) -> LabelledTraces:
-    """Return the labelled traces with those that have no labels; in these every mode is open."""
-    ids = workspace.read_columns("traces", ("id",), lambda rows: [row[0] for row in rows])
+    """Add the visible traces without labels to the labelled ones, with every mode open."""
+    ids = workspace.read_columns("traces", ("id",), lambda rows: [id for (id,) in rows])
     labelled_ids = set(labelled.traces)
     unlabelled = [
         trace
@@ -172,15 +176,18 @@ def _with_unlabelled(
     )
 
 
-def _drawn(workspace: Workspace, taxonomy: Taxonomy, labels: str) -> Study | None:
-    """Return the study if it draws traces with different chances and these labels belong to it."""
+def _sampled_study(workspace: Workspace, taxonomy: Taxonomy, labels: str) -> Study | None:
+    """Return the study if it draws traces with different chances; else None.
+
+    It is also None for labels of an annotator outside the study.
+    """
     study = workspace.study(taxonomy.ref)
     if study is None or study.chances_alike:
         return None
     return study if labels == GOLD or labels in study.annotators else None
 
 
-def _weights(study: Study, traces: Sequence[str]) -> NDArray[np.float64]:
+def _weights_of_traces(study: Study, traces: Sequence[str]) -> NDArray[np.float64]:
     weights = study.trace_weights(frozenset(traces)) or {}
     return np.array([weights[trace] for trace in traces])
 
@@ -273,7 +280,7 @@ _COLUMNS: Final = _TraceFacts._fields[:-1]
 
 
 def _grouped_by_task_id(trace: _TraceFacts, column: int) -> _TraceFacts:
-    """Return the facts with the task's id, where it has one, in the place of the task's text.
+    """Return the facts with the task's id instead of the task's text, if the task has an id.
 
     Args:
         trace: The facts.
@@ -285,16 +292,16 @@ def _grouped_by_task_id(trace: _TraceFacts, column: int) -> _TraceFacts:
     return trace._replace(fields=fields)
 
 
-def _facts(
+def _facts_of_traces(
     workspace: Workspace, labelled: LabelledTraces, fields: Sequence[str]
 ) -> list[_TraceFacts]:
     """Return the facts of the labelled traces, in their order."""
-    rows = {trace: row for row, trace in enumerate(labelled.traces)}
-    facts = [_TraceFacts(fields=(None,) * len(fields))] * len(rows)
+    row_by_trace = {trace: row for row, trace in enumerate(labelled.traces)}
+    facts = [_TraceFacts(fields=(None,) * len(fields))] * len(row_by_trace)
 
     def collect(records: Iterator[tuple[Any, ...]]) -> None:
         for trace_id, *values in records:
-            row = rows.get(trace_id)
+            row = row_by_trace.get(trace_id)
             if row is not None:
                 own_fields = tuple(values[len(_COLUMNS) :])
                 facts[row] = _TraceFacts._make((*values[: len(_COLUMNS)], own_fields))
@@ -304,7 +311,7 @@ def _facts(
     return facts
 
 
-def _day(started: float) -> str | None:
+def _day_of_time(started: float) -> str | None:
     """Return the day of a Unix time, in UTC; None for a time outside the calendar."""
     try:
         return datetime.fromtimestamp(started, UTC).date().isoformat()
@@ -313,26 +320,29 @@ def _day(started: float) -> str | None:
 
 
 class _TraceGroups(NamedTuple):
-    """The names of groups, their parts (a value for each field), and the number of each trace's."""
+    """The groups of traces: their names, their values by field, and the group of each trace."""
 
     names: tuple[str, ...]
     parts: tuple[tuple[str, ...], ...]
     numbers: list[int]
 
 
-def _groups(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _TraceGroups:
-    """Group traces by their values; groups are sorted by parts, unknown values last."""
-    parts_of: dict[tuple[Any, ...], tuple[str, ...]] = {}
-    for of_trace in set(values):
+def _group_traces(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _TraceGroups:
+    """Group traces by the values of fields; groups are sorted by values, unknown values last."""
+    parts_by_values: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    for trace_values in set(values):
         texts = (
-            _day(value) if field == "date" and value is not None else value
-            for field, value in zip(fields, of_trace, strict=True)
+            _day_of_time(value) if field == "date" and value is not None else value
+            for field, value in zip(fields, trace_values, strict=True)
         )
-        parts_of[of_trace] = tuple(text or NO_VALUE for text in texts)
+        parts_by_values[trace_values] = tuple(text or NO_VALUE for text in texts)
     parts = sorted(
-        set(parts_of.values()), key=lambda part: [(value == NO_VALUE, value) for value in part]
+        set(parts_by_values.values()),
+        key=lambda part: [(value == NO_VALUE, value) for value in part],
     )
-    number_of = {of_trace: parts.index(own_parts) for of_trace, own_parts in parts_of.items()}
+    number_by_values = {
+        trace_values: parts.index(own_parts) for trace_values, own_parts in parts_by_values.items()
+    }
     names: list[str] = []
     for own_parts in parts:
         name = BETWEEN.join(own_parts) or ALL
@@ -340,35 +350,39 @@ def _groups(values: Sequence[tuple[Any, ...]], fields: Sequence[str]) -> _TraceG
         while name in names:
             name += "*"
         names.append(name)
-    return _TraceGroups(tuple(names), tuple(parts), [number_of[of_trace] for of_trace in values])
+    return _TraceGroups(
+        tuple(names), tuple(parts), [number_by_values[trace_values] for trace_values in values]
+    )
 
 
 _Value = TypeVar("_Value", str, tuple[str, str])
 
 
-def _numbered(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whole]:
-    """Return the sorted different values, and the number of each trace's own; -1 for none."""
+def _numbers_of_values(values: Sequence[_Value | None]) -> tuple[tuple[_Value, ...], Whole]:
+    """Return the sorted different values, and for each trace the number of its value or -1."""
     names = sorted({value for value in values if value})
-    number_of = {name: number for number, name in enumerate(names)}
-    numbers = [number_of[value] if value else -1 for value in values]
+    number_by_name = {name: number for number, name in enumerate(names)}
+    numbers = [number_by_name[value] if value else -1 for value in values]
     return tuple(names), np.array(numbers, dtype=np.int64)
 
 
-def _placed(labelled: LabelledTraces, order_of: Callable[[str], Order]) -> tuple[Places, int]:
-    """Convert the marks on spans with known indices to places; also return the number of others."""
-    rows = {trace: row for row, trace in enumerate(labelled.traces)}
+def _places_of_marks(
+    labelled: LabelledTraces, order_of: Callable[[str], Order]
+) -> tuple[Places, int]:
+    """Return the marks with known span indices as places, and the number of all other marks."""
+    row_by_trace = {trace: row for row, trace in enumerate(labelled.traces)}
     orders: dict[str, Order] = {}
-    placed = []
+    place_rows = []
     for mark in labelled.marks.placed:
-        order = orders.get(mark.trace)
-        if order is None:
-            order = orders[mark.trace] = order_of(mark.trace)
+        if mark.trace not in orders:
+            orders[mark.trace] = order_of(mark.trace)
+        order = orders[mark.trace]
         first = order(mark.first)
         last = first if mark.last == mark.first else order(mark.last)
         if first is not None and last is not None:
             # In imported files the last span may come before the first.
             ends = (min(first, last), max(first, last))
-            placed.append((rows[mark.trace], mark.mode, *ends, mark.fatal))
-    row, column, first_index, last_index, fatal = np.array(placed, np.int64).reshape(-1, 5).T
-    unplaced = len(labelled.marks.placed) - len(placed)
+            place_rows.append((row_by_trace[mark.trace], mark.mode, *ends, mark.fatal))
+    row, column, first_index, last_index, fatal = np.array(place_rows, np.int64).reshape(-1, 5).T
+    unplaced = len(labelled.marks.placed) - len(place_rows)
     return Places(row, column, first_index, last_index, fatal.astype(bool)), unplaced

@@ -13,7 +13,7 @@ from mast_tui.figures.spans.input import (
     Stretch,
     TraceReading,
     TraceReadings,
-    merged,
+    merged_stretches,
     place_of,
 )
 from mast_tui.gold import Order
@@ -51,10 +51,10 @@ def span_input_from_workspace(
 ) -> SpanInput:
     """Read the places marked under one taxonomy in finished traces, of the pass that counts.
 
-    With a record of the spans that were read before the pass was finished, only these count as
-    seen, whatever the finish said of open modes. Modes left open count as looked for on these
-    spans, modes marked unsure do not. Without a record (judges, imports), the whole trace counts as
-    seen for the modes with a verdict, and no span of it for others.
+    If it is recorded which spans were read before the pass was finished, only these count as seen.
+    Modes left open then count as looked for on these spans, modes marked unsure do not. Without a
+    record (judges, imports), the whole trace counts as seen for the modes with a verdict, and no
+    span of it for other modes.
 
     A judge is never compared on a trace that was an example in its prompt.
 
@@ -62,15 +62,15 @@ def span_input_from_workspace(
         workspace: The workspace.
         taxonomy: The taxonomy.
         annotators: The annotators to compare.
-        order_of: Returns the order of a trace's spans and their number. It is called once a trace,
-            for traces in one file one after the other. A trace with a span of unknown index is
-            left out.
-        length_of: Returns the length of a span's text, for quotes.
+        order_of: The function that returns the order of a trace's spans and their number. It is
+            called once a trace, for the traces of one file one after the other. A trace with a span
+            of unknown index is left out.
+        length_of: The function that returns the length of a span's text, for quotes.
         which: The pass of each annotator that counts.
         traces: The ids of the traces that may be shown, None for all.
         read_passes: All passes of the taxonomy, if they were read already.
     """
-    passes: dict[str, dict[str, Pass]] = defaultdict(dict)
+    passes_by_trace: dict[str, dict[str, Pass]] = defaultdict(dict)
     examples: dict[str, int] = {}
     examples_of = {
         name: workspace.run_examples(name)
@@ -79,48 +79,55 @@ def span_input_from_workspace(
     }
     if read_passes is None:
         read_passes = workspace.passes(taxonomy=taxonomy.ref)
-    counted = counted_passes(read_passes, which)
-    for (name, trace_id), labelling in counted.items():
+    pass_by_key = counted_passes(read_passes, which)
+    for (name, trace_id), labelling in pass_by_key.items():
         if name not in annotators or (traces is not None and trace_id not in traces):
             continue
         if trace_id in examples_of.get(name, ()):
             examples[name] = examples.get(name, 0) + 1
         else:
-            passes[trace_id][name] = labelling
-    compared: list[TraceReadings] = []
+            passes_by_trace[trace_id][name] = labelling
+    compared_traces: list[TraceReadings] = []
     not_at_hand = 0
-    for trace_id in _by_file(workspace, passes):
-        order = order_of(trace_id)
-        if order is None:
+    for trace_id in _shared_traces_by_file(workspace, passes_by_trace):
+        known_order = order_of(trace_id)
+        if known_order is None:
             not_at_hand += 1
             continue
         length = None if length_of is None else partial(length_of, trace_id)
-        labels = _TraceLabels(workspace, taxonomy, trace_id, order[0], length)
+        order, span_count = known_order
+        labels = _TraceLabels(workspace, taxonomy, trace_id, order, length)
         try:
             readings = {
-                name: labels.reading(labelling) for name, labelling in passes[trace_id].items()
+                name: labels.reading(labelling)
+                for name, labelling in passes_by_trace[trace_id].items()
             }
         except UnknownSpan:
             not_at_hand += 1
             continue
-        compared.append(TraceReadings(trace_id, order[1], readings))
+        compared_traces.append(TraceReadings(trace_id, span_count, readings))
     return SpanInput(
         taxonomy_ref=taxonomy.ref,
         modes=tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes),
         annotators=tuple(annotators),
         pass_label="1" if which == "first" else "last",
-        traces=tuple(sorted(compared, key=lambda trace: trace.trace_id)),
-        finished={name: sum(name in by_name for by_name in passes.values()) for name in annotators},
+        traces=tuple(sorted(compared_traces, key=lambda trace: trace.trace_id)),
+        finished={
+            name: sum(name in trace_passes for trace_passes in passes_by_trace.values())
+            for name in annotators
+        },
         not_at_hand=not_at_hand,
         examples=examples,
     )
 
 
-def _by_file(workspace: Workspace, passes: Mapping[str, Mapping[str, Pass]]) -> list[str]:
-    """Return the traces that two or more have finished, those of one file together."""
+def _shared_traces_by_file(
+    workspace: Workspace, passes: Mapping[str, Mapping[str, Pass]]
+) -> list[str]:
+    """Return the traces that two or more annotators have finished, sorted by file."""
     files = {record.trace_id: str(record.path or "") for record in workspace.traces()}
-    shared = [trace_id for trace_id, by_name in passes.items() if len(by_name) > 1]
-    return sorted(shared, key=lambda trace_id: (files.get(trace_id, ""), trace_id))
+    shared_traces = [trace_id for trace_id, trace_passes in passes.items() if len(trace_passes) > 1]
+    return sorted(shared_traces, key=lambda trace_id: (files.get(trace_id, ""), trace_id))
 
 
 class _TraceLabels:
@@ -154,47 +161,48 @@ class _TraceLabels:
         """
         key = (labelling.annotator, labelling.number)
         verdicts = self._verdicts.get(key, {})
-        read = self._read(labelling)
-        decided = frozenset(
+        read_stretches = self._read_stretches(labelling)
+        decided_modes = frozenset(
             mode for mode, value in verdicts.items() if value is not VerdictValue.UNSURE
         )
-        unsure = verdicts.keys() - decided
+        unsure_modes = verdicts.keys() - decided_modes
         places: dict[str, list[LabelRange]] = defaultdict(list)
         whole_trace = 0
         not_found = 0
         for label in self._labels.get(key, ()):
             if label.mode not in self._modes:  # an open code
                 continue
-            marked = place_of(label.target, self._order, self._length_of)
-            if marked is not None:
-                places[label.mode].append(marked)
+            label_range = place_of(label.target, self._order, self._length_of)
+            if label_range is not None:
+                places[label.mode].append(label_range)
             elif label.target.is_whole:
                 whole_trace += 1
             else:
                 not_found += 1
-        present = {mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT}
+        present_modes = {mode for mode, value in verdicts.items() if value is VerdictValue.PRESENT}
         return TraceReading(
-            {mode: tuple(of_mode) for mode, of_mode in places.items()},
-            read,
-            frozenset(self._modes - decided if read is None else unsure),
+            {mode: tuple(mode_places) for mode, mode_places in places.items()},
+            read_stretches,
+            frozenset(self._modes - decided_modes if read_stretches is None else unsure_modes),
             whole_trace,
             not_found,
-            frozenset(present - places.keys()),
+            frozenset(present_modes - places.keys()),
         )
 
-    def _read(self, labelling: Pass) -> tuple[Stretch, ...] | None:
+    def _read_stretches(self, labelling: Pass) -> tuple[Stretch, ...] | None:
         """Return the spans that were read before the end of a pass, None without a record."""
         if labelling.read is None:
             return None
         read = self._workspace.reads(
             labelling.annotator, labelling.trace_id, labelling.taxonomy, labelling.number
         )
-        return merged(_stretches(read, self._order), touching=True)
+        return merged_stretches(_stretches_of(read, self._order), touching=True)
 
 
-def _stretches(read: SpansRead, order: Order) -> Iterator[Stretch]:
-    runs = ((run.first, run.last) for run in read.runs)
-    for first, last in (*((key, key) for key in read.keys), *runs):
+def _stretches_of(read: SpansRead, order: Order) -> Iterator[Stretch]:
+    """Yield the stretches of the recorded single spans and runs of spans, in any order."""
+    run_keys = ((run.first, run.last) for run in read.runs)
+    for first, last in (*((key, key) for key in read.keys), *run_keys):
         start = order(first)
         end = order(last)
         if start is not None and end is not None:

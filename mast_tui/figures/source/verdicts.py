@@ -56,10 +56,12 @@ _SINGLE: Final = SOURCES.index(Resolution.SINGLE)
 
 @dataclass(slots=True)
 class Marks:
-    """The labels with spans, and the number of the others.
+    """The labels with spans, and the number of labels without spans.
 
-    ``whole`` counts the labels on whole traces, ``merged`` the gold places that join different
-    places of several annotators.
+    Attributes:
+        placed: The labels with spans.
+        whole: The number of labels on whole traces.
+        merged: The number of gold places that join different places of several annotators.
     """
 
     placed: list[VerdictMark] = field(default_factory=list)
@@ -69,10 +71,14 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class LabelledTraces:
-    """The traces that an annotator has judged, their verdicts (traces × modes), and the marks.
+    """The traces that an annotator has judged, or those of the gold.
 
-    ``mix`` tells what they are made of if they are the gold. ``unfinished`` counts the traces that
-    the annotator has begun and not finished.
+    Attributes:
+        traces: The ids of the traces.
+        verdicts: The verdicts, traces × modes.
+        marks: The labels with spans.
+        mix: For the gold, the number of verdicts and traces by source.
+        unfinished: The number of traces that the annotator has begun and not finished.
     """
 
     traces: tuple[str, ...]
@@ -129,30 +135,33 @@ def verdict_cells(
     """
     slugs = [mode.slug for mode in taxonomy.modes]
     packed = np.zeros((len(rows), -(-len(slugs) // MODES_AT_ONCE)), dtype=np.int64)
-    whole = 0
-    for part, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):
-        chunk_rows = []
-        bits = []
+    whole_count = 0
+    for part_number, chunk in enumerate(workspace.packed_verdicts(taxonomy.ref, slugs, annotator)):
+        row_indices = []
+        packed_values = []
         for name, trace, number, verdicts, labels in chunk.rows:
             row = rows.get((name, trace, number))
             if row is not None:
-                chunk_rows.append(row)
-                bits.append(verdicts)
-                whole += labels if part == 0 else 0
-        indices = np.array(chunk_rows, dtype=np.intp)
-        np.bitwise_or.at(packed[:, part], indices, np.array(bits, np.int64))
+                row_indices.append(row)
+                packed_values.append(verdicts)
+                whole_count += labels if part_number == 0 else 0
+        row_array = np.array(row_indices, dtype=np.intp)
+        np.bitwise_or.at(packed[:, part_number], row_array, np.array(packed_values, np.int64))
     columns = np.arange(len(slugs))
     codes = packed[:, columns // MODES_AT_ONCE] >> (BITS * (columns % MODES_AT_ONCE))
     cell_of_code = np.full(1 << BITS, no_verdict, dtype=np.int8)
     for value, code in CODES.items():
         cell_of_code[code] = values[value]
-    return cell_of_code[codes & ((1 << BITS) - 1)], whole
+    return cell_of_code[codes & ((1 << BITS) - 1)], whole_count
 
 
-class _Sides:
-    """The verdicts of annotators in the passes that count, row by row.
+class _SideVerdicts:
+    """The verdicts of annotators in the passes that count.
 
-    ``keys`` are annotator and trace id of each row, sorted by trace; ``cells`` are the verdicts.
+    Attributes:
+        keys: The annotator and the trace id of each row, sorted by trace.
+        cells: The verdicts, rows × modes.
+        marks: The labels with spans in these passes.
     """
 
     def __init__(
@@ -164,7 +173,9 @@ class _Sides:
     ) -> None:
         self.keys = sorted(passes, key=lambda key: (key[1], key[0]))
         rows = {(*key, passes[key]): row for row, key in enumerate(self.keys)}
-        cells, whole = verdict_cells(workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator)
+        cells, whole_trace_count = verdict_cells(
+            workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator
+        )
         self.cells: NDArray[np.uint8] = cells.astype(np.uint8)
         columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
 
@@ -177,7 +188,7 @@ class _Sides:
                     # Equal keys share one string, as there may be a million of them.
                     last = first if last == first else last
                     placed.append(VerdictMark(self.keys[row][1], columns[mode], first, last, fatal))
-            return Marks(placed, whole)
+            return Marks(placed, whole_trace_count)
 
         equal_to = {"taxonomy": taxonomy.ref}
         if annotator is not None:
@@ -193,12 +204,18 @@ class _Sides:
         )
 
     def settled(
-        self, further: Collection[str]
+        self, further_traces: Collection[str]
     ) -> tuple[list[str], NDArray[np.uint8], NDArray[np.bool_]]:
-        """Return the traces with a side and further ones, with the joint verdict on each mode.
+        """Join the verdicts of all annotators on a trace.
 
-        A mode on which sides differ is unresolved. The last part tells where several sides have a
-        verdict.
+        A mode on which annotators differ is unresolved.
+
+        Args:
+            further_traces: The ids of further traces, on which every mode is open.
+
+        Returns:
+            The ids of the traces, the joint verdicts (traces × modes), and a mask of the verdicts
+            that several annotators gave.
         """
         ids: list[str] = []
         starts = []
@@ -206,15 +223,17 @@ class _Sides:
             if not ids or trace != ids[-1]:
                 ids.append(trace)
                 starts.append(row)
-        new = sorted(set(further) - set(ids))
-        cells = np.full((len(ids) + len(new), self.cells.shape[1]), OPEN, dtype=np.uint8)
-        several = np.zeros(cells.shape, dtype=bool)
+        further_ids = sorted(set(further_traces) - set(ids))
+        cells = np.full((len(ids) + len(further_ids), self.cells.shape[1]), OPEN, dtype=np.uint8)
+        given_by_several = np.zeros(cells.shape, dtype=bool)
         if ids:
             has_verdict = self.cells != OPEN
             cells[: len(ids)] = np.bitwise_or.reduceat(self.cells, starts, axis=0)
-            several[: len(ids)] = np.add.reduceat(has_verdict.astype(np.int64), starts, axis=0) > 1
+            given_by_several[: len(ids)] = (
+                np.add.reduceat(has_verdict.astype(np.int64), starts, axis=0) > 1
+            )
         cells[~np.isin(cells, (OPEN, PRESENT, ABSENT, UNSURE))] = UNRESOLVED
-        return [*ids, *new], cells, several
+        return [*ids, *further_ids], cells, given_by_several
 
 
 def labelled_by(
@@ -238,23 +257,27 @@ def labelled_by(
     if name not in kinds:
         names = ", ".join([GOLD, *kinds])
         raise WorkspaceError(f"--labels {name!r} is nobody in this workspace; there are: {names}")
-    judge = kinds[name] is AnnotatorKind.JUDGE
+    is_judge = kinds[name] is AnnotatorKind.JUDGE
     equal_to = {"taxonomy": taxonomy.ref, "annotator": name}
-    left_out = workspace.run_examples(name) if judge else frozenset[str]()
-    begun = {
-        key: number
-        for key, number in last_readings(workspace, equal_to, unfinished=True).items()
-        if (traces is None or key[1] in traces) and key[1] not in left_out
+    left_out = workspace.run_examples(name) if is_judge else frozenset[str]()
+    begun_passes = {
+        (name, trace): number
+        for (_, trace), number in last_readings(workspace, equal_to, unfinished=True).items()
+        if (traces is None or trace in traces) and trace not in left_out
     }
-    judgements = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if judge else ()
+    judgements = workspace.judgements(annotator=name, taxonomy=taxonomy.ref) if is_judge else ()
     looks_at = {judgement.trace_id: judgement.looks_at for judgement in judgements}
-    if judge:
-        passes = {key: number for key, number in begun.items() if key[1] in looks_at}
+    if is_judge:
+        counted_readings = {
+            (name, trace): number
+            for (_, trace), number in begun_passes.items()
+            if trace in looks_at
+        }
     else:
         finished = last_readings(workspace, equal_to, unfinished=False)
-        passes = {key: number for key, number in finished.items() if key in begun}
-    sides = _Sides(workspace, taxonomy, passes, name)
-    if judge:
+        counted_readings = {key: number for key, number in finished.items() if key in begun_passes}
+    sides = _SideVerdicts(workspace, taxonomy, counted_readings, name)
+    if is_judge:
         for row, (_, trace) in enumerate(sides.keys):
             judged_modes = looks_at.get(trace, ())
             not_judged = [mode.slug not in judged_modes for mode in taxonomy.modes]
@@ -263,7 +286,7 @@ def labelled_by(
         tuple(trace for _, trace in sides.keys),
         sides.cells,
         sides.marks,
-        unfinished=len(begun) - len(passes),
+        unfinished=len(begun_passes) - len(counted_readings),
     )
 
 
@@ -277,61 +300,76 @@ def labelled_by_gold(
 ) -> LabelledTraces:
     """Read the gold verdicts and places.
 
-    Without decisions, verdicts follow from the sides alone: equal ones hold, different ones are
-    unresolved. So ``gold`` is called only for traces with decisions, and for those where several
-    annotators marked places that ``order_of`` knows.
+    Without decisions, verdicts follow from the annotators' verdicts: equal verdicts hold, different
+    ones are unresolved. So ``gold`` is called only
+
+    - for traces with decisions,
+    - for traces in which several annotators marked places that ``order_of`` knows.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        gold: Returns the gold of traces.
-        order_of: Returns the order of a trace's spans.
+        gold: The function that returns the gold of traces.
+        order_of: The function that returns the order of a trace's spans.
         traces: The ids of the traces that may be shown, None for all.
         which: The part of the gold that counts; ``settled`` leaves out verdicts of one annotator.
     """
     equal_to = {"taxonomy": taxonomy.ref}
     passes = last_readings(workspace, equal_to, unfinished=False)
     if traces is not None:
-        passes = {key: number for key, number in passes.items() if key[1] in traces}
-    outside = workspace.outside_study(taxonomy.ref)
-    not_in_study = finished_by(outside, passes)
+        passes = {
+            (name, trace): number for (name, trace), number in passes.items() if trace in traces
+        }
+    outside_names = workspace.outside_study(taxonomy.ref)
+    not_in_study = finished_by(outside_names, passes)
     kinds = {info.name: info.kind for info in workspace.annotators()}
     names = {name for name, _ in passes}
-    people = {name for name in names - outside if kinds.get(name, annotator_kind(name)).is_person}
+    people = {
+        name for name in names - outside_names if kinds.get(name, annotator_kind(name)).is_person
+    }
     if people < names:
-        passes = {key: number for key, number in passes.items() if key[0] in people}
-    sides = _Sides(workspace, taxonomy, passes)
-    decided = workspace.read_columns(
-        "decisions", ("trace_id",), lambda rows: {row[0] for row in rows}, equal_to=equal_to
+        passes = {
+            (name, trace): number for (name, trace), number in passes.items() if name in people
+        }
+    sides = _SideVerdicts(workspace, taxonomy, passes)
+    decided_traces = workspace.read_columns(
+        "decisions",
+        ("trace_id",),
+        lambda rows: {trace for (trace,) in rows},
+        equal_to=equal_to,
     )
     if traces is not None:
-        decided = {trace for trace in decided if trace in traces}
-    ids, verdicts, several = sides.settled(decided)
-    sources = np.where(several, _UNANIMOUS, _SINGLE).astype(np.uint8)
+        decided_traces = {trace for trace in decided_traces if trace in traces}
+    ids, verdicts, given_by_several = sides.settled(decided_traces)
+    sources = np.where(given_by_several, _UNANIMOUS, _SINGLE).astype(np.uint8)
     sources[verdicts == UNRESOLVED] = SOURCES.index(Resolution.UNRESOLVED)
-    shared = {trace for (_, trace), (_, next_trace) in pairwise(sides.keys) if trace == next_trace}
+    shared_traces = {
+        trace for (_, trace), (_, next_trace) in pairwise(sides.keys) if trace == next_trace
+    }
     marks = sides.marks
     if which == "settled":
         # All settled verdicts are on these traces, so that the sides alone add nothing.
-        with_gold = decided | shared
+        with_gold = decided_traces | shared_traces
         verdicts[:] = OPEN
         marks = Marks()
     else:
-        with_gold = decided | {
+        with_gold = decided_traces | {
             mark.trace
             for mark in marks.placed
-            if mark.trace in shared and order_of(mark.trace)(mark.first) is not None
+            if mark.trace in shared_traces and order_of(mark.trace)(mark.first) is not None
         }
     if with_gold:
         placed = [mark for mark in marks.placed if mark.trace not in with_gold]
         marks = Marks(placed, marks.whole)
-        rows = {trace: row for row, trace in enumerate(ids)}
-        columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
-        for trace, whole_gold in gold(with_gold).items():
-            if trace in rows:
-                settled = only_settled(whole_gold) if which == "settled" else whole_gold
-                row = rows[trace]
-                _replace_by_gold(settled, trace, verdicts[row], sources[row], columns, marks)
+        row_by_trace = {trace: row for row, trace in enumerate(ids)}
+        column_by_slug = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
+        for trace, gold_trace in gold(with_gold).items():
+            if trace in row_by_trace:
+                counted_gold = only_settled(gold_trace) if which == "settled" else gold_trace
+                row = row_by_trace[trace]
+                _replace_by_gold(
+                    counted_gold, trace, verdicts[row], sources[row], column_by_slug, marks
+                )
     if which == "settled":
         has_verdict = (verdicts != OPEN).any(axis=1)
         ids = [trace for trace, is_judged in zip(ids, has_verdict, strict=True) if is_judged]
@@ -347,34 +385,41 @@ def labelled_by_gold(
         "merged": marks.merged,
     }
     for number, source in enumerate(SOURCES):
-        of_source = (sources == number) & (verdicts != OPEN)
-        mix["sources"][source.value] = int(of_source.sum())
-        mix["traces"][source.value] = int(of_source.any(axis=1).sum())
+        from_source = (sources == number) & (verdicts != OPEN)
+        mix["sources"][source.value] = int(from_source.sum())
+        mix["traces"][source.value] = int(from_source.any(axis=1).sum())
     return LabelledTraces(tuple(ids), verdicts, marks, mix)
 
 
 def _replace_by_gold(
-    settled: GoldTrace,
+    gold_trace: GoldTrace,
     trace: str,
-    row: NDArray[np.uint8],
-    sources: NDArray[np.uint8],
-    columns: Mapping[str, int],
+    verdict_row: NDArray[np.uint8],
+    source_row: NDArray[np.uint8],
+    column_by_slug: Mapping[str, int],
     marks: Marks,
 ) -> None:
-    """Replace the verdicts and places of the sides of a trace by its gold."""
-    row[:] = OPEN
-    for verdict in settled.verdicts:
+    """Replace the annotators' verdicts and places in a trace by its gold.
+
+    ``verdict_row``, ``source_row`` and ``marks`` are changed.
+    """
+    verdict_row[:] = OPEN
+    for verdict in gold_trace.verdicts:
         source = counted_source(verdict)
-        if source is not None and verdict.mode in columns:
+        if source is not None and verdict.mode in column_by_slug:
             value = verdict.value
-            row[columns[verdict.mode]] = UNRESOLVED if value is None else FLAGS[value]
-            sources[columns[verdict.mode]] = SOURCES.index(source)
-    for label in settled.labels:
-        first = label.target.first
-        last = label.target.last
-        if label.mode in columns and (first is None or last is None):
+            verdict_row[column_by_slug[verdict.mode]] = (
+                UNRESOLVED if value is None else FLAGS[value]
+            )
+            source_row[column_by_slug[verdict.mode]] = SOURCES.index(source)
+    for label in gold_trace.labels:
+        first_key = label.target.first
+        last_key = label.target.last
+        if label.mode in column_by_slug and (first_key is None or last_key is None):
             marks.whole += 1
-        elif label.mode in columns and first is not None and last is not None:
+        elif label.mode in column_by_slug and first_key is not None and last_key is not None:
             fatal = label.severity is Severity.FATAL
-            marks.placed.append(VerdictMark(trace, columns[label.mode], first, last, fatal))
+            marks.placed.append(
+                VerdictMark(trace, column_by_slug[label.mode], first_key, last_key, fatal)
+            )
             marks.merged += label.merged

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from mast_tui.gold import Order
@@ -19,11 +20,14 @@ Stretch = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LabelRange:
-    """The spans from ``first`` to ``last`` (indices, both included), or a quote in one of them.
+    """Some spans of a trace, or a quote in one span.
 
-    ``chars`` are the quote's start and end (exclusive) in code points of the span's text, None for
-    whole spans, or if the position of the quote is unknown. ``text_length`` is the number of code
-    points of that text, None if it is unknown.
+    Attributes:
+        first: The index of the first span.
+        last: The index of the last span, included.
+        chars: The start and the end (excluded) of the quote in the text of the span; None for whole
+            spans, or if the position of the quote is unknown.
+        text_length: The length of that text; None if it is unknown.
     """
 
     first: int
@@ -40,14 +44,14 @@ class LabelRange:
 def place_of(
     target: Target, order: Order, length_of: Callable[[str], int | None] | None = None
 ) -> LabelRange | None:
-    """Return the place of a target, None for the whole trace or a span outside the trace.
+    """Return the place of a target; None for the whole trace or a span outside the trace.
 
-    A quote that does not fit into the text of its span has moved: it counts as the whole span.
+    A quote that does not fit into the text of its span counts as the whole span.
 
     Args:
         target: The target of a label.
-        order: Returns the index of a span by its key.
-        length_of: Returns the length of a span's text by its key.
+        order: The function that returns the index of a span by its key.
+        length_of: The function that returns the length of a span's text by its key.
     """
     if target.first is None or target.last is None:
         return None
@@ -66,88 +70,93 @@ def place_of(
     return LabelRange(min(first, last), max(first, last), chars, text_length if chars else None)
 
 
-def level(a: LabelRange, b: LabelRange) -> int:
+def overlap_level(a: LabelRange, b: LabelRange) -> int:
     """Return the overlap of two places in tenths, from 0 to 10: intersection over union.
 
-    It is rounded down and counted in spans of length 1, of which a quote is the part that it
-    covers. Two quotes in one span are compared by their characters. If the length of the span's
-    text is unknown, a quote beside a range counts as the whole span, but the level is 9 at most.
+    The overlap is rounded down. A span has the length 1, and a quote the part of its span that it
+    covers. Two quotes in one span are compared by their characters. If the length of the text is
+    unknown, a quote compared with whole spans counts as its whole span, but the level is at most 9.
 
     Args:
         a: One place.
         b: The other place.
     """
-    shared = min(a.last, b.last) - max(a.first, b.first) + 1
-    if shared <= 0:
+    shared_count = min(a.last, b.last) - max(a.first, b.first) + 1
+    if shared_count <= 0:
         return 0
     if a.chars and b.chars:
-        shared = max(0, min(a.chars[1], b.chars[1]) - max(a.chars[0], b.chars[0]))
-        return LEVELS * shared // (max(a.chars[1], b.chars[1]) - min(a.chars[0], b.chars[0]))
-    quote, wide = (a, b) if a.chars else (b, a)
+        start_a, end_a = a.chars
+        start_b, end_b = b.chars
+        shared_count = max(0, min(end_a, end_b) - max(start_a, start_b))
+        return LEVELS * shared_count // (max(end_a, end_b) - min(start_a, start_b))
+    quote, whole_spans = (a, b) if a.chars else (b, a)
     if quote.chars is None:
-        return LEVELS * shared // (a.spans + b.spans - shared)
+        return LEVELS * shared_count // (a.spans + b.spans - shared_count)
     if quote.text_length is None:
-        return min(LEVELS - 1, LEVELS // wide.spans)
-    return LEVELS * (quote.chars[1] - quote.chars[0]) // (quote.text_length * wide.spans)
+        return min(LEVELS - 1, LEVELS // whole_spans.spans)
+    start, end = quote.chars
+    return LEVELS * (end - start) // (quote.text_length * whole_spans.spans)
 
 
-def merged(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ...]:
-    """Return the same spans in order, each once, with overlapping stretches joined.
-
-    Empty stretches are left out.
+def merged_stretches(stretches: Iterable[Stretch], *, touching: bool) -> tuple[Stretch, ...]:
+    """Return stretches in order, with overlapping stretches joined and empty ones left out.
 
     Args:
-        stretches: The stretches.
+        stretches: Stretches as (first, after).
         touching: Whether stretches that only touch are joined too.
     """
-    joined: list[Stretch] = []
+    joined_stretches: list[Stretch] = []
     for first, after in sorted(stretches):
         if first >= after:
             continue
-        if joined and (first < joined[-1][1] or (touching and first == joined[-1][1])):
-            joined[-1] = (joined[-1][0], max(joined[-1][1], after))
+        last_first, last_after = joined_stretches[-1] if joined_stretches else (first, -1)
+        if first < last_after or (touching and first == last_after):
+            joined_stretches[-1] = (last_first, max(last_after, after))
         else:
-            joined.append((first, after))
-    return tuple(joined)
+            joined_stretches.append((first, after))
+    return tuple(joined_stretches)
 
 
-def matched(ours: Sequence[LabelRange], theirs: Sequence[LabelRange]) -> tuple[int, ...]:
-    """Return the most pairs that can be made at each level of overlap, from 1 to 10 tenths.
+def matched_pair_counts(
+    ours: Sequence[LabelRange], theirs: Sequence[LabelRange]
+) -> tuple[int, ...]:
+    """Return the greatest number of pairs of places at each level of overlap, from 1 to 10 tenths.
 
     Each place is in one pair at most, and both places of a pair overlap by that level or more. The
-    number is the size of a maximum matching (Berge 1957), computed by augmenting paths. It cannot
-    grow with the level.
+    number is the size of a maximum matching (Berge 1957), computed by augmenting paths. It never
+    grows with the level.
 
     Args:
         ours: The places of one annotator.
-        theirs: The places of the other.
+        theirs: The places of the other annotator.
     """
-    edges: dict[int, list[tuple[int, int]]] = {}
-    by_first = sorted(range(len(theirs)), key=lambda right: theirs[right].first)
-    for left, our_place in enumerate(ours):
-        for right in by_first:
-            if theirs[right].first > our_place.last:
+    edges_by_level: dict[int, list[tuple[int, int]]] = {}
+    right_by_first = sorted(range(len(theirs)), key=lambda their_number: theirs[their_number].first)
+    for our_number, our_place in enumerate(ours):
+        for their_number in right_by_first:
+            if theirs[their_number].first > our_place.last:
                 break
-            tenths = level(our_place, theirs[right])
+            tenths = overlap_level(our_place, theirs[their_number])
             if tenths:
-                edges.setdefault(tenths, []).append((left, right))
-    pairs = _Pairs()
-    sizes = []
+                edges_by_level.setdefault(tenths, []).append((our_number, their_number))
+    matching = _Matching()
+    pair_counts = []
     for tenths in range(LEVELS, 0, -1):
         # Pairs that overlap more remain pairs, so each level continues from the one above.
-        for left, right in edges.get(tenths, ()):
-            pairs.reach.setdefault(left, []).append(right)
-        if tenths in edges:
-            pairs.augment()
-        sizes.append(len(pairs.of_right))
-    return tuple(reversed(sizes))
+        for our_number, their_number in edges_by_level.get(tenths, ()):
+            matching.reach.setdefault(our_number, []).append(their_number)
+        if tenths in edges_by_level:
+            matching.augment()
+        pair_counts.append(len(matching.of_right))
+    return tuple(reversed(pair_counts))
 
 
-class _Pairs:
-    """A matching of the places of one annotator (left) with those of another (right).
+class _Matching:
+    """A matching of the places of one annotator (left) with those of another annotator (right).
 
-    ``reach`` has, by each left place, the right places that overlap enough. ``of_right`` is the
-    left partner of each right place.
+    Attributes:
+        reach: The right places that overlap enough, by left place.
+        of_right: The left partner of each right place that has one.
     """
 
     def __init__(self) -> None:
@@ -159,25 +168,28 @@ class _Pairs:
         """Make as many pairs as can be made."""
         for left in self.reach:
             if left not in self._of_left:
-                self._pair(left)
+                self._find_partner(left)
 
-    def _pair(self, start: int) -> None:
-        """Find a partner for a left place; other left places may get other partners for it."""
+    def _find_partner(self, start: int) -> None:
+        """Find a partner for a left place, if there is one.
+
+        For this, other left places may change their partners.
+        """
         came_from: dict[int, int] = {}
-        waiting = [start]
-        while waiting:
-            left = waiting.pop()
+        open_lefts = [start]
+        while open_lefts:
+            left = open_lefts.pop()
             for right in self.reach[left]:
                 if right in came_from:
                     continue
                 came_from[right] = left
                 if right not in self.of_right:
-                    self._flip(right, came_from)
+                    self._pair_along_path(right, came_from)
                     return
-                waiting.append(self.of_right[right])
+                open_lefts.append(self.of_right[right])
 
-    def _flip(self, end: int, came_from: Mapping[int, int]) -> None:
-        """Make the pairs along a path that ends at a right place without a partner."""
+    def _pair_along_path(self, end: int, came_from: Mapping[int, int]) -> None:
+        """Pair the places along a path, which ends at a right place without a partner."""
         right: int | None = end
         while right is not None:
             left = came_from[right]
@@ -191,12 +203,17 @@ class _Pairs:
 class TraceReading:
     """The reading of one trace by one annotator.
 
-    ``places`` are the marked places by mode. ``read`` are the spans that were read; None without a
-    record, as with judges and imported labels, which count as readings of the whole trace.
-    ``unanswered`` are the modes without an answer, on which a missing mark means nothing.
-    ``unplaced`` are the modes called present without a place.
-    ``whole_trace`` counts labels on the whole trace, ``not_found`` labels on spans that the trace
-    does not have. Raises ``ValueError`` if a mode has places and is unplaced.
+    Attributes:
+        places: The marked places by mode.
+        read: The stretches that were read; None without a record, as for judges and imported
+            labels, which count as readings of the whole trace.
+        unanswered: The modes without an answer, on which a missing mark means nothing.
+        whole_trace: The number of labels on the whole trace.
+        not_found: The number of labels on spans that the trace does not have.
+        unplaced: The modes that are called present without a place.
+
+    Raises:
+        ValueError: A mode has places and is unplaced.
     """
 
     places: Mapping[str, tuple[LabelRange, ...]]
@@ -211,19 +228,21 @@ class TraceReading:
             raise ValueError("a mode with places says where it shows")
         # Two quotes of the same words are one place.
         object.__setattr__(
-            self, "places", {mode: tuple(dict.fromkeys(p)) for mode, p in self.places.items()}
+            self,
+            "places",
+            {mode: tuple(dict.fromkeys(places)) for mode, places in self.places.items()},
         )
 
     def seen(self, spans: int) -> tuple[Stretch, ...]:
-        """Return the stretches in which a missing mark means absent: those read or marked.
+        """Return the read or marked stretches, in which a missing mark means absent.
 
         Args:
             spans: The number of spans of the trace.
         """
         if self.read is None:
-            return merged([(0, spans)], touching=True)
-        marked = covered(place for places in self.places.values() for place in places)
-        return merged([*self.read, *marked], touching=True)
+            return merged_stretches([(0, spans)], touching=True)
+        marked_stretches = covered_stretches(chain.from_iterable(self.places.values()))
+        return merged_stretches([*self.read, *marked_stretches], touching=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,11 +258,18 @@ class TraceReadings:
 class SpanInput:
     """The marked places of annotators, as the input of the figures on places.
 
-    ``modes`` are (slug, code, name) in the taxonomy's order; ``pass_label`` is the report's name of
-    the pass. ``traces`` are those that two annotators or more have finished and whose spans are
-    known; ``not_at_hand`` counts the finished traces with unknown spans, ``finished`` all finished
-    traces of each annotator. ``examples`` counts traces that were left out because they were in a
-    judge's prompt. Raises ``ValueError`` if an annotator or a trace is named twice.
+    Attributes:
+        taxonomy_ref: The taxonomy, as ``id@version``.
+        modes: The modes as (slug, code, name), in the taxonomy's order.
+        annotators: The names of the annotators.
+        pass_label: The name of the pass that counts: ``1`` or ``last``.
+        traces: The traces with known spans that two annotators or more have finished.
+        finished: The number of finished traces of each annotator.
+        not_at_hand: The number of finished traces with unknown spans.
+        examples: The number of traces of each judge that are left out as they were in its prompt.
+
+    Raises:
+        ValueError: An annotator or a trace is named twice.
     """
 
     taxonomy_ref: str
@@ -262,17 +288,17 @@ class SpanInput:
                 raise ValueError(f"{twice!r} is compared with itself")
 
 
-def covered(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
+def covered_stretches(places: Iterable[LabelRange]) -> tuple[Stretch, ...]:
     """Return the spans that places touch, each once."""
-    return merged(((marked.first, marked.last + 1) for marked in places), touching=True)
+    return merged_stretches(((marked.first, marked.last + 1) for marked in places), touching=True)
 
 
-def touches(marked: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
+def touches(place: LabelRange, stretches: tuple[Stretch, ...]) -> bool:
     """Return whether any span of a place is in the stretches.
 
     Args:
-        marked: The place.
+        place: The place.
         stretches: Disjoint stretches in order.
     """
-    last = bisect_right(stretches, marked.last, key=lambda stretch: stretch[0])
-    return last > 0 and stretches[last - 1][1] > marked.first
+    stretch_count = bisect_right(stretches, place.last, key=lambda stretch: stretch[0])
+    return stretch_count > 0 and stretches[stretch_count - 1][1] > place.first

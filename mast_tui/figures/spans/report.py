@@ -39,7 +39,7 @@ from mast_tui.figures.record import (
     FigureScope,
     Sources,
     nested_json,
-    renamed,
+    renamed_figures,
     scope_paths,
 )
 from mast_tui.figures.spans.input import LEVELS, SpanInput
@@ -51,7 +51,7 @@ from mast_tui.figures.spans.sums import (
     SpanSums,
     coverage_alpha,
     finding_sums,
-    never_placed,
+    never_placed_modes,
     span_sums,
 )
 from mast_tui.figures.spans.unitizing import alpha_u
@@ -66,11 +66,15 @@ LEAST_MEETS: Final = 3
 class Figures:
     """Some figures that are functions of the same sums.
 
-    ``features`` are traces × columns. ``compute`` returns figures (resamples × figures, NaN where
-    undefined) from sums of the columns (resamples × columns). ``reasons`` tells for each figure
-    why it may be undefined, ``lowest`` is the least value of their scale. ``needs`` is the number
-    of traces that the interval of each takes. ``meets`` counts the traces in which places of two
-    meet, None where an interval does not depend on them.
+    Attributes:
+        features: The values of each trace, traces × columns.
+        compute: The function that returns the figures (resamples × figures, NaN if undefined) from
+            sums of the columns (resamples × columns).
+        reasons: The reason for which each figure may be undefined.
+        lowest: The least possible value of the figures.
+        needs: The number of traces that the interval of each figure needs.
+        meets: The number of traces in which places of two annotators overlap, for each figure; None
+            if its interval does not depend on them.
     """
 
     features: Floats
@@ -81,43 +85,48 @@ class Figures:
     meets: Sequence[int | None]
 
 
-def estimated(several: Sequence[Figures], rounds: int, seed: int) -> list[list[Coefficient]]:
-    """Return figures with 95 % intervals: by the jackknife of few traces, of many by BCa.
+def estimated_figures(
+    figure_groups: Sequence[Figures], rounds: int, seed: int
+) -> list[list[Coefficient]]:
+    """Return figures with 95 % intervals: by the jackknife of few traces, by BCa of many traces.
 
-    All have the same traces, and each resample serves all of them. There is no interval without
-    rounds, nor where every resample gives the same figure: resamples of equal traces show nothing
-    of other possible traces. Traces of which all columns are zero cost nothing.
+    All figures have the same traces and the same resamples. There is no interval without rounds,
+    or if every resample gives the same figure: resamples of equal traces show nothing of other
+    possible traces. Traces with zeros in all columns are left out of the computation.
 
     Args:
-        several: The figures of several sums.
+        figure_groups: The figures of several sums.
         rounds: The number of resamples of the traces.
         seed: The seed of the resamples.
     """
-    drawn: list[list[Floats]] = [[] for _ in several]
-    telling = [np.flatnonzero(figures.features.any(axis=1)) for figures in several]
-    for block in resamples(len(several[0].features), rounds, seed):
+    resampled_values: list[list[Floats]] = [[] for _ in figure_groups]
+    rows_with_values = [np.flatnonzero(figures.features.any(axis=1)) for figures in figure_groups]
+    for block in resamples(len(figure_groups[0].features), rounds, seed):
         weights = block.astype(np.float64)
-        for figures, rows, values in zip(several, telling, drawn, strict=True):
+        for figures, rows, values in zip(
+            figure_groups, rows_with_values, resampled_values, strict=True
+        ):
             values.append(figures.compute(weights[:, rows] @ figures.features[rows]))
     return [
-        _coefficients(figures, np.concatenate(values) if values else None)
-        for figures, values in zip(several, drawn, strict=True)
+        _coefficients_of(figures, np.concatenate(values) if values else None)
+        for figures, values in zip(figure_groups, resampled_values, strict=True)
     ]
 
 
-def _coefficients(figures: Figures, resampled: Floats | None) -> list[Coefficient]:
-    """Return the figures with intervals from their values in the resamples."""
+def _coefficients_of(figures: Figures, resampled: Floats | None) -> list[Coefficient]:
+    """Return the figures as coefficients, with intervals unless ``resampled`` is None."""
     total = figures.features.sum(axis=0)
     values = figures.compute(total[None, :])[0]
     left_out = None if resampled is None else figures.compute(total - figures.features)
     coefficients = []
-    of_each = zip(values, figures.reasons, figures.needs, figures.meets, strict=True)
-    for number, (value, reason, needs, meets) in enumerate(of_each):
+    columns = zip(values, figures.reasons, figures.needs, figures.meets, strict=True)
+    for number, (value, reason, needs, meets) in enumerate(columns):
+        withheld = _withheld_reason(len(figures.features), needs, meets)
         if np.isnan(value):
             coefficients.append(Coefficient(undefined=reason))
         elif resampled is None or left_out is None:
             coefficients.append(Coefficient(float(value)))
-        elif (withheld := _withheld(len(figures.features), needs, meets)) is not None:
+        elif withheld is not None:
             coefficients.append(Coefficient(float(value), withheld=withheld))
         else:
             coefficients.append(
@@ -128,7 +137,8 @@ def _coefficients(figures: Figures, resampled: Floats | None) -> list[Coefficien
     return coefficients
 
 
-def _withheld(traces: int, needs: int, meets: int | None) -> tuple[Withheld, int] | None:
+def _withheld_reason(traces: int, needs: int, meets: int | None) -> tuple[Withheld, int] | None:
+    """Return why an interval is withheld, with the number that it needs; None if it is not."""
     if traces < needs:
         return "few_traces", needs
     return ("few_places", LEAST_MEETS) if meets is not None and meets < LEAST_MEETS else None
@@ -190,13 +200,13 @@ class SpanAgreement:
         return tuple(combinations(self.annotators, 2))
 
     def renamed(self, names: Mapping[str, str]) -> SpanAgreement:
-        """Return the same with other names for annotators, in the order of the new names."""
-        new = {names.get(name, name): codes for name, codes in self.never_placed.items()}
+        """Return a copy with other names for annotators, sorted by the new names."""
+        codes_by_name = {names.get(name, name): codes for name, codes in self.never_placed.items()}
         return replace(
             self,
-            annotators=tuple(sorted(new)),
-            never_placed={name: new[name] for name in sorted(new)},
-            index=FigureIndex(renamed(self.index.figures, names)),
+            annotators=tuple(sorted(codes_by_name)),
+            never_placed={name: codes_by_name[name] for name in sorted(codes_by_name)},
+            index=FigureIndex(renamed_figures(self.index.figures, names)),
         )
 
 
@@ -219,6 +229,7 @@ def spans_json(spans: SpanAgreement) -> dict[str, Any]:
 
 
 def _group_json(spans: SpanAgreement) -> dict[str, Any]:
+    """Return the empty figures of all annotators or a pair, for ``nested_json`` to fill."""
     return {
         "traces": 0,
         "spans": 0,
@@ -233,43 +244,58 @@ def _group_json(spans: SpanAgreement) -> dict[str, Any]:
 def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> SpanAgreement:
     """Compute the agreement on places.
 
-    The figures of all sum F1 over the pairs of annotators and have α and α_U of all of them at
-    once; those of pairs are the same for each two. F1 is undefined where neither marked
-    anything (``no_variance``), where they share no trace or in none two of them said where modes
-    show (``no_overlap``), and for a single annotator (``single_rater``).
+    For all annotators together, F1 is summed over the pairs, and α and α_U are those of all
+    annotators at once. Each pair has the same figures. F1 is undefined
+
+    - if neither annotator marked a place (``no_variance``),
+    - if no shared trace has places by two annotators (``no_overlap``),
+    - for a single annotator (``single_rater``).
 
     Args:
         span_input: The places that the annotators marked, in traces whose spans are known.
-        rounds: How many resamples of the traces. Without any, and where all of them are alike,
+        rounds: The number of resamples of the traces. With 0, or if all resamples are the same,
             there are no intervals.
-        seed: What the resamples are drawn from.
+        seed: The seed of the resamples.
     """
     slugs = [slug for slug, _, _ in span_input.modes]
-    silent = never_placed(span_input.traces, slugs)
-    looked = [LookedTrace.from_readings(trace, silent) for trace in span_input.traces]
+    unplaced_modes = never_placed_modes(span_input.traces, slugs)
+    looked_traces = [
+        LookedTrace.from_readings(trace, unplaced_modes) for trace in span_input.traces
+    ]
     names = span_input.annotators
-    sums_by_pair = {pair: finding_sums(looked, pair, slugs) for pair in combinations(names, 2)}
+    sums_by_pair = {
+        pair: finding_sums(looked_traces, pair, slugs) for pair in combinations(names, 2)
+    }
 
-    def figures() -> Iterator[Figure]:
+    def all_figures() -> Iterator[Figure]:
+        """Yield the counts of traces, then the figures of all annotators and of each pair."""
         scope = FigureScope("spans_traces", span_input.taxonomy_ref)
-        yield scope.number("compared", len(looked))
+        yield scope.number("compared", len(looked_traces))
         yield scope.number("not_at_hand", span_input.not_at_hand)
         yield from scope.numbers("examples_left_out", span_input.examples or {})
         for name in names:
             yield from _annotator_counts(span_input, name)
-        of_pairs: list[Figure] = []
+        pair_figures: list[Figure] = []
         for pair, sums in sums_by_pair.items():
-            both = [row for row, trace in enumerate(looked) if len(trace.looks_of(pair)) == 2]
-            group = _Group(span_input, pair, [looked[row] for row in both], sums[both])
-            of_pairs += [_of_pair(figure, pair) for figure in group.figures(rounds, seed)]
+            rows_of_both = [
+                row for row, trace in enumerate(looked_traces) if len(trace.looks_of(pair)) == 2
+            ]
+            group = _Group(
+                span_input, pair, [looked_traces[row] for row in rows_of_both], sums[rows_of_both]
+            )
+            pair_figures += [
+                _as_pair_figure(figure, pair) for figure in group.figures(rounds, seed)
+            ]
         if len(sums_by_pair) == 1:
-            # Of two, all is the pair.
-            yield from map(_of_all, of_pairs)
+            # Of two annotators, the pair is all of them.
+            yield from map(_as_total_figure, pair_figures)
         else:
-            nothing = finding_sums(looked, ("", ""), slugs)
-            every = _Group(span_input, names, looked, sum(sums_by_pair.values(), start=nothing))
-            yield from every.figures(rounds, seed)
-        yield from of_pairs
+            no_findings = finding_sums(looked_traces, ("", ""), slugs)
+            all_annotators = _Group(
+                span_input, names, looked_traces, sum(sums_by_pair.values(), start=no_findings)
+            )
+            yield from all_annotators.figures(rounds, seed)
+        yield from pair_figures
 
     return SpanAgreement(
         taxonomy=span_input.taxonomy_ref,
@@ -279,20 +305,24 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
         bootstrap=bootstrap_json(rounds, seed),
         never_placed={
             name: tuple(
-                code for slug, code, _ in span_input.modes if slug in silent.get(name, frozenset())
+                code
+                for slug, code, _ in span_input.modes
+                if slug in unplaced_modes.get(name, frozenset())
             )
             for name in names
         },
-        index=FigureIndex(figures()),
+        index=FigureIndex(all_figures()),
     )
 
 
-def _of_pair(figure: Figure, pair: tuple[str, str]) -> Figure:
+def _as_pair_figure(figure: Figure, pair: tuple[str, str]) -> Figure:
+    """Return the figure as that of a pair, with the pair as its subject."""
     sources = figure.sources and replace(figure.sources, subject=pair)
     return replace(figure, scope=f"{figure.scope}_pair", subject=pair, sources=sources)
 
 
-def _of_all(figure: Figure) -> Figure:
+def _as_total_figure(figure: Figure) -> Figure:
+    """Return the figure of a pair as that of all annotators."""
     sources = figure.sources and replace(figure.sources, subject=())
     scope = figure.scope.removesuffix("_pair")
     return replace(figure, scope=scope, subject=(), sources=sources)
@@ -301,10 +331,10 @@ def _of_all(figure: Figure) -> Figure:
 def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
     """Yield the numbers of traces and places of one annotator in the compared traces.
 
-    In ``reading_recorded`` of the ``traces`` the read spans are known; the others count as read
-    to the end. ``whole_trace`` counts labels without places, ``not_found`` labels on spans that
-    the trace does not have, and ``no_places`` the traces × modes that the annotator called
-    present without a place.
+    - ``reading_recorded``: the traces whose read spans are known; others count as read to the end.
+    - ``whole_trace``: the labels without a place.
+    - ``not_found``: the labels on spans that the trace does not have.
+    - ``no_places``: the traces × modes that the annotator called present without a place.
     """
     readings = [trace.readings[name] for trace in span_input.traces if name in trace.readings]
     counts = {
@@ -322,7 +352,14 @@ def _annotator_counts(span_input: SpanInput, name: str) -> Iterator[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Some annotators, the traces in which two of them or more can be compared, what they found."""
+    """All annotators or a pair of them, with the traces in which two can be compared.
+
+    Attributes:
+        span_input: The places that all annotators marked.
+        names: The annotators of the group.
+        traces: The traces that two of them or more have finished.
+        findings: The sums of their findings by trace.
+    """
 
     span_input: SpanInput
     names: Sequence[str]
@@ -330,7 +367,7 @@ class _Group:
     findings: Floats
 
     def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:
-        """Return a scope of all of them.
+        """Return a scope of the figures of all annotators.
 
         Args:
             name: The name of the scope.
@@ -341,120 +378,136 @@ class _Group:
         return FigureScope(name, self.span_input.taxonomy_ref, mode=mode, sources=sources)
 
     def figures(self, rounds: int, seed: int) -> Iterator[Figure]:
-        """Yield their figures, as those of all annotators.
+        """Yield the figures of the group, in the scopes of all annotators.
 
-        Per mode: ``traces`` are those in which two annotators or more gave an answer on it,
-        ``spans`` the units of α, and ``spans_left_out`` the other spans of the traces. α_U rests on
-        ``units`` marked by any annotator on ``positions``, the spans that all have read. In
-        ``no_places`` traces an annotator called it present without saying where; over all modes
-        these are traces × modes.
+        The counts of a mode are:
+
+        - ``traces``: the traces in which two annotators or more gave an answer on it;
+        - ``spans``: the units of α; ``spans_left_out``: the other spans of the traces;
+        - ``units``: the places that annotators marked; ``positions``: the spans that all have read;
+        - ``no_places``: the traces in which an annotator called it present without a place.
 
         Args:
-            rounds: How many resamples of the traces.
-            seed: What they are drawn from.
+            rounds: The number of resamples of the traces.
+            seed: The seed of the resamples.
         """
         slugs = [slug for slug, _, _ in self.span_input.modes]
         sums = span_sums(self.traces, self.names, slugs)
-        each = (self._f1(sums), self._alpha(sums), self._alpha_u(sums))
-        f1, alphas, alphas_u = estimated(each, rounds, seed)
-        spans = sum(trace.spans for trace in self.traces)
-        every = self.scope("spans", slugs)
-        yield every.number("traces", len(self.traces))
-        yield every.number("spans", spans)
-        without_place = sum(len(trace.unplaced(self.names)) for trace in self.traces)
-        yield every.number("no_places", without_place)
+        definitions = (
+            self._f1_definition(sums),
+            self._alpha_definition(sums),
+            self._alpha_u_definition(sums),
+        )
+        f1, alphas, alphas_u = estimated_figures(definitions, rounds, seed)
+        span_count_of_traces = sum(trace.spans for trace in self.traces)
+        total_scope = self.scope("spans", slugs)
+        yield total_scope.number("traces", len(self.traces))
+        yield total_scope.number("spans", span_count_of_traces)
+        unplaced_count = sum(len(trace.unplaced(self.names)) for trace in self.traces)
+        yield total_scope.number("no_places", unplaced_count)
+        # The blocks of finding and of naming come before those of the modes.
         blocks = list(_with_naming(self.findings.sum(axis=0)[None])[0])
-        by_block = [f1[number * LEVELS : (number + 1) * LEVELS] for number in range(len(blocks))]
-        yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], by_block[0])
-        yield from _f1_figures(self.scope("spans_naming", slugs), blocks[1], by_block[1])
+        f1_by_block = [
+            f1[block_number * LEVELS : (block_number + 1) * LEVELS]
+            for block_number in range(len(blocks))
+        ]
+        yield from _f1_figures(self.scope("spans_finding", slugs), blocks[0], f1_by_block[0])
+        yield from _f1_figures(self.scope("spans_naming", slugs), blocks[1], f1_by_block[1])
         positions = sum(units.positions for units in sums.units)
-        yield every.estimate("krippendorff_alpha_u", alphas_u[-1], n=positions)
-        compared = sums.coverage[:, :, 0].sum(axis=0)
-        for number, (slug, code, _) in enumerate(self.span_input.modes):
+        yield total_scope.estimate("krippendorff_alpha_u", alphas_u[-1], n=positions)
+        compared_counts = sums.coverage[:, :, 0].sum(axis=0)
+        for mode_number, (slug, code, _) in enumerate(self.span_input.modes):
             scope = self.scope("spans_mode", [slug], code)
-            yield scope.number("traces", sums.answered[number])
+            yield scope.number("traces", sums.answered[mode_number])
             unplaced = sum(slug in trace.unplaced(self.names) for trace in self.traces)
             yield scope.number("no_places", unplaced)
-            of_f1 = self.scope("spans_mode_f1", [slug], code)
-            yield from _f1_figures(of_f1, blocks[number + 2], by_block[number + 2])
-            n = int(compared[number])
-            yield scope.number("spans", n)
-            yield scope.number("spans_left_out", spans - n)
-            yield scope.estimate("krippendorff_alpha", alphas[number], n=n)
-            units = sums.units[number]
+            f1_scope = self.scope("spans_mode_f1", [slug], code)
+            yield from _f1_figures(f1_scope, blocks[mode_number + 2], f1_by_block[mode_number + 2])
+            span_count = int(compared_counts[mode_number])
+            yield scope.number("spans", span_count)
+            yield scope.number("spans_left_out", span_count_of_traces - span_count)
+            yield scope.estimate("krippendorff_alpha", alphas[mode_number], n=span_count)
+            units = sums.units[mode_number]
             yield scope.number("units", units.units)
             yield scope.number("positions", units.positions)
-            yield scope.estimate("krippendorff_alpha_u", alphas_u[number], n=units.positions)
+            yield scope.estimate("krippendorff_alpha_u", alphas_u[mode_number], n=units.positions)
 
-    def _f1(self, sums: SpanSums) -> Figures:
-        """Return F1 of finding, of finding and naming, and of each mode, by degree of overlap."""
-        # Where nobody says where anything shows there is nothing to find either.
-        at_all = max(sums.answered, default=0)
-        compared = [at_all, at_all, *sums.answered]
+    def _f1_definition(self, sums: SpanSums) -> Figures:
+        """Define F1 of finding, of finding and naming, and of each mode, by degree of overlap."""
+        # Finding rests on the traces of the mode that has the most of them.
+        most_answered = max(sums.answered, default=0)
+        compared = [most_answered, most_answered, *sums.answered]
         columns = self.findings.shape[1:]
         return Figures(
-            _flat(self.findings),
-            lambda summed: _flat(_f1(_with_naming(summed.reshape(-1, *columns)))),
-            [self._reason(self._raters(), n) for n in compared for _ in THRESHOLDS],
+            _rows_of_sums(self.findings),
+            lambda summed: _rows_of_sums(
+                _f1_by_overlap(_with_naming(summed.reshape(-1, *columns)))
+            ),
+            [self._undefined_reason(self._rater_count(), n) for n in compared for _ in THRESHOLDS],
             lowest=0.0,
             needs=[FEWEST] * (len(compared) * LEVELS),
             meets=[None] * (len(compared) * LEVELS),
         )
 
-    def _alpha(self, sums: SpanSums) -> Figures:
-        """Return α over spans of each mode."""
+    def _alpha_definition(self, sums: SpanSums) -> Figures:
+        """Define α over spans of each mode."""
         columns = sums.coverage.shape[1:]
         compared = sums.coverage[:, :, 0].sum(axis=0)
         return Figures(
-            _flat(sums.coverage),
+            _rows_of_sums(sums.coverage),
             lambda summed: coverage_alpha(summed.reshape(-1, *columns)),
-            [self._reason(raters, n) for raters, n in zip(sums.rated_by, compared, strict=True)],
+            [
+                self._undefined_reason(raters, n)
+                for raters, n in zip(sums.rated_by, compared, strict=True)
+            ],
             lowest=-1.0,
             needs=[_LEAST_TRACES] * len(sums.rated_by),
-            meets=self._meets(),
+            meets=self._meet_counts(),
         )
 
-    def _alpha_u(self, sums: SpanSums) -> Figures:
-        """Return α_U of each mode, and at the end over all."""
-        ends = np.cumsum([units.features.shape[1] for units in sums.units])[:-1]
+    def _alpha_u_definition(self, sums: SpanSums) -> Figures:
+        """Define α_U of each mode, and at the end α_U over all modes."""
+        last_columns = np.cumsum([units.features.shape[1] for units in sums.units])[:-1]
 
-        def figures(summed: Floats) -> Floats:
-            split = np.split(summed, ends, axis=1)
+        def values_of(summed: Floats) -> Floats:
+            sums_by_mode = np.split(summed, last_columns, axis=1)
             modes = [
-                units.disagreement(part) for units, part in zip(sums.units, split, strict=True)
+                units.disagreement(mode_sums)
+                for units, mode_sums in zip(sums.units, sums_by_mode, strict=True)
             ]
             return np.stack([*(alpha_u([mode]) for mode in modes), alpha_u(modes)], axis=1)
 
         compared = [units.positions for units in sums.units]
         reasons = [
-            self._reason(raters, n) for raters, n in zip(sums.rated_by, compared, strict=True)
+            self._undefined_reason(raters, n)
+            for raters, n in zip(sums.rated_by, compared, strict=True)
         ]
-        over_all = self._reason(max(sums.rated_by), sum(compared))
+        total_reason = self._undefined_reason(max(sums.rated_by), sum(compared))
         return Figures(
             np.hstack([units.features for units in sums.units]),
-            figures,
-            [*reasons, over_all],
+            values_of,
+            [*reasons, total_reason],
             lowest=-1.0,
             needs=[_LEAST_TRACES] * (len(reasons) + 1),
-            meets=[*self._meets(), None],
+            meets=[*self._meet_counts(), None],
         )
 
-    def _meets(self) -> list[int]:
-        """Return in how many traces places of the same mode meet, by mode."""
+    def _meet_counts(self) -> list[int]:
+        """Return the number of traces in which places of one mode overlap, by mode."""
         return [int(n) for n in (self.findings[:, 1:, PAIRS] > 0).sum(axis=0)]
 
-    def _raters(self) -> int:
+    def _rater_count(self) -> int:
         return sum(self.span_input.finished.get(name, 0) > 0 for name in self.names)
 
-    def _reason(self, raters: int, compared: float) -> Undefined:
+    def _undefined_reason(self, raters: int, compared: float) -> Undefined:
         """Return why a figure is undefined, from its raters and the units compared."""
-        if len(self.names) < 2 or raters == 1 or (not self.traces and self._raters() < 2):
+        if len(self.names) < 2 or raters == 1 or (not self.traces and self._rater_count() < 2):
             return "single_rater"
         return "no_variance" if compared else "no_overlap"
 
 
-def _flat(sums: Floats) -> Floats:
-    """Return the sums with one row for each trace or resample, of which there may be none."""
+def _rows_of_sums(sums: Floats) -> Floats:
+    """Return the sums as a table, with one row for each trace or resample."""
     return sums.reshape(len(sums), int(np.prod(sums.shape[1:])))
 
 
@@ -463,7 +516,7 @@ def _with_naming(blocks: Floats) -> Floats:
     return np.insert(blocks, 1, blocks[:, 1:].sum(axis=1), axis=1)
 
 
-def _f1(blocks: Floats) -> Floats:
+def _f1_by_overlap(blocks: Floats) -> Floats:
     """Return F1 at each level of overlap from sums of findings, NaN where nothing was marked."""
     return ratio(2 * blocks[..., PAIRS:], blocks[..., MARKS, None])
 
@@ -473,8 +526,8 @@ def _f1_figures(
 ) -> Iterator[Figure]:
     """Yield F1 of places, exact and by overlap of at least each of the thresholds.
 
-    ``places`` are those of both sides that were compared, over all pairs of annotators;
-    ``places_left_out`` those on whose mode or spans the other side has no answer.
+    ``places`` counts the compared places of both sides, over all pairs of annotators.
+    ``places_left_out`` counts the places on whose mode or spans the other side has no answer.
     """
     places = int(block[MARKS])
     yield scope.number("places", places)

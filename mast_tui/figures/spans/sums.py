@@ -23,9 +23,9 @@ from mast_tui.figures.spans.input import (
     Stretch,
     TraceReading,
     TraceReadings,
-    covered,
-    matched,
-    merged,
+    covered_stretches,
+    matched_pair_counts,
+    merged_stretches,
     touches,
 )
 from mast_tui.figures.spans.unitizing import Continuum, Section, UnitSums
@@ -37,12 +37,12 @@ COVERAGE_COLUMNS: Final = 4
 
 
 class ReadBy:
-    """The number of raters who have read each span of a trace, from the stretches of each."""
+    """The number of raters who have read each span of a trace, from their read stretches."""
 
-    def __init__(self, read: Sequence[Sequence[Stretch]]) -> None:
-        self.raters = len(read)
+    def __init__(self, stretches_by_rater: Sequence[Sequence[Stretch]]) -> None:
+        self.raters = len(stretches_by_rater)
         changes: Counter[int] = Counter()
-        for stretches in read:
+        for stretches in stretches_by_rater:
             for first, after in stretches:
                 changes[first] += 1
                 changes[after] -= 1
@@ -51,23 +51,27 @@ class ReadBy:
         self._rated: list[int] = []
         self._counts: list[tuple[int, ...]] = []
         counts = [0] * (self.raters + 1)
-        rated = 0
+        reader_count = 0
         previous = 0
         for index, change in sorted({0: 0, **changes}.items()):
-            counts[rated] += index - previous
-            rated += change
+            counts[reader_count] += index - previous
+            reader_count += change
             previous = index
             self._changes.append(index)
-            self._rated.append(rated)
+            self._rated.append(reader_count)
             self._counts.append(tuple(counts))
 
     def up_to(self, index: int) -> tuple[int, ...]:
-        """Count the spans before an index that were read by no rater, by one, by two …"""
-        piece = bisect_right(self._changes, index) - 1
-        rated = self._rated[piece]
-        counts = self._counts[piece]
-        more = index - self._changes[piece]
-        return (*counts[:rated], counts[rated] + more, *counts[rated + 1 :])
+        """Return the numbers of spans before an index that were read by 0, 1, 2 … raters."""
+        change_number = bisect_right(self._changes, index) - 1
+        reader_count = self._rated[change_number]
+        counts = self._counts[change_number]
+        further_spans = index - self._changes[change_number]
+        return (
+            *counts[:reader_count],
+            counts[reader_count] + further_spans,
+            *counts[reader_count + 1 :],
+        )
 
     @property
     def in_all(self) -> tuple[int, ...]:
@@ -76,58 +80,62 @@ class ReadBy:
 
 
 def coverage_sums(
-    read_by: ReadBy, marked: Iterable[Sequence[Stretch]]
+    read_by: ReadBy, stretches_by_rater: Iterable[Sequence[Stretch]]
 ) -> tuple[float, float, float, float]:
-    """Return the sums of one trace, ``COVERAGE_COLUMNS`` of them.
+    """Return the sums of one trace: units, ratings, marked ratings, and disagreement.
 
-    Disagreement is that of Krippendorff (2011): 2 k (r - k) / (r - 1) of a span that r raters have
-    read and k of them marked.
+    If r raters have read a span and k of the r have marked it, it adds the disagreement
+    2 k (r - k) / (r - 1) (Krippendorff 2011). Spans with a single reader add nothing.
 
     Args:
         read_by: The number of readers of each span.
-        marked: The marked spans of each rater among those that they have read, in order and
+        stretches_by_rater: The marked stretches of each rater among the read spans, in order and
             disjoint.
     """
     in_all = read_by.in_all
     units = sum(in_all[2:])
-    values = sum(rated * spans for rated, spans in enumerate(in_all) if rated > 1)
-    covered = 0
+    ratings = sum(rated * spans for rated, spans in enumerate(in_all) if rated > 1)
+    marked_ratings = 0
     disagreement = 0.0
-    for first, after, present in _pieces(marked):
+    for first, after, present in _marked_stretches(stretches_by_rater):
         counts = zip(read_by.up_to(first), read_by.up_to(after), strict=True)
         for rated, (up_to_first, up_to_after) in enumerate(counts):
             if rated > 1:
                 spans = up_to_after - up_to_first
-                covered += present * spans
+                marked_ratings += present * spans
                 disagreement += 2 * present * (rated - present) / (rated - 1) * spans
-    return units, values, covered, disagreement
+    return units, ratings, marked_ratings, disagreement
 
 
 def coverage_alpha(sums: Floats) -> Floats:
     """Return α from sums of the columns (any shape, the columns last), NaN where undefined.
 
-    1 - D_o / D_e of binary values (Krippendorff 2011): with n values, p of them 'marked', D_e is
+    1 - D_o / D_e of binary values (Krippendorff 2011): with n ratings, p of them 'marked', D_e is
     2 p (n - p) / (n - 1).
     """
-    _, values, marked, disagreement = np.moveaxis(sums, -1, 0)
-    figures: Floats = 1 - ratio(disagreement * (values - 1), 2 * marked * (values - marked))
+    _, ratings, marked_ratings, disagreement = np.moveaxis(sums, -1, 0)
+    figures: Floats = 1 - ratio(
+        disagreement * (ratings - 1), 2 * marked_ratings * (ratings - marked_ratings)
+    )
     return figures
 
 
-def _pieces(marked: Iterable[Sequence[Stretch]]) -> Iterator[tuple[int, int, int]]:
+def _marked_stretches(
+    stretches_by_rater: Iterable[Sequence[Stretch]],
+) -> Iterator[tuple[int, int, int]]:
     """Yield stretches (first, after) with the number of raters who marked them."""
     changes: Counter[int] = Counter()
-    for stretches in marked:
+    for stretches in stretches_by_rater:
         for first, after in stretches:
             changes[first] += 1
             changes[after] -= 1
-    present = 0
-    begin = 0
+    marking_count = 0
+    start = 0
     for index in sorted(changes):
-        if present:
-            yield begin, index, present
-        present += changes[index]
-        begin = index
+        if marking_count:
+            yield start, index, marking_count
+        marking_count += changes[index]
+        start = index
 
 
 # Columns of the findings: the places that are compared, those left out, and then the pairs at each
@@ -140,24 +148,31 @@ PAIRS: Final = 2
 class Look:
     """The reading of a trace by one annotator, prepared for several figures.
 
-    ``silent`` are the modes that the annotator calls present but never places.
+    Modes that the annotator never places in any trace count as unanswered.
+
+    Attributes:
+        reading: The reading.
+        seen: The stretches of spans that the annotator has read.
     """
 
     def __init__(
-        self, reading: TraceReading, spans: int, silent: frozenset[str] = frozenset()
+        self, reading: TraceReading, spans: int, silent_modes: frozenset[str] = frozenset()
     ) -> None:
         self.reading = reading
-        self._silent = reading.unanswered | reading.unplaced | silent
+        self._silent_modes = reading.unanswered | reading.unplaced | silent_modes
         self.seen = reading.seen(spans)
-        self._covered = {mode: covered(places) for mode, places in reading.places.items()}
+        self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
         self._units = {
-            mode: merged(((p.first, p.last + 1) for p in places), touching=False)
+            mode: merged_stretches(
+                ((label_range.first, label_range.last + 1) for label_range in places),
+                touching=False,
+            )
             for mode, places in reading.places.items()
         }
 
     def answers(self, mode: str) -> bool:
         """Return whether a span without a mark of the mode counts as absent."""
-        return mode not in self._silent
+        return mode not in self._silent_modes
 
     def places(self, mode: str) -> tuple[LabelRange, ...]:
         """Return the different places marked with the mode."""
@@ -181,16 +196,16 @@ class LookedTrace:
 
     @classmethod
     def from_readings(
-        cls, trace: TraceReadings, silent: Mapping[str, frozenset[str]]
+        cls, trace: TraceReadings, silent_modes: Mapping[str, frozenset[str]]
     ) -> LookedTrace:
         """Prepare the readings of a trace.
 
         Args:
             trace: The trace.
-            silent: The modes that each annotator never places.
+            silent_modes: The modes that each annotator never places.
         """
         looks = {
-            name: Look(reading, trace.spans, silent.get(name, frozenset()))
+            name: Look(reading, trace.spans, silent_modes.get(name, frozenset()))
             for name, reading in trace.readings.items()
         }
         return cls(trace.spans, looks)
@@ -204,29 +219,29 @@ class LookedTrace:
         return frozenset().union(*(look.reading.unplaced for look in self.looks_of(names)))
 
 
-def never_placed(
+def never_placed_modes(
     traces: Sequence[TraceReadings], modes: Sequence[str]
 ) -> dict[str, frozenset[str]]:
     """Return the modes that each annotator calls present but never places.
 
-    These are all modes if nothing that they call present has a place. Their 'absent' then does not
-    count for places either: the traces that they call present are left out, where their places
-    could meet those of others, so only traces where they cannot meet would remain.
+    An annotator who never gives a place has all modes, so that absent verdicts do not count either.
+    The traces that such an annotator calls present are left out anyway. In the traces that remain,
+    no place of the annotator could overlap the places of others.
 
     Args:
         traces: The readings of traces.
         modes: The slugs of all modes.
     """
-    placed: dict[str, set[str]] = {}
-    unplaced: dict[str, set[str]] = {}
+    placed_modes: dict[str, set[str]] = {}
+    unplaced_modes: dict[str, set[str]] = {}
     for trace in traces:
         for name, reading in trace.readings.items():
             with_places = (mode for mode, places in reading.places.items() if places)
-            placed.setdefault(name, set()).update(with_places)
-            unplaced.setdefault(name, set()).update(reading.unplaced)
+            placed_modes.setdefault(name, set()).update(with_places)
+            unplaced_modes.setdefault(name, set()).update(reading.unplaced)
     return {
-        name: frozenset(never - placed[name] if placed[name] else modes)
-        for name, never in unplaced.items()
+        name: frozenset(never - placed_modes[name] if placed_modes[name] else modes)
+        for name, never in unplaced_modes.items()
         if never
     }
 
@@ -236,8 +251,9 @@ def finding_sums(
 ) -> Floats:
     """Return the findings of two annotators: traces × (any mode, then each mode) × columns.
 
-    A place is compared if both gave an answer on its mode and the other annotator has seen one of
-    its spans at least; otherwise it is left out. A trace that only one has read adds nothing.
+    A place is compared if both annotators gave an answer on its mode, and the other annotator has
+    seen at least one of its spans. Other places are left out. A trace that only one of the
+    annotators has read adds nothing.
 
     Args:
         traces: The traces.
@@ -248,33 +264,47 @@ def finding_sums(
     for row, trace in enumerate(traces):
         looks = trace.looks_of(pair)
         if len(looks) == 2 and any(look.reading.places for look in looks):
-            sums[row] = _findings(looks[0], looks[1], modes)
+            sums[row] = _findings_of_pair(looks[0], looks[1], modes)
     return sums
 
 
-def _findings(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
+def _findings_of_pair(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
+    """Return the findings of two annotators in one trace, for any mode and for each mode."""
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
-    all_ours: dict[LabelRange, None] = {}
-    all_theirs: dict[LabelRange, None] = {}
-    for block, mode in enumerate(modes, start=1):
+    all_our_places: dict[LabelRange, None] = {}
+    all_their_places: dict[LabelRange, None] = {}
+    for block_number, mode in enumerate(modes, start=1):
         total = len(ours.places(mode)) + len(theirs.places(mode))
         if not total:
             continue
         our_places: list[LabelRange] = []
         their_places: list[LabelRange] = []
         if ours.answers(mode) and theirs.answers(mode):
-            our_places = [marked for marked in ours.places(mode) if touches(marked, theirs.seen)]
-            their_places = [marked for marked in theirs.places(mode) if touches(marked, ours.seen)]
+            # A place counts if the other annotator has seen one of its spans.
+            our_places = [
+                label_range
+                for label_range in ours.places(mode)
+                if touches(label_range, theirs.seen)
+            ]
+            their_places = [
+                label_range
+                for label_range in theirs.places(mode)
+                if touches(label_range, ours.seen)
+            ]
         left_out = total - len(our_places) - len(their_places)
-        sums[block] = _compared(our_places, their_places, left_out)
-        all_ours |= dict.fromkeys(our_places)
-        all_theirs |= dict.fromkeys(their_places)
-    sums[0] = _compared(list(all_ours), list(all_theirs), int(sums[1:, LEFT_OUT].sum()))
+        sums[block_number] = _compared_sums(our_places, their_places, left_out)
+        all_our_places |= dict.fromkeys(our_places)
+        all_their_places |= dict.fromkeys(their_places)
+    sums[0] = _compared_sums(
+        list(all_our_places), list(all_their_places), int(sums[1:, LEFT_OUT].sum())
+    )
     return sums
 
 
-def _compared(ours: Sequence[LabelRange], theirs: Sequence[LabelRange], left_out: int) -> list[int]:
-    return [len(ours) + len(theirs), left_out, *matched(ours, theirs)]
+def _compared_sums(
+    ours: Sequence[LabelRange], theirs: Sequence[LabelRange], left_out: int
+) -> list[int]:
+    return [len(ours) + len(theirs), left_out, *matched_pair_counts(ours, theirs)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +325,7 @@ class SpanSums:
 def span_sums(
     traces: Sequence[LookedTrace], names: Sequence[str], modes: Sequence[str]
 ) -> SpanSums:
-    """Return the sums of traces.
+    """Return the sums of traces for α and α_U.
 
     Args:
         traces: The traces.
@@ -308,16 +338,16 @@ def span_sums(
     rated_by: list[set[str]] = [set() for _ in modes]
     for row, trace in enumerate(traces):
         looks = [(name, trace.looks[name]) for name in names if name in trace.looks]
-        shared: dict[tuple[str, ...], _Shared] = {}
+        answers_by_raters: dict[tuple[str, ...], _SharedAnswers] = {}
         for column, mode in enumerate(modes):
-            sides = [(name, look) for name, look in looks if look.answers(mode)]
-            rated_by[column].update(name for name, look in sides if look.seen)
-            answered[column] += len(sides) > 1
-            raters = tuple(name for name, _ in sides)
-            if raters not in shared:
-                shared[raters] = _Shared([look for _, look in sides])
-            coverage[row, column] = shared[raters].coverage(mode)
-            continua[column].append(shared[raters].continuum(mode))
+            answering = [(name, look) for name, look in looks if look.answers(mode)]
+            rated_by[column].update(name for name, look in answering if look.seen)
+            answered[column] += len(answering) > 1
+            raters = tuple(name for name, _ in answering)
+            if raters not in answers_by_raters:
+                answers_by_raters[raters] = _SharedAnswers([look for _, look in answering])
+            coverage[row, column] = answers_by_raters[raters].coverage(mode)
+            continua[column].append(answers_by_raters[raters].continuum(mode))
     return SpanSums(
         coverage,
         tuple(map(UnitSums.from_continua, continua)),
@@ -326,7 +356,7 @@ def span_sums(
     )
 
 
-class _Shared:
+class _SharedAnswers:
     """The answers of the same annotators on one trace, for one mode after the other."""
 
     def __init__(self, looks: Sequence[Look]) -> None:
@@ -347,9 +377,9 @@ class _Shared:
         units = [look.units(mode) for look in self._looks]
         if self._empty is None or not any(units):
             return self._empty
-        return Continuum(self._empty.length, tuple(map(self._moved, units)))
+        return Continuum(self._empty.length, tuple(map(self._sections_among_read, units)))
 
-    def _moved(self, units: Sequence[Stretch]) -> tuple[Section, ...]:
+    def _sections_among_read(self, units: Sequence[Stretch]) -> tuple[Section, ...]:
         """Return units by their positions among the spans that all have read."""
         up_to = self._read_by.up_to
         moved = ((up_to(first)[-1], up_to(after)[-1]) for first, after in units)

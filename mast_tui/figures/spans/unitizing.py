@@ -55,10 +55,14 @@ _COLUMNS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Continuum:
-    """The marks of raters for one category on ``length`` positions.
+    """The marks of raters for one category on a line of positions.
 
-    ``units`` are those of each rater, in order and not overlapping; they may touch. Raises
-    ``ValueError`` for fewer than two raters, no positions, or units that overlap.
+    Attributes:
+        length: The number of positions.
+        units: The units of each rater, in order and not overlapping; they may touch.
+
+    Raises:
+        ValueError: There are fewer than two raters, no positions, or units that overlap.
     """
 
     length: int
@@ -89,8 +93,9 @@ class Continuum:
 class UnitSums:
     """The sums of each continuum for the figures of one category: continua × columns.
 
-    ``lengths`` are the different lengths of its units. The columns can be added up over any
-    continua, each as often as it counts.
+    Attributes:
+        lengths: The different lengths of the units.
+        features: Continua × columns. The columns can be added up over any continua, with weights.
     """
 
     lengths: Floats
@@ -106,8 +111,8 @@ class UnitSums:
             [
                 (row, after - first)
                 for row, continuum in compared
-                for of_rater in continuum.units
-                for first, after in of_rater
+                for rater_units in continuum.units
+                for first, after in rater_units
             ],
             dtype=np.int64,
         ).reshape(-1, 2)
@@ -124,20 +129,26 @@ class UnitSums:
         features = np.zeros((len(continua), _COLUMNS + 2 * len(lengths)))
         for row, continuum in compared:
             raters = len(continuum.units)
-            features[row, _OBSERVED] = _observed(continuum)
+            features[row, _OBSERVED] = _observed_difference(continuum)
             features[row, _COMPARED] = raters * (raters - 1) * continuum.length
             features[row, _POSITIONS] = raters * continuum.length
             features[row, _LENGTH] = continuum.length
             features[row, _RATERS] = raters
-        long = units[:, 1].astype(np.float64)
-        features[:, _UNITS] = _per_row(units, np.ones_like(long), len(continua))
-        features[:, _OVERLAPS] = _per_row(units, 2 * long**3 - 3 * long**2 + long, len(continua))
-        features[:, _WITHIN] = _per_row(units, long * (long - 1), len(continua))
-        features[:, _GAPS] = _per_row(gaps, np.ones(len(gaps)), len(continua))
+        unit_lengths = units[:, 1].astype(np.float64)
+        features[:, _UNITS] = _sums_by_continuum(units, np.ones_like(unit_lengths), len(continua))
+        features[:, _OVERLAPS] = _sums_by_continuum(
+            units, 2 * unit_lengths**3 - 3 * unit_lengths**2 + unit_lengths, len(continua)
+        )
+        features[:, _WITHIN] = _sums_by_continuum(
+            units, unit_lengths * (unit_lengths - 1), len(continua)
+        )
+        features[:, _GAPS] = _sums_by_continuum(gaps, np.ones(len(gaps)), len(continua))
         for column, length in enumerate(lengths, start=_COLUMNS):
-            room = np.maximum(gaps[:, 1] - length + 1, 0)
-            features[:, column] = _per_row(units, long == length, len(continua))
-            features[:, column + len(lengths)] = _per_row(gaps, room, len(continua))
+            gap_positions = np.maximum(gaps[:, 1] - length + 1, 0)
+            features[:, column] = _sums_by_continuum(units, unit_lengths == length, len(continua))
+            features[:, column + len(lengths)] = _sums_by_continuum(
+                gaps, gap_positions, len(continua)
+            )
         return cls(lengths, features)
 
     @property
@@ -152,23 +163,28 @@ class UnitSums:
 
     def disagreement(self, sums: Floats) -> Disagreement:
         """Return the disagreements of sums of the columns, resamples × columns."""
-        total = sums[:, _LENGTH]
-        held = sums[:, _COLUMNS : _COLUMNS + len(self.lengths)]
-        room = sums[:, _COLUMNS + len(self.lengths) :]
-        fallen = (sums[:, _UNITS] - 1) / 3 * sums[:, _OVERLAPS] + (held * room) @ self.lengths**2
-        rated = sums[:, _POSITIONS]
-        pairs = rated * (rated - 1) - sums[:, _WITHIN]
-        from_end_to_end = (sums[:, _GAPS] == 0) & (sums[:, _UNITS] == sums[:, _RATERS])
+        length_sum = sums[:, _LENGTH]
+        units_by_length = sums[:, _COLUMNS : _COLUMNS + len(self.lengths)]
+        positions_by_length = sums[:, _COLUMNS + len(self.lengths) :]
+        expected_sum = (sums[:, _UNITS] - 1) / 3 * sums[:, _OVERLAPS] + (
+            units_by_length * positions_by_length
+        ) @ self.lengths**2
+        rated_positions = sums[:, _POSITIONS]
+        position_pairs = rated_positions * (rated_positions - 1) - sums[:, _WITHIN]
+        units_fill_everything = (sums[:, _GAPS] == 0) & (sums[:, _UNITS] == sums[:, _RATERS])
         return Disagreement(
-            ratio(sums[:, _OBSERVED], total * sums[:, _COMPARED], 0.0),
-            ratio(2 * fallen, total * pairs, 0.0),
-            (sums[:, _UNITS] > 0) & ~from_end_to_end,
+            ratio(sums[:, _OBSERVED], length_sum * sums[:, _COMPARED], 0.0),
+            ratio(2 * expected_sum, length_sum * position_pairs, 0.0),
+            (sums[:, _UNITS] > 0) & ~units_fill_everything,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Observed and expected disagreement, and whether anything varied, one for each resample."""
+    """Observed and expected disagreement of each resample.
+
+    ``varied`` is True if something is marked, and not everything as one unit by every rater.
+    """
 
     observed: Floats
     expected: Floats
@@ -176,7 +192,7 @@ class Disagreement:
 
 
 def alpha_u(categories: Sequence[Disagreement]) -> Floats:
-    """Return α_U over categories for each resample, NaN where nothing varied."""
+    """Return α_U over categories for each resample; NaN if nothing varied."""
     observed = np.sum([category.observed for category in categories], axis=0)
     expected = np.sum([category.expected for category in categories], axis=0)
     varied = np.any([category.varied for category in categories], axis=0)
@@ -184,35 +200,42 @@ def alpha_u(categories: Sequence[Disagreement]) -> Floats:
     return figures
 
 
-def _observed(continuum: Continuum) -> int:
+def _observed_difference(continuum: Continuum) -> int:
     """Return the sum of the differences over ordered pairs of raters."""
     return 2 * sum(
-        _one_way(ours, theirs, shared=True) + _one_way(theirs, ours, shared=False)
+        _difference_of_units(ours, theirs, adds_overlaps=True)
+        + _difference_of_units(theirs, ours, adds_overlaps=False)
         for ours, theirs in combinations(continuum.units, 2)
     )
 
 
-def _one_way(ours: Sequence[Section], theirs: Sequence[Section], *, shared: bool) -> int:
-    """Return the differences of our units from their gaps and, with ``shared``, from their units.
+def _difference_of_units(
+    units: Sequence[Section], other_sections: Sequence[Section], *, adds_overlaps: bool
+) -> int:
+    """Return the sum of the differences of one rater's units from another rater's marks.
 
-    A unit that meets no unit of the other rater is inside a gap, since gaps end only at units.
+    A unit that overlaps no unit of the other rater lies in a gap, and adds its squared length. With
+    ``adds_overlaps``, each pair of overlapping units adds the squared differences of their ends.
     """
     difference = 0
     begin = 0
-    for first, after in ours:
-        while begin < len(theirs) and theirs[begin][1] <= first:
+    for first, after in units:
+        while begin < len(other_sections) and other_sections[begin][1] <= first:
             begin += 1
-        end = begin
-        while end < len(theirs) and theirs[end][0] < after:
-            if shared:
-                difference += (first - theirs[end][0]) ** 2 + (after - theirs[end][1]) ** 2
-            end += 1
-        if end == begin:
+        index = begin
+        while index < len(other_sections) and other_sections[index][0] < after:
+            if adds_overlaps:
+                other_first, other_after = other_sections[index]
+                difference += (first - other_first) ** 2 + (after - other_after) ** 2
+            index += 1
+        if index == begin:
             difference += (after - first) ** 2
     return difference
 
 
-def _per_row(sections: NDArray[np.int64], values: NDArray[np.generic], rows: int) -> Floats:
+def _sums_by_continuum(
+    sections: NDArray[np.int64], values: NDArray[np.generic], rows: int
+) -> Floats:
     """Return the sum of the sections' values for each continuum."""
     sums = np.bincount(sections[:, 0], weights=values, minlength=rows)
     return sums.astype(np.float64)

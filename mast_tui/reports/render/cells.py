@@ -22,8 +22,8 @@ class Written:
 
     Args:
         text: The number or the words.
-        interval: What stands beside the number, which may be left out where there is little room.
-        reason: Why there is no number, in its place: ``— no variance``.
+        interval: The interval beside the number, which is left out if space is short.
+        reason: The reason for no number, which is shown instead: ``— no variance``.
         value: The number itself, for sorting and for copies.
     """
 
@@ -38,7 +38,7 @@ class Written:
         return self.reason or f"{self.text} {self.interval}".rstrip()
 
 
-def written(row: Row, column: Column) -> Written:
+def written_cell(row: Row, column: Column) -> Written:
     """Write the cell of a row.
 
     Args:
@@ -57,14 +57,14 @@ def written(row: Row, column: Column) -> Written:
     value = estimate.value
     if value is None or not isfinite(value):
         return Written(reason=f"{NONE} {(estimate.undefined or '').replace('_', ' ')}".rstrip())
-    details = [_interval(estimate, column.kind)] if column.interval else []
+    details = [_interval_text(estimate, column.kind)] if column.interval else []
     if estimate.n is not None:
         details.append(f"n {estimate.n}")
     return Written(number(value, column.kind), " ".join(filter(None, details)), value=value)
 
 
 def number(value: float, kind: Kind) -> str:
-    """Write a number; one that rounds to 0 has no sign.
+    """Write a number; a number that rounds to 0 has no sign.
 
     Args:
         value: The number.
@@ -72,14 +72,14 @@ def number(value: float, kind: Kind) -> str:
     """
     match kind:
         case Kind.SHARE:
-            return f"{fixed(100 * value, 0)}%"
+            return f"{fixed_number(100 * value, 0)}%"
         case Kind.POINTS:
-            points = fixed(100 * value, 0)
+            points = fixed_number(100 * value, 0)
             return points if points == "0" or value < 0 else f"+{points}"
         case Kind.P_VALUE:
             return "<0.001" if value < 0.001 else f"{value:.3f}"
         case Kind.NUMBER:
-            return fixed(value, 2)
+            return fixed_number(value, 2)
     return str(value) if isinstance(value, int) or value % 1 else f"{value:.0f}"
 
 
@@ -98,7 +98,8 @@ def naming(columns: tuple[Column, ...]) -> int:
     return next((i for i, column in enumerate(columns) if is_right(column)), len(columns))
 
 
-def _interval(estimate: Estimate, kind: Kind) -> str:
+def _interval_text(estimate: Estimate, kind: Kind) -> str:
+    """Write the interval or the bounds; a sign if the interval is withheld."""
     if estimate.ci is not None:
         low, high = (number(end, kind).removesuffix("%") for end in estimate.ci)
         return f"[{low}, {high}]"
@@ -108,8 +109,8 @@ def _interval(estimate: Estimate, kind: Kind) -> str:
     return WITHHELD if estimate.withheld else ""
 
 
-def fixed(value: float, digits: int = 2) -> str:
-    """Write a number with a fixed number of decimals; one that rounds to 0 has no sign.
+def fixed_number(value: float, digits: int = 2) -> str:
+    """Write a number with a fixed number of decimals; a number that rounds to 0 has no sign.
 
     Args:
         value: The number.

@@ -33,7 +33,14 @@ _Column = Literal["group", "mode", "name", "annotators", ""]
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """The special treatment of a path, from ``csv_layouts.toml``."""
+    """The special treatment of a path, from ``csv_layouts.toml``.
+
+    Attributes:
+        scope: The scope of the rows under the path.
+        column: The column that holds the last key of the path.
+        statistic: The statistic of the rows, if it is not the key.
+        n: The key of the number of units beside the figures.
+    """
 
     scope: str | None = None
     column: _Column | None = None
@@ -43,7 +50,16 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The layout of the rows of one report, from ``csv_layouts.toml``."""
+    """The layout of the rows of one report, from ``csv_layouts.toml``.
+
+    Attributes:
+        columns: The columns of the table.
+        omitted: The patterns of paths without rows.
+        rules: The rule of each pattern of a path.
+        rests_on: The keys of the n of a figure, by pattern; empty for a figure without n.
+        counts: The patterns of integers that have rows; None for all integers.
+        missing: The reason for a missing number, by its key or the key of its object.
+    """
 
     columns: Sequence[str]
     omitted: Sequence[str]
@@ -53,8 +69,8 @@ class _Layout:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def rule(self, path: Keys) -> _Rule:
-        """Return the rule of a path; one for the full path precedes one with ``*``."""
-        patterns = [pattern for pattern in self.rules if _matches(pattern, path)]
+        """Return the rule of a path; a rule without ``*`` precedes a rule with ``*``."""
+        patterns = [pattern for pattern in self.rules if _matches_path(pattern, path)]
         if not patterns:
             return _Rule()
         return self.rules[min(patterns, key=lambda pattern: pattern.count("*"))]
@@ -64,18 +80,22 @@ class _Layout:
         name = path[-1]
         if name in _OF_A_FIGURE or name.endswith(("_ci", "_ci_pp")):
             return False
-        if any(_matches(pattern, path) for pattern in self.omitted):
+        if any(_matches_path(pattern, path) for pattern in self.omitted):
             return False
         if self.counts is None or not isinstance(value, int):
             return True
-        return any(_names(pattern, path) for pattern in self.counts)
+        return any(_matches_key_or_path(pattern, path) for pattern in self.counts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
     """The cells that all rows under a path of the document share.
 
-    ``n_by`` has the counts by the next keys, ``modes`` the document's modes by code.
+    Attributes:
+        path: The keys that lead to the part of the document.
+        n: The number of units of the figures.
+        n_by: The number of units by the next key, if they differ.
+        modes: The document's modes by code.
     """
 
     path: Keys = ()
@@ -97,6 +117,7 @@ class _Context:
 
 @cache
 def _layout_of(report: str) -> _Layout:
+    """Read the layout of a report from ``csv_layouts.toml``."""
     text = Path(__file__).with_name("csv_layouts.toml").read_text("utf-8")
     layout = tomllib.loads(text)[report]
     layout["rules"] = {pattern: _Rule(**rule) for pattern, rule in layout["rules"].items()}
@@ -116,12 +137,13 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
         rows: The cells by column. They are data and stay as they are, also those that a
             spreadsheet would take for a formula.
     """
-    lines = [",".join(map(_cell, columns))]
-    lines += [",".join(_cell(row[name]) for name in columns) for row in rows]
+    lines = [",".join(map(_quoted_cell, columns))]
+    lines += [",".join(_quoted_cell(row[name]) for name in columns) for row in rows]
     return "".join(line + "\n" for line in lines)
 
 
-def _cell(text: str) -> str:
+def _quoted_cell(text: str) -> str:
+    """Write a cell, in quotation marks if it holds a separator or outer spaces."""
     # csv.writer of Python before 3.13 leaves a lone carriage return unquoted, which breaks the row.
     if any(char in text for char in ',"\r\n') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
@@ -130,7 +152,7 @@ def _cell(text: str) -> str:
 
 def csv_columns(document: Values) -> Sequence[str]:
     """Return the columns of the rows of a document."""
-    return _layout(document).columns
+    return _layout_for(document).columns
 
 
 def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
@@ -140,16 +162,16 @@ def tidy_rows(document: Values) -> Iterator[dict[str, str]]:
     an empty cell is no value. The reason of an undefined figure is in ``undefined``, the reason of
     a withheld interval in ``ci_withheld``.
     """
-    layout = _layout(document)
+    layout = _layout_for(document)
     if "overall" in document:
         document = _with_all_traces(document)
-    annotators = _joined(document.get("annotators", [document.get("labels", "")]))
-    yield from _walk(layout, document, _Context(annotators=annotators))
+    annotators = _joined_names(document.get("annotators", [document.get("labels", "")]))
+    yield from _rows_of_part(layout, document, _Context(annotators=annotators))
     if "identical_blocks" in document:
-        shared = sum(len(block["traces"]) for block in document["identical_blocks"])
+        shared_count = sum(len(block["traces"]) for block in document["identical_blocks"])
         statistic = "traces_that_share_a_block"
         context = _Context(scope="blocks", annotators=annotators, statistic=statistic)
-        yield _row(layout, {"value": shared}, "value", context, "")
+        yield _figure_row(layout, {"value": shared_count}, "value", context, "")
 
 
 def _with_all_traces(document: Values) -> Values:
@@ -163,45 +185,46 @@ def _with_all_traces(document: Values) -> Values:
     return {**remaining, "groups": {name: document["overall"], **document["groups"]}}
 
 
-def _layout(document: Values) -> _Layout:
+def _layout_for(document: Values) -> _Layout:
+    """Return the layout for a document, by its fields."""
     if "exam" in document:
         return _layout_of("exam")
     return _layout_of("signatures" if "groups" in document else "agreement")
 
 
-def _names(pattern: str, path: Keys) -> bool:
+def _matches_key_or_path(pattern: str, path: Keys) -> bool:
     """Return whether a pattern is the last key of a path, or matches the path."""
-    return pattern == path[-1] or _matches(pattern, path)
+    return pattern == path[-1] or _matches_path(pattern, path)
 
 
-def _matches(pattern: str, path: Keys) -> bool:
+def _matches_path(pattern: str, path: Keys) -> bool:
     keys = pattern.split(".")
     return len(keys) == len(path) and all(
         pattern_key in ("*", key) for pattern_key, key in zip(keys, path, strict=True)
     )
 
 
-def _walk(layout: _Layout, part: Values, context: _Context) -> Iterator[dict[str, str]]:
-    """Yield the rows of a part of the document."""
-    context = _context_in(layout, part, context)
+def _rows_of_part(layout: _Layout, part: Values, context: _Context) -> Iterator[dict[str, str]]:
+    """Yield the rows of all figures in a part of the document."""
+    context = _context_of_part(layout, part, context)
     for key, value in part.items():
         if not layout.has_rows((*context.path, key), value):
             continue
-        below = _below(layout, part, key, context)
+        key_context = _context_of_key(layout, part, key, context)
         if isinstance(value, Mapping):
-            yield from _walk(layout, value, below)
+            yield from _rows_of_part(layout, value, key_context)
         elif isinstance(value, list):
-            yield from _listed(layout, value, below)
+            yield from _rows_of_list(layout, value, key_context)
         elif value is None:
-            reason = _reason(layout, part, key, context)
+            reason = _missing_reason(layout, part, key, context)
             if reason:
-                yield _row(layout, part, key, below, reason)
+                yield _figure_row(layout, part, key, key_context, reason)
         elif _is_number(value):
-            yield _row(layout, part, key, below, "")
+            yield _figure_row(layout, part, key, key_context, "")
 
 
-def _context_in(layout: _Layout, part: Values, context: _Context) -> _Context:
-    """Return the context of all rows in a part of the document."""
+def _context_of_part(layout: _Layout, part: Values, context: _Context) -> _Context:
+    """Return the context of a part's rows: the names, modes, annotators and n that it states."""
     rule = layout.rule(context.path)
     if isinstance(part.get("name"), str):
         context = replace(context, name=part["name"])
@@ -212,9 +235,9 @@ def _context_in(layout: _Layout, part: Values, context: _Context) -> _Context:
         context = replace(context, modes=modes)
     if "against" in part:
         judges = part["judges"] if "judges" in part else [part["judge"]]
-        context = replace(context, annotators=_joined([*judges, part["against"]]))
+        context = replace(context, annotators=_joined_names([*judges, part["against"]]))
     elif "over" in part:
-        context = replace(context, group=_joined(part["groups"]))
+        context = replace(context, group=_joined_names(part["groups"]))
     elif "others" in part:
         context = replace(context, annotators=part["first"])
     if "modes_defined" in part:
@@ -222,50 +245,54 @@ def _context_in(layout: _Layout, part: Values, context: _Context) -> _Context:
     return replace(context, n=part[rule.n]) if rule.n in part else context
 
 
-def _below(layout: _Layout, part: Values, key: str, context: _Context) -> _Context:
+def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) -> _Context:
     """Return the context of the value under a key: its n, and the names in its row."""
     path = (*context.path, key)
     rule = layout.rule(path)
     n_keys = next(
-        (keys for pattern, keys in layout.rests_on.items() if _names(pattern, path)), None
+        (keys for pattern, keys in layout.rests_on.items() if _matches_key_or_path(pattern, path)),
+        None,
     )
+    # A rule without keys says that the value has no n; without a rule it has that of its parent.
     n = None if n_keys is not None and not n_keys else context.n_by.get(key, context.n)
     n = next((part[name] for name in n_keys or () if name in part), n)
-    below = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
+    key_context = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
     if rule.scope is not None:
-        below = replace(below, scope=rule.scope)
+        key_context = replace(key_context, scope=rule.scope)
     match rule.column:
         case "mode":
-            below = below.of_mode(key)
+            key_context = key_context.of_mode(key)
         case "name":
-            below = replace(below, name=key)
+            key_context = replace(key_context, name=key)
         case "group":
-            below = replace(below, group=key)
+            key_context = replace(key_context, group=key)
         case "annotators":
-            below = replace(below, annotators=key)
+            key_context = replace(key_context, annotators=key)
     if rule.statistic is not None:
-        return replace(below, statistic=rule.statistic)
+        return replace(key_context, statistic=rule.statistic)
     if rule.column is not None or key == "value":
-        return below
-    return replace(below, statistic=f"{context.statistic}_{key}".lstrip("_"))
+        return key_context
+    return replace(key_context, statistic=f"{context.statistic}_{key}".lstrip("_"))
 
 
-def _listed(layout: _Layout, values: Sequence[Any], context: _Context) -> Iterator[dict[str, str]]:
-    """Yield the rows of a list; its numbers are named by their position."""
+def _rows_of_list(
+    layout: _Layout, values: Sequence[Any], context: _Context
+) -> Iterator[dict[str, str]]:
+    """Yield the rows of a list; the statistic of a number ends in its position."""
     for index, value in enumerate(values):
         if isinstance(value, Mapping):
-            in_list = replace(context, path=(*context.path, "*"))
-            yield from _walk(layout, value, _item(value, in_list))
+            list_context = replace(context, path=(*context.path, "*"))
+            yield from _rows_of_part(layout, value, _context_of_item(value, list_context))
         elif _is_number(value):
             number = _QUARTILES[index] if context.path[-1] == "quartiles" else index + 1
-            of_number = replace(context, statistic=f"{context.statistic}_{number}")
-            yield _row(layout, {"value": value}, "value", of_number, "")
+            number_context = replace(context, statistic=f"{context.statistic}_{number}")
+            yield _figure_row(layout, {"value": value}, "value", number_context, "")
 
 
-def _item(item: Values, context: _Context) -> _Context:
+def _context_of_item(item: Values, context: _Context) -> _Context:
     """Return the context of an item of a list, named by its modes, steps, range or cause."""
     if "modes" in item:
-        return replace(context, mode=_joined(item["modes"]))
+        return replace(context, mode=_joined_names(item["modes"]))
     if "steps" in item:
         return replace(context, mode=" > ".join("+".join(step) for step in item["steps"]))
     if "low" in item:
@@ -273,33 +300,35 @@ def _item(item: Values, context: _Context) -> _Context:
     return replace(context, statistic=f"{context.statistic}_{item.get('by', '')}".rstrip("_"))
 
 
-def _row(layout: _Layout, part: Values, key: str, context: _Context, reason: str) -> dict[str, str]:
+def _figure_row(
+    layout: _Layout, part: Values, key: str, context: _Context, reason: str
+) -> dict[str, str]:
     """Return the row of the number under a key, with the interval beside it."""
-    interval = f"{key.removesuffix('_pp')}_ci_pp" if key.endswith("_pp") else f"{key}_ci"
-    if interval not in part and key in _HAS_CI:
-        interval = "ci"
-    low, high = part.get(interval) or (None, None)
-    withheld = part.get("ci_withheld", "") if interval == "ci" else ""
+    interval_key = f"{key.removesuffix('_pp')}_ci_pp" if key.endswith("_pp") else f"{key}_ci"
+    if interval_key not in part and key in _HAS_CI:
+        interval_key = "ci"
+    low, high = part.get(interval_key) or (None, None)
+    withheld = part.get("ci_withheld", "") if interval_key == "ci" else ""
     if part[key] is not None and low is None:
-        withheld = withheld or _own_reason(part, interval)
+        withheld = withheld or _own_reason(part, interval_key)
     cells = {
         "scope": context.scope,
         "group": context.group,
         "mode": context.mode,
         "name": context.name,
         "statistic": context.statistic,
-        "value": _text(part[key]),
-        "ci_low": _text(low),
-        "ci_high": _text(high),
+        "value": _number_text(part[key]),
+        "ci_low": _number_text(low),
+        "ci_high": _number_text(high),
         "undefined": reason,
-        "n": _text(context.n),
+        "n": _number_text(context.n),
         "annotators": context.annotators,
         "ci_withheld": withheld,
     }
     return {name: cells[name] for name in layout.columns}
 
 
-def _reason(layout: _Layout, part: Values, key: str, context: _Context) -> str:
+def _missing_reason(layout: _Layout, part: Values, key: str, context: _Context) -> str:
     """Return the reason for a missing number; empty if the number was not requested."""
     undefined = part.get("undefined", "")
     if isinstance(undefined, str) and undefined:
@@ -319,9 +348,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _joined(names: Iterable[str]) -> str:
+def _joined_names(names: Iterable[str]) -> str:
     return "|".join(names)
 
 
-def _text(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "" if value is None else repr(value)

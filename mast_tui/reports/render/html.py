@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mast_tui.reports.model import Chart, Column, Estimate, Kind, Report, Row, Table, Text
-from mast_tui.reports.render.cells import Written, is_right, unit, written
+from mast_tui.reports.render.cells import Written, is_right, unit, written_cell
 from mast_tui.reports.render.svg import DARK, LIGHT, figure_style, inline_svg
 from mast_tui.safe_text import display_lines, one_line
 
@@ -35,7 +35,7 @@ _USED: Final = ("paper", "ink", "muted", "grid")
 def render_html(report: Report) -> str:
     """Write a report as a page: contents, then its sections with their tables and drawings."""
     environment = page_environment(_TEMPLATES)
-    environment.filters.update(anchor=_anchor, display_lines=display_lines)
+    environment.filters.update(anchor=_anchor_id, display_lines=display_lines)
     environment.tests.update(
         table=lambda part: isinstance(part, Table),
         chart=lambda part: isinstance(part, Chart),
@@ -44,10 +44,10 @@ def render_html(report: Report) -> str:
     )
     return environment.get_template("report.html.j2").render(
         report=report,
-        heads=_heads,
-        groups=_groups,
+        heads=_column_heads,
+        groups=_cell_groups,
         drawing=lambda chart: Markup(inline_svg(chart)),
-        style=Markup(_style()),
+        style=Markup(_style_sheet()),
         **own_script(_TEMPLATES / "report.js"),
     )
 
@@ -60,7 +60,7 @@ def page_environment(templates: Path) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_visible,
+        finalize=_with_visible_characters,
     )
 
 
@@ -81,16 +81,17 @@ def colour_variables() -> str:
     return f":root {{ {' '.join(colours)} }}"
 
 
-def _visible(value: object) -> object:
+def _with_visible_characters(value: object) -> object:
     """Return a value for a template, a text on one line and without control characters."""
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _anchor(name: str) -> str:
+def _anchor_id(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
 
-def _style() -> str:
+def _style_sheet() -> str:
+    """Return the style of a page, with the colours of both schemes."""
     light, dark = (
         ":root { "
         + " ".join(f"--{name}: {colours[name]};" for name in _USED)
@@ -119,8 +120,13 @@ class _Head:
 class _Cell:
     """A cell, with its numbers in full for sorting and for copies.
 
-    ``letters`` is the width of the numbers of its column, ``share`` the length of its bar in
-    percent, None for no bar.
+    Attributes:
+        content: The written cell.
+        mark: The mark of the row, in its first cell.
+        kind: The CSS class of the column.
+        letters: The width of the numbers of the column.
+        ends: The ends of the interval; None if it has none.
+        share: The length of the bar in percent; None for no bar.
     """
 
     content: Written
@@ -131,54 +137,60 @@ class _Cell:
     share: float | None
 
 
-def _columns(table: Table) -> tuple[Column, ...]:
+def _visible_columns(table: Table) -> tuple[Column, ...]:
     return table.split_columns()[0] or table.columns
 
 
-def _heads(table: Table) -> list[_Head]:
+def _column_heads(table: Table) -> list[_Head]:
+    """Return the headings of the visible columns."""
     heads = []
-    for column in _columns(table):
+    for column in _visible_columns(table):
         tip = ", ".join(filter(None, (column.name, unit(column))))
-        has_interval = any(_ends(row, column) for row in table.rows)
-        heads.append(_Head(column, tip, _kind(table, column), has_interval))
+        has_interval = any(_interval_ends(row, column) for row in table.rows)
+        heads.append(_Head(column, tip, _css_class(table, column), has_interval))
     return heads
 
 
-def _kind(table: Table, column: Column) -> str:
+def _css_class(table: Table, column: Column) -> str:
     """Return a column's CSS class: ``n`` numbers, ``n r`` without intervals, ``s`` short texts."""
     if not is_right(column):
-        longest = max((len(written(row, column).whole) for row in table.rows), default=0)
+        longest = max((len(written_cell(row, column).whole) for row in table.rows), default=0)
         return "s" if longest <= _SHORT else ""
-    has_interval = any(written(row, column).interval for row in table.rows)
+    has_interval = any(written_cell(row, column).interval for row in table.rows)
     return "n" if has_interval or column.kind is Kind.SHARE else "n r"
 
 
-def _groups(table: Table) -> list[list[list[_Cell]]]:
-    columns = _columns(table)
-    kinds = [_kind(table, column) for column in columns]
-    letters = [
-        max((len(written(row, column).text) for row in table.rows), default=0) for column in columns
+def _cell_groups(table: Table) -> list[list[list[_Cell]]]:
+    """Return the cells of a table by group of rows, row and column."""
+    columns = _visible_columns(table)
+    css_classes = [_css_class(table, column) for column in columns]
+    number_widths = [
+        max((len(written_cell(row, column).text) for row in table.rows), default=0)
+        for column in columns
     ]
     return [
         [
             [
-                _cell(row, column, "" if index else row.mark, kinds[index], letters[index])
+                _table_cell(
+                    row, column, "" if index else row.mark, css_classes[index], number_widths[index]
+                )
                 for index, column in enumerate(columns)
             ]
-            for row in rows
+            for row in group_rows
         ]
-        for rows in table.groups
+        for group_rows in table.groups
     ]
 
 
-def _cell(row: Row, column: Column, mark: str, kind: str, letters: int) -> _Cell:
-    content = written(row, column)
+def _table_cell(row: Row, column: Column, mark: str, kind: str, letters: int) -> _Cell:
+    """Return a cell for the template, with the length of its bar."""
+    content = written_cell(row, column)
     share = None
     if column.kind is Kind.SHARE and content.value is not None:
         share = round(100 * min(max(content.value, 0), 1), 2)
-    return _Cell(content, mark, kind, letters, _ends(row, column), share)
+    return _Cell(content, mark, kind, letters, _interval_ends(row, column), share)
 
 
-def _ends(row: Row, column: Column) -> tuple[float, float] | None:
+def _interval_ends(row: Row, column: Column) -> tuple[float, float] | None:
     cell = row.cells.get(column.key)
     return cell.ci if isinstance(cell, Estimate) and cell.value is not None else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from mast_tui.reports.model import Column, Note, Report, ReportSection, Row, Table
-from mast_tui.reports.render.cells import as_sentence, is_right, naming, written
+from mast_tui.reports.render.cells import as_sentence, is_right, naming, written_cell
 from mast_tui.safe_text import one_line
 
 _HEAD: Final = r"""% Needs in the preamble:
@@ -109,8 +109,8 @@ _LONG_WORDS: Final = 40
 
 def escaped(text: str) -> str:
     """Return the text in one line, with everything escaped that LaTeX would read as a command."""
-    apart = _LIGATURE.sub("\0", one_line(text))
-    return _ANY.sub(lambda match: _SPECIAL[match[0]], apart).replace("\0", "{}")
+    separated = _LIGATURE.sub("\0", one_line(text))
+    return _ANY.sub(lambda match: _SPECIAL[match[0]], separated).replace("\0", "{}")
 
 
 def render_latex(report: Report) -> str:
@@ -122,20 +122,21 @@ def render_latex(report: Report) -> str:
     """
     blocks = [
         f"% {one_line(report.title)}: {one_line(report.about)}\n{_HEAD}".rstrip(),
-        *_quotation(report.title, (note for note in report.notes if note.warning)),
+        *_notes_quotation(report.title, (note for note in report.notes if note.warning)),
     ]
     for section in report.sections:
-        blocks += _section(report, section)
-    blocks += _quotation(report.title, (note for note in report.notes if not note.warning))
+        blocks += _section_blocks(report, section)
+    blocks += _notes_quotation(report.title, (note for note in report.notes if not note.warning))
     return "\n\n".join(blocks) + "\n"
 
 
-def _section(report: Report, section: ReportSection) -> Iterator[str]:
+def _section_blocks(report: Report, section: ReportSection) -> Iterator[str]:
+    """Yield the LaTeX text of a section: notes that warn, its tables, then its other notes."""
     if section.tables:
         yield f"% {one_line(section.title)}"
-    yield from _quotation(section.title, (note for note in section.notes if note.warning))
+    yield from _notes_quotation(section.title, (note for note in section.notes if note.warning))
     for table in section.tables:
-        label = f"tab:{_label(report.id)}-{_label(table.id)}"
+        label = f"tab:{_label_text(report.id)}-{_label_text(table.id)}"
         parts = [
             (groups, part_columns)
             for groups in _pages_of_rows(table)
@@ -143,22 +144,22 @@ def _section(report: Report, section: ReportSection) -> Iterator[str]:
         ]
         for number, (groups, columns) in enumerate(parts):
             part = replace(table, groups=groups)
-            caption = _caption(table) if number == 0 else ""
-            yield "\n".join(_table(part, label, columns, caption, number, len(parts)))
-    yield from _quotation(section.title, (note for note in section.notes if not note.warning))
+            caption = _caption_text(table) if number == 0 else ""
+            yield "\n".join(_table_lines(part, label, columns, caption, number, len(parts)))
+    yield from _notes_quotation(section.title, (note for note in section.notes if not note.warning))
 
 
-def _quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
+def _notes_quotation(title: str, notes: Iterable[Note]) -> Iterator[str]:
     """Yield notes as one quotation that begins with their title; nothing without notes."""
     paragraphs = [escaped(note.text) for note in notes]
     if paragraphs:
-        head = rf"\textbf{{{escaped(as_sentence(title))}}} "
+        heading = rf"\textbf{{{escaped(as_sentence(title))}}} "
         text = "\\par\n".join(paragraphs)
-        yield f"\\begin{{quote}}\\footnotesize\n{head}{text}\n\\end{{quote}}"
+        yield f"\\begin{{quote}}\\footnotesize\n{heading}{text}\n\\end{{quote}}"
 
 
 def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
-    """Yield the rows of each table that a long table is split into, one where there is room."""
+    """Yield the groups of rows of each part of a table; a short table has one part."""
     if len(table.rows) <= _MOST_ROWS:
         yield table.groups
         return
@@ -167,65 +168,86 @@ def _pages_of_rows(table: Table) -> Iterator[tuple[tuple[Row, ...], ...]]:
 
 
 def _column_parts(table: Table) -> Iterator[Sequence[Column]]:
-    """Yield the columns of each table that a table is split into, one where there is room."""
+    """Yield the columns of each part of a table; a narrow table has one part.
+
+    Each part begins with the columns that name the rows.
+    """
     columns = table.split_columns()[0] or table.columns
     names = columns[: naming(columns)]
     part = list(names)
     for column in columns[len(names) :]:
-        if len(part) > len(names) and _letters(table, [*part, column]) > _SMALL_ROOM:
+        if len(part) > len(names) and _letter_count(table, [*part, column]) > _SMALL_ROOM:
             yield part
             part = list(names)
         part.append(column)
     yield part
 
 
-def _label(name: str) -> str:
+def _label_text(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
 
 
-def _table(
-    table: Table, label: str, columns: Sequence[Column], about: str, number: int, parts: int
+def _table_lines(
+    table: Table,
+    label: str,
+    columns: Sequence[Column],
+    caption_end: str,
+    part_number: int,
+    part_count: int,
 ) -> Iterator[str]:
-    """Yield the lines of one of the parts into which a table is split."""
-    first = number == 0
-    last = number == parts - 1
+    """Yield the lines of one part of a table.
+
+    Args:
+        table: The table with the rows of the part.
+        label: The label of the first part.
+        columns: The columns of the part.
+        caption_end: The part of the caption after the title.
+        part_number: The number of the part, from 0.
+        part_count: The number of all parts.
+    """
+    is_first = part_number == 0
+    is_last = part_number == part_count - 1
     with_interval = {
-        column.key for column in columns if any(written(row, column).interval for row in table.rows)
+        column.key
+        for column in columns
+        if any(written_cell(row, column).interval for row in table.rows)
     }
-    letters = _letters(table, columns)
-    title = table.title if parts == 1 else f"{table.title} ({number + 1} of {parts})"
-    caption = f"{escaped(as_sentence(title))} {about}".rstrip()
+    letter_count = _letter_count(table, columns)
+    title = table.title if part_count == 1 else f"{table.title} ({part_number + 1} of {part_count})"
+    caption = f"{escaped(as_sentence(title))} {caption_end}".rstrip()
     yield r"\begin{table}[tbp]"
     yield r"\centering"
     yield rf"\caption[{{{escaped(title)}}}]{{{caption}}}"
-    yield rf"\label{{{label if first else f'{label}-{number + 1}'}}}"
+    yield rf"\label{{{label if is_first else f'{label}-{part_number + 1}'}}}"
     for note in table.notes:
-        if note.warning and first:
+        if note.warning and is_first:
             yield rf"{{\footnotesize\textbf{{Note.}} {escaped(note.text)}\par\smallskip}}"
-    if letters > _SMALL_ROOM:
+    if letter_count > _SMALL_ROOM:
         yield r"\resizebox{\linewidth}{!}{%"
-    elif letters > _ROOM:
+    elif letter_count > _ROOM:
         yield r"\footnotesize\setlength{\tabcolsep}{4pt}%"
-    spec = "".join(_spec(table, column, column.key in with_interval) for column in columns)
-    yield rf"\begin{{tabular}}{{@{{}}{spec}@{{}}}}"
+    column_specs = "".join(
+        _column_spec(table, column, column.key in with_interval) for column in columns
+    )
+    yield rf"\begin{{tabular}}{{@{{}}{column_specs}@{{}}}}"
     yield r"\toprule"
-    yield _line(_head(column, column.key in with_interval) for column in columns)
+    yield _table_line(_heading_cell(column, column.key in with_interval) for column in columns)
     for group in filter(None, table.groups):
         yield r"\midrule"
         for row in group:
             mark = escaped(row.mark)
-            cells = [_cell(row, column, column.key in with_interval) for column in columns]
-            yield _line([mark + cells[0], *cells[1:]])
+            cells = [_table_cell(row, column, column.key in with_interval) for column in columns]
+            yield _table_line([mark + cells[0], *cells[1:]])
     yield r"\bottomrule"
-    yield r"\end{tabular}" + ("}" if letters > _SMALL_ROOM else "")
-    below = [escaped(note.text) for note in table.notes if not note.warning and last]
-    if below:
-        text = r"\par ".join(below)
+    yield r"\end{tabular}" + ("}" if letter_count > _SMALL_ROOM else "")
+    notes_below = [escaped(note.text) for note in table.notes if not note.warning and is_last]
+    if notes_below:
+        text = r"\par ".join(notes_below)
         yield rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize\raggedright {text}}}"
     yield r"\end{table}"
 
 
-def _caption(table: Table) -> str:
+def _caption_text(table: Table) -> str:
     """Return the part of a caption after the title."""
     paragraphs = [escaped(table.caption)]
     columns, empty = table.split_columns()
@@ -235,42 +257,43 @@ def _caption(table: Table) -> str:
     return " ".join(filter(None, paragraphs))
 
 
-def _letters(table: Table, columns: Sequence[Column]) -> int:
+def _letter_count(table: Table, columns: Sequence[Column]) -> int:
     """Return the approximate width of a line in letters."""
-    return sum(2 + min(_longest(table, column), _LONG_WORDS) for column in columns)
+    return sum(2 + min(_longest_cell(table, column), _LONG_WORDS) for column in columns)
 
 
-def _longest(table: Table, column: Column) -> int:
-    return max(len(column.title), *(len(written(row, column).whole) for row in table.rows), 0)
+def _longest_cell(table: Table, column: Column) -> int:
+    return max(len(column.title), *(len(written_cell(row, column).whole) for row in table.rows), 0)
 
 
-def _spec(table: Table, column: Column, has_interval: bool) -> str:
+def _column_spec(table: Table, column: Column, has_interval: bool) -> str:
     if not is_right(column):
-        return "p{16em}" if _longest(table, column) > _LONG_WORDS else "l"
+        return "p{16em}" if _longest_cell(table, column) > _LONG_WORDS else "l"
     return r"r@{\hspace{0.4em}}l" if has_interval else "r"
 
 
-def _head(column: Column, has_interval: bool) -> str:
+def _heading_cell(column: Column, has_interval: bool) -> str:
     title = escaped(column.title)
     return rf"\multicolumn{{2}}{{c}}{{{title}}}" if has_interval else title
 
 
-def _cell(row: Row, column: Column, has_interval: bool) -> str:
-    cell = written(row, column)
+def _table_cell(row: Row, column: Column, has_interval: bool) -> str:
+    """Write a cell; a column with intervals has two cells in LaTeX."""
+    cell = written_cell(row, column)
     if not is_right(column):
         return escaped(cell.whole)
     if not has_interval:
-        return _numbers(cell.whole)
+        return _escaped_numbers(cell.whole)
     if cell.reason:
         return rf"\multicolumn{{2}}{{l}}{{{escaped(cell.reason)}}}"
-    return f"{_numbers(cell.text)} & {_numbers(cell.interval)}"
+    return f"{_escaped_numbers(cell.text)} & {_escaped_numbers(cell.interval)}"
 
 
-def _numbers(text: str) -> str:
+def _escaped_numbers(text: str) -> str:
     return escaped(text).replace("-", "$-$")
 
 
-def _line(cells: Iterable[str]) -> str:
+def _table_line(cells: Iterable[str]) -> str:
     line = " & ".join(cells)
     # After a rule or the end of a row, [ and * would begin an argument.
     return ("{}" if line.lstrip().startswith(("[", "*")) else "") + line + r" \\"

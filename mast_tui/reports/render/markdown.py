@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from mast_tui.reports.model import Chart, Note, Report, ReportSection, Table, Text
-from mast_tui.reports.render.cells import as_sentence, is_right, written
+from mast_tui.reports.render.cells import as_sentence, is_right, written_cell
 from mast_tui.safe_text import one_line
 
 _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|~$&"})
@@ -26,9 +26,9 @@ def table(
     """Write the lines of a table.
 
     Args:
-        heads: Its headings, which are Markdown already.
-        rows: Its cells, which are Markdown already.
-        right: Which columns are aligned to the right; none if not given.
+        heads: The headings, which are Markdown already.
+        rows: The cells, which are Markdown already.
+        right: Whether each column is aligned to the right; by default none.
     """
     sides = right or [False] * len(heads)
     rule = "".join("---:|" if side else "---|" for side in sides)
@@ -39,76 +39,78 @@ def table(
 def render_markdown(report: Report, *, level: int = 1) -> str:
     """Write a report as Markdown: tables with their captions and notes, warnings first.
 
-    Drawings are left out; every foreign word is escaped.
+    Drawings are left out; texts are escaped.
 
     Args:
         report: The report.
-        level: The level of its heading; more than 1 where it is a part of another text.
+        level: The level of its heading; more than 1 if it is a part of another text.
     """
     marks = "#" * level
     blocks = [
         f"{marks} {plain(report.title)}",
-        _sentence(report.about),
-        _facts(report.facts),
-        *_notes(note for note in report.notes if note.warning),
+        _escaped_paragraph(report.about),
+        _facts_list(report.facts),
+        *_note_blocks(note for note in report.notes if note.warning),
     ]
     for section in report.sections:
-        inside = [block for block in _section(section, f"{marks}##") if block]
-        if inside and len(report.sections) > 1:
+        section_blocks = [block for block in _section_blocks(section, f"{marks}##") if block]
+        if section_blocks and len(report.sections) > 1:
             blocks.append(f"{marks}# {plain(section.title)}")
-        blocks += inside
-    blocks += _notes(note for note in report.notes if not note.warning)
+        blocks += section_blocks
+    blocks += _note_blocks(note for note in report.notes if not note.warning)
     if report.methods:
-        blocks += [f"{marks}# Methods", _sentence(report.methods)]
+        blocks += [f"{marks}# Methods", _escaped_paragraph(report.methods)]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def _section(section: ReportSection, marks: str) -> Iterator[str]:
-    yield _facts(section.facts)
-    yield from _notes(note for note in section.notes if note.warning)
+def _section_blocks(section: ReportSection, marks: str) -> Iterator[str]:
+    """Yield a section: its facts, the notes that warn, its tables and texts, its other notes."""
+    yield _facts_list(section.facts)
+    yield from _note_blocks(note for note in section.notes if note.warning)
     for part in section.parts:
         if isinstance(part, Table):
-            yield from _table(part)
+            yield from _table_blocks(part)
         elif isinstance(part, Text):
-            yield from _text(part, marks)
+            yield from _text_blocks(part, marks)
         else:
             assert isinstance(part, Chart)
-    yield from _notes(note for note in section.notes if not note.warning)
+    yield from _note_blocks(note for note in section.notes if not note.warning)
 
 
-def _table(part: Table) -> Iterator[str]:
+def _table_blocks(part: Table) -> Iterator[str]:
+    """Yield a table with its caption, warnings above and notes below."""
     columns = part.split_columns()[0] or part.columns
-    yield from _notes(note for note in part.notes if note.warning)
+    yield from _note_blocks(note for note in part.notes if note.warning)
     yield f"Table: {plain(as_sentence(part.title))} {plain(part.caption)}".rstrip()
     rows = []
     for row in part.rows:
-        cells = [plain(written(row, column).whole) for column in columns]
+        cells = [plain(written_cell(row, column).whole) for column in columns]
         cells[0] = plain(row.mark) + cells[0]
         rows.append(cells)
     heads = [plain(column.title) for column in columns]
     yield "\n".join(table(heads, rows, [is_right(column) for column in columns]))
-    yield from _notes(note for note in part.notes if not note.warning)
+    yield from _note_blocks(note for note in part.notes if not note.warning)
 
 
-def _text(part: Text, marks: str) -> Iterator[str]:
+def _text_blocks(part: Text, marks: str) -> Iterator[str]:
     yield f"{marks} {plain(part.title)}"
-    yield from map(_sentence, part.paragraphs)
+    yield from map(_escaped_paragraph, part.paragraphs)
     for text, address in part.links:
         yield f"- {plain(text)}: {plain(address)}"
 
 
-def _facts(facts: Sequence[tuple[str, str, str]]) -> str:
+def _facts_list(facts: Sequence[tuple[str, str, str]]) -> str:
     return "\n".join(
         f"- {plain(name)}: {plain(value)}{f' ({plain(more)})' if more else ''}"
         for name, value, more in facts
     )
 
 
-def _notes(notes: Iterable[Note]) -> Iterator[str]:
+def _note_blocks(notes: Iterable[Note]) -> Iterator[str]:
     for note in notes:
-        yield f"**Note:** {plain(note.text)}" if note.warning else _sentence(note.text)
+        yield f"**Note:** {plain(note.text)}" if note.warning else _escaped_paragraph(note.text)
 
 
-def _sentence(text: str) -> str:
+def _escaped_paragraph(text: str) -> str:
     """Return a paragraph, escaped so that its first letters begin no list."""
     return _STARTS.sub(r"\1\\\2", plain(text), count=1) if _STARTS.match(text) else plain(text)

@@ -106,6 +106,7 @@ def text_width(text: str, size: float = 12) -> float:
 
 
 def _char_width(char: str) -> float:
+    """Estimate the width of a character, as a part of the font's size."""
     if char in "ijl.,:;|!'":
         return 0.3
     if char in " tfrI()[]/-·":
@@ -117,20 +118,20 @@ def _char_width(char: str) -> float:
     return 0.72 if char.isupper() else 0.62
 
 
-def wrapped(text: str, width: float, size: float = 12, most: int = 3) -> list[str]:
+def wrapped(text: str, width: float, size: float = 12, max_lines: int = 3) -> list[str]:
     """Break a text into lines at spaces, and inside words that are longer than a line.
 
     Args:
         text: The text.
         width: The width of a line.
         size: The size of the font.
-        most: The number of lines; a longer text is cut and ends in ``…``.
+        max_lines: The number of lines; a longer text is cut and ends in ``…``.
     """
     lines = [""]
     for word in one_line(text).split(" "):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if text_width(joined, size) <= width:
-            lines[-1] = joined
+        extended = f"{lines[-1]} {word}" if lines[-1] else word
+        if text_width(extended, size) <= width:
+            lines[-1] = extended
             continue
         if lines[-1]:
             lines.append("")
@@ -138,8 +139,8 @@ def wrapped(text: str, width: float, size: float = 12, most: int = 3) -> list[st
             if lines[-1] and text_width(lines[-1] + char, size) > width:
                 lines.append("")
             lines[-1] += char
-    if len(lines) > most:
-        lines = [*lines[: most - 1], clipped(f"{lines[most - 1]}…", width, size)]
+    if len(lines) > max_lines:
+        lines = [*lines[: max_lines - 1], clipped(f"{lines[max_lines - 1]}…", width, size)]
     return lines
 
 
@@ -202,14 +203,14 @@ class Drawing:
             opacity: The opacity of its fill; None for that of the style.
             radius: The radius of its corners.
         """
-        more = "" if opacity is None else f' fill-opacity="{number(opacity)}"'
-        more += f' rx="{number(radius)}"' if radius else ""
+        attributes = "" if opacity is None else f' fill-opacity="{number(opacity)}"'
+        attributes += f' rx="{number(radius)}"' if radius else ""
         box = (
             f'x="{number(x)}" y="{number(y)}" width="{number(max(width, 0))}" '
             f'height="{number(height)}"'
         )
         end = f"><title>{escaped(tip)}</title></rect>" if tip else "/>"
-        self.parts.append(f'<rect class="{kind}" {box}{more}{end}')
+        self.parts.append(f'<rect class="{kind}" {box}{attributes}{end}')
 
     def line(self, x: float, y: float, to_x: float, to_y: float, kind: str) -> None:
         """Add a straight line.
@@ -268,8 +269,8 @@ class Drawing:
             kind: The class of their style.
             step: The distance of two baselines.
         """
-        for number, line in enumerate(lines):
-            self.text(x, y + number * step, line, kind)
+        for line_number, line in enumerate(lines):
+            self.text(x, y + line_number * step, line, kind)
 
     def interval(self, low: float, high: float, y: float, *, set_off: bool = True) -> None:
         """Add a horizontal interval with ends.
@@ -289,13 +290,13 @@ class Drawing:
 
 def inline_svg(chart: Chart) -> str:
     """Write a drawing as an element of an HTML page, which styles it."""
-    wide = ' class="wide"' if chart.width > WIDTH else ""
-    ids = escaped(chart.id)
+    class_attribute = ' class="wide"' if chart.width > WIDTH else ""
+    escaped_id = escaped(chart.id)
     return (
-        f'<svg{wide} viewBox="0 0 {number(chart.width)} {number(chart.height)}" role="img" '
-        f'aria-labelledby="{ids}-t {ids}-d">'
-        f'<title id="{ids}-t">{escaped(chart.title)}</title>'
-        f'<desc id="{ids}-d">{escaped(chart.note)}</desc>'
+        f'<svg{class_attribute} viewBox="0 0 {number(chart.width)} {number(chart.height)}" '
+        f'role="img" aria-labelledby="{escaped_id}-t {escaped_id}-d">'
+        f'<title id="{escaped_id}-t">{escaped(chart.title)}</title>'
+        f'<desc id="{escaped_id}-d">{escaped(chart.note)}</desc>'
         f"{''.join(chart.parts)}</svg>"
     )
 
@@ -305,21 +306,21 @@ def standalone_svg(chart: Chart, bare: bool = False) -> str:
 
     Args:
         chart: The drawing and its words.
-        bare: Whether the title above and the note below are left out, for a paper that sets its
-            own. They stay in the file for those who cannot see the drawing.
+        bare: Whether to leave out the title above and the note below, for a paper that sets its
+            own. Both stay in the file for readers who cannot see the drawing.
     """
     margin = 0 if bare else _MARGIN
     width = chart.width + 2 * margin
-    around = Drawing(width)
+    frame = Drawing(width)
     heading = [] if bare else wrapped(chart.title, chart.width, _BOLD)
-    note = [] if bare else wrapped(chart.note, chart.width, 10.5, most=8)
+    note = [] if bare else wrapped(chart.note, chart.width, 10.5, max_lines=8)
     top = 0.0 if bare else margin + 20 * len(heading) + 6
     height = chart.height if bare else top + chart.height + 12 + 14 * len(note) + margin
-    around.rect(0, 0, width, height, "v-paper")
-    around.lines(margin, margin + 12, heading, "v-h", step=20)
-    around.lines(margin, top + chart.height + 18, note, "v-s v-m")
-    body = "\n".join([*around.parts, f'<g transform="translate({margin} {number(top)})">'])
-    inner = "\n".join(chart.parts)
+    frame.rect(0, 0, width, height, "v-paper")
+    frame.lines(margin, margin + 12, heading, "v-h", step=20)
+    frame.lines(margin, top + chart.height + 18, note, "v-s v-m")
+    body = "\n".join([*frame.parts, f'<g transform="translate({margin} {number(top)})">'])
+    shapes = "\n".join(chart.parts)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f"<!-- {MARK} -->\n"
@@ -327,5 +328,5 @@ def standalone_svg(chart: Chart, bare: bool = False) -> str:
         f'height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}" role="img" '
         f'aria-labelledby="t d">\n<title id="t">{escaped(chart.title)}</title>\n'
         f'<desc id="d">{escaped(chart.note)}</desc>\n'
-        f"<style>\n{figure_style(LIGHT)}\n</style>\n{body}\n{inner}\n</g>\n</svg>\n"
+        f"<style>\n{figure_style(LIGHT)}\n</style>\n{body}\n{shapes}\n</g>\n</svg>\n"
     )

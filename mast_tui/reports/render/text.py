@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 
 from mast_tui.columns import padded
 from mast_tui.reports.model import Chart, Column, Kind, Note, Report, ReportSection, Table, Text
-from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written
+from mast_tui.reports.render.cells import WITHHELD, Written, is_right, naming, written_cell
 from mast_tui.safe_text import one_line
 
 GAP: Final = "  "
@@ -27,92 +27,102 @@ _LOW: Final = 50
 def render_text(report: Report, width: int | None) -> list[str]:
     """Write a report as lines: warnings first, then its tables, each with its notes.
 
-    Folded parts and charts are left to other renderers. A caption or note is written once only,
-    because lines are read from top to bottom.
+    Folded parts and charts are not written. A repeated caption or note is written only once.
 
     Args:
         report: The report.
-        width: The number of cells that a line should not exceed, None for any length. Numbers are
-            never cut: first columns with a low ``keeps`` lose their intervals, then names are cut,
-            then whole columns are left out.
+        width: The greatest width of a line; None for any width. Numbers are never cut. If space is
+            short, columns with a low ``keeps`` lose their intervals first, then names are cut, then
+            whole columns are left out.
     """
-    report = _once(report)
+    report = _without_repeated_texts(report)
     lines = [
-        *_wrapped(report.title, width),
-        *_wrapped(report.about, width),
-        *_facts(report.facts, width),
-        *_notes((note for note in report.notes if note.warning), width),
+        *_wrapped_lines(report.title, width),
+        *_wrapped_lines(report.about, width),
+        *_fact_lines(report.facts, width),
+        *_note_lines((note for note in report.notes if note.warning), width),
     ]
     for section in report.sections:
-        inside = _section(section, width)
-        if inside and len(report.sections) > 1:
-            lines += ["", _rule(section.title, width)]
-        lines += inside if len(report.sections) > 1 else ["", *inside]
-    below = _notes((note for note in report.notes if not note.warning), width)
-    return [*lines, "", *below] if below else lines
+        section_lines = _section_lines(section, width)
+        if section_lines and len(report.sections) > 1:
+            lines += ["", _heading_rule(section.title, width)]
+        lines += section_lines if len(report.sections) > 1 else ["", *section_lines]
+    note_lines = _note_lines((note for note in report.notes if not note.warning), width)
+    return [*lines, "", *note_lines] if note_lines else lines
 
 
-def _once(report: Report) -> Report:
-    """Leave out captions and notes that repeat those of a part above."""
+def _without_repeated_texts(report: Report) -> Report:
+    """Return the report without folded parts, and without repeated captions and notes."""
     written_texts: set[str] = set()
 
-    def first(text: str) -> bool:
-        is_new = text not in written_texts
+    def is_new(text: str) -> bool:
+        """Return whether a text was not yet written, and remember it."""
+        was_written = text in written_texts
         written_texts.add(text)
-        return is_new
+        return not was_written
 
-    def table(part: Table) -> Table:
-        caption = part.caption if first(part.caption) else ""
-        return replace(part, caption=caption, notes=notes(part.notes))
+    def new_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
+        return tuple(note for note in notes if is_new(note.text))
 
-    def notes(all_notes: Iterable[Note]) -> tuple[Note, ...]:
-        return tuple(note for note in all_notes if first(note.text))
+    def shortened_table(table: Table) -> Table:
+        caption = table.caption if is_new(table.caption) else ""
+        return replace(table, caption=caption, notes=new_notes(table.notes))
 
-    def section(whole: ReportSection) -> ReportSection:
-        open_parts = (part for part in whole.parts if isinstance(part, Chart) or not part.folded)
-        parts = tuple(table(part) if isinstance(part, Table) else part for part in open_parts)
-        return replace(whole, parts=parts, notes=notes(whole.notes))
+    def shortened_section(section: ReportSection) -> ReportSection:
+        open_parts = (part for part in section.parts if isinstance(part, Chart) or not part.folded)
+        parts = tuple(
+            shortened_table(part) if isinstance(part, Table) else part for part in open_parts
+        )
+        return replace(section, parts=parts, notes=new_notes(section.notes))
 
-    sections = tuple(map(section, report.sections))
-    return replace(report, sections=sections, notes=notes(report.notes))
+    sections = tuple(map(shortened_section, report.sections))
+    return replace(report, sections=sections, notes=new_notes(report.notes))
 
 
-def _section(section: ReportSection, width: int | None) -> list[str]:
+def _section_lines(section: ReportSection, width: int | None) -> list[str]:
+    """Write a section: facts and warnings, its tables and texts, then its other notes."""
     warnings = (note for note in section.notes if note.warning)
-    parts = [[*_facts(section.facts, width), *_notes(warnings, width)]]
+    parts = [[*_fact_lines(section.facts, width), *_note_lines(warnings, width)]]
     for part in section.parts:
         if isinstance(part, Chart):
             continue
-        parts.append(_table(part, width) if isinstance(part, Table) else _text(part, width))
-    parts.append(_notes((note for note in section.notes if not note.warning), width))
+        parts.append(
+            _table_lines(part, width) if isinstance(part, Table) else _text_lines(part, width)
+        )
+    parts.append(_note_lines((note for note in section.notes if not note.warning), width))
     lines: list[str] = []
     for part_lines in filter(None, parts):
         lines += ["", *part_lines] if lines else part_lines
     return lines
 
 
-def _rule(title: str, width: int | None) -> str:
-    head = f"── {one_line(title)} "
-    width = cell_len(head) + 8 if width is None else width
-    return padded(head, width) if cell_len(head) > width else head + "─" * (width - cell_len(head))
+def _heading_rule(title: str, width: int | None) -> str:
+    """Return a rule of the width that begins with the title; a longer title is cut."""
+    heading = f"── {one_line(title)} "
+    width = cell_len(heading) + 8 if width is None else width
+    return (
+        padded(heading, width)
+        if cell_len(heading) > width
+        else heading + "─" * (width - cell_len(heading))
+    )
 
 
-def _facts(facts: Iterable[tuple[str, str, str]], width: int | None) -> list[str]:
+def _fact_lines(facts: Iterable[tuple[str, str, str]], width: int | None) -> list[str]:
     sentences = [f"{name} {value}{f' ({more})' if more else ''}" for name, value, more in facts]
-    return _wrapped("; ".join(sentences), width)
+    return _wrapped_lines("; ".join(sentences), width)
 
 
-def _notes(notes: Iterable[Note], width: int | None) -> list[str]:
-    return [line for note in notes for line in _wrapped(note.text, width)]
+def _note_lines(notes: Iterable[Note], width: int | None) -> list[str]:
+    return [line for note in notes for line in _wrapped_lines(note.text, width)]
 
 
-def _text(part: Text, width: int | None) -> list[str]:
+def _text_lines(part: Text, width: int | None) -> list[str]:
     links = (f"{title}: {url}" for title, url in part.links)
     paragraphs = [part.title, *part.paragraphs, *links]
-    return [line for paragraph in paragraphs for line in _wrapped(paragraph, width)]
+    return [line for paragraph in paragraphs for line in _wrapped_lines(paragraph, width)]
 
 
-def _wrapped(text: str, width: int | None) -> list[str]:
+def _wrapped_lines(text: str, width: int | None) -> list[str]:
     """Break a sentence at spaces; a word that is longer than a line has a line of its own."""
     text = one_line(text)
     if not text:
@@ -121,15 +131,16 @@ def _wrapped(text: str, width: int | None) -> list[str]:
         return [text]
     lines = [""]
     for word in text.split(" "):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if lines[-1] and cell_len(joined) > width:
+        extended = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and cell_len(extended) > width:
             lines.append(word)
         else:
-            lines[-1] = joined
+            lines[-1] = extended
     return lines
 
 
-def _table(table: Table, width: int | None) -> list[str]:
+def _table_lines(table: Table, width: int | None) -> list[str]:
+    """Write a table in its widest shape that fits, then what was left out, caption and notes."""
     shape = _Shape.from_table(table)
     for smaller in shape.smaller():
         if width is None or shape.width() <= width:
@@ -137,22 +148,26 @@ def _table(table: Table, width: int | None) -> list[str]:
         shape = smaller
     if width is not None:
         shape = shape.named_within(width)
-    lines = [*_wrapped(table.title, width), *_notes(_warnings(table), width), *shape.lines()]
+    lines = [
+        *_wrapped_lines(table.title, width),
+        *_note_lines(_warning_notes(table), width),
+        *shape.lines(),
+    ]
     with_values, _ = table.split_columns()
-    left_out = [
+    left_out_names = [
         column.name or column.title for column in with_values if column not in shape.columns
     ]
-    if left_out:
-        lines += _wrapped(f"No room for: {', '.join(left_out)}.", width)
-    bare = [column.title for column in shape.columns if shape.has_bared(column)]
-    if bare:
-        lines += _wrapped(f"No room for the intervals of: {', '.join(bare)}.", width)
-    below = [*_wrapped(table.caption, width)]
-    below += _notes((note for note in table.notes if not note.warning), width)
-    return [*lines, "", *below] if below else lines
+    if left_out_names:
+        lines += _wrapped_lines(f"No room for: {', '.join(left_out_names)}.", width)
+    bare_titles = [column.title for column in shape.columns if shape.has_bared(column)]
+    if bare_titles:
+        lines += _wrapped_lines(f"No room for the intervals of: {', '.join(bare_titles)}.", width)
+    lines_below = [*_wrapped_lines(table.caption, width)]
+    lines_below += _note_lines((note for note in table.notes if not note.warning), width)
+    return [*lines, "", *lines_below] if lines_below else lines
 
 
-def _warnings(table: Table) -> Iterator[Note]:
+def _warning_notes(table: Table) -> Iterator[Note]:
     return (note for note in table.notes if note.warning)
 
 
@@ -166,8 +181,8 @@ class _Shape:
         columns: The columns that are left.
         barred: The keys of columns with a bar.
         bare: The keys of columns without intervals.
-        name: The most cells of a row's last name, and of a heading over narrower cells; None for
-            any number.
+        name: The greatest width of the last column of names, and of headings that are wider than
+            their cells; None for any width.
     """
 
     table: Table
@@ -182,27 +197,37 @@ class _Shape:
         """Return the shape of a whole table."""
         columns = table.split_columns()[0] or table.columns
         cells = [
-            {column.key: _safe(written(row, column)) for column in columns} for row in table.rows
+            {column.key: _safe_cell(written_cell(row, column)) for column in columns}
+            for row in table.rows
         ]
         shares = frozenset(column.key for column in columns if column.kind is Kind.SHARE)
         return cls(table, cells, columns, shares)
 
     def smaller(self) -> Iterator[_Shape]:
-        """Yield ever narrower shapes: first without bars, then in the order of ``keeps``."""
+        """Yield narrower and narrower shapes.
+
+        - without bars,
+        - without intervals in columns with a low ``keeps``,
+        - with cut names,
+        - without intervals in the other columns,
+        - without one column after the other, the lowest ``keeps`` first.
+        """
         shape = replace(self, barred=frozenset())
         yield shape
-        by_worth = sorted(self.columns[naming(self.columns) :], key=lambda column: column.keeps)
-        low = [column for column in by_worth if column.keeps < _LOW]
-        for column in low:
+        columns_by_rank = sorted(
+            self.columns[naming(self.columns) :], key=lambda column: column.keeps
+        )
+        low_columns = [column for column in columns_by_rank if column.keeps < _LOW]
+        for column in low_columns:
             shape = replace(shape, bare=shape.bare | {column.key})
             yield shape
         shape = replace(shape, name=SHORTEST_NAME)
         yield shape
-        for column in by_worth[len(low) :]:
+        for column in columns_by_rank[len(low_columns) :]:
             shape = replace(shape, bare=shape.bare | {column.key})
             yield shape
-        for column in by_worth[:-1]:
-            remaining = tuple(other for other in shape.columns if other is not column)
+        for column in columns_by_rank[:-1]:
+            remaining = tuple(kept for kept in shape.columns if kept is not column)
             shape = replace(shape, columns=remaining)
             yield shape
 
@@ -215,16 +240,16 @@ class _Shape:
     def has_bared(self, column: Column) -> bool:
         """Return whether a column has lost an interval."""
         return column.key in self.bare and any(
-            written(row, column).interval not in ("", WITHHELD) for row in self.table.rows
+            written_cell(row, column).interval not in ("", WITHHELD) for row in self.table.rows
         )
 
     def width(self) -> int:
         """Return the width of a line."""
-        return self._total(self._widths())
+        return self._total_width(self._column_widths())
 
     def lines(self) -> list[str]:
         """Return the heading, and the rows with a rule before each group."""
-        widths = self._widths()
+        widths = self._column_widths()
         number_widths = self._number_widths()
         heads = []
         for column, width in zip(self.columns, widths, strict=True):
@@ -233,69 +258,73 @@ class _Shape:
                 # A heading is over the numbers, not over their intervals.
                 title = " " * (number_widths[column.key] - cell_len(title)) + title
             heads.append(padded(title, width))
-        lines = [(" " * self._marks() + GAP.join(heads)).rstrip()]
+        lines = [(" " * self._mark_width() + GAP.join(heads)).rstrip()]
         rows = zip(self.table.rows, self.cells, strict=True)
         for group in filter(None, self.table.groups):
-            lines.append("─" * self._total(widths))
+            lines.append("─" * self._total_width(widths))
             for row, cells in islice(rows, len(group)):
-                mark = set_cell_size(one_line(row.mark), self._marks())
-                lines.append(mark + self._line(cells, widths, number_widths))
+                mark = set_cell_size(one_line(row.mark), self._mark_width())
+                lines.append(mark + self._row_line(cells, widths, number_widths))
         return lines
 
-    def _line(
+    def _row_line(
         self,
         cells: Mapping[str, Written],
         widths: Sequence[int],
         number_widths: Mapping[str, int],
     ) -> str:
+        """Write a row; a reason takes the place of all neighbouring cells that share it."""
         parts = []
-        for start, end in self._runs(cells):
+        for start, end in self._cell_ranges(cells):
             column = self.columns[start]
-            room = sum(widths[start:end]) + len(GAP) * (end - start - 1)
+            range_width = sum(widths[start:end]) + len(GAP) * (end - start - 1)
             cell = cells[column.key]
             text = cell.reason or self._cell_text(cell, column, number_widths[column.key])
-            parts.append(padded(text, room))
+            parts.append(padded(text, range_width))
         return GAP.join(parts).rstrip()
 
     def _cell_text(self, cell: Written, column: Column, number_width: int) -> str:
         """Write a cell with its bar and its interval, the number aligned to the right."""
         if not is_right(column) or not cell.text:
             return cell.text
-        bar = self._bar(cell, column)
-        room = number_width - cell_len(bar)
+        bar = self._bar_text(cell, column)
+        text_room = number_width - cell_len(bar)
         interval = f" {cell.interval}" if cell.interval and column.key not in self.bare else ""
-        return bar + " " * (room - cell_len(cell.text)) + cell.text + interval
+        return bar + " " * (text_room - cell_len(cell.text)) + cell.text + interval
 
-    def _bar(self, cell: Written, column: Column) -> str:
+    def _bar_text(self, cell: Written, column: Column) -> str:
+        """Write a share as a bar of eighths of cells; empty for a column without bars."""
         if column.key not in self.barred or cell.value is None:
             return ""
         full, eighths = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
         return ("█" * full + (_EIGHTHS[eighths] if eighths else "")).ljust(_BAR) + " "
 
     def _number_widths(self) -> dict[str, int]:
-        """Return the width of bars and numbers of each column, without their intervals."""
+        """Return the width of each column without intervals: its bars, numbers and heading."""
         widths = {}
         for column in self.columns:
             cells = [row[column.key] for row in self.cells]
-            texts = (self._bar(cell, column) + cell.text for cell in cells)
-            wide = max(map(cell_len, texts), default=0)
+            texts = (self._bar_text(cell, column) + cell.text for cell in cells)
+            widest = max(map(cell_len, texts), default=0)
             if column.key in self.bare or not any(cell.interval for cell in cells):
-                wide = max(wide, self._head(column, wide))
-            widths[column.key] = wide
+                widest = max(widest, self._heading_width(column, widest))
+            widths[column.key] = widest
         return widths
 
-    def _head(self, column: Column, wide: int) -> int:
+    def _heading_width(self, column: Column, cell_width: int) -> int:
         """Return the width of a column's heading over cells of some width."""
-        head = cell_len(one_line(column.title))
-        return head if self.name is None else min(head, max(wide, SHORTEST_NAME))
+        title_width = cell_len(one_line(column.title))
+        return (
+            title_width if self.name is None else min(title_width, max(cell_width, SHORTEST_NAME))
+        )
 
-    def _marks(self) -> int:
+    def _mark_width(self) -> int:
         return max((cell_len(one_line(row.mark)) for row in self.table.rows), default=0)
 
-    def _total(self, widths: Sequence[int]) -> int:
-        return self._marks() + sum(widths) + len(GAP) * (len(widths) - 1)
+    def _total_width(self, widths: Sequence[int]) -> int:
+        return self._mark_width() + sum(widths) + len(GAP) * (len(widths) - 1)
 
-    def _widths(self) -> list[int]:
+    def _column_widths(self) -> list[int]:
         """Return the widths of the columns; each reason fits over the cells that share it."""
         number_widths = self._number_widths()
         last_name = naming(self.columns) - 1
@@ -305,19 +334,19 @@ class _Shape:
                 self._cell_text(cells[column.key], column, number_widths[column.key])
                 for cells in self.cells
             )
-            wide = max(map(cell_len, texts), default=0)
+            widest = max(map(cell_len, texts), default=0)
             if self.name is not None and index == last_name:
-                wide = min(wide, self.name)
-            widths.append(max(wide, self._head(column, wide)))
+                widest = min(widest, self.name)
+            widths.append(max(widest, self._heading_width(column, widest)))
         for cells in self.cells:
-            for start, end in self._runs(cells):
-                room = sum(widths[start:end]) + len(GAP) * (end - start - 1)
+            for start, end in self._cell_ranges(cells):
+                range_width = sum(widths[start:end]) + len(GAP) * (end - start - 1)
                 reason = cells[self.columns[start].key].reason
-                widths[end - 1] += max(0, cell_len(reason) - room)
+                widths[end - 1] += max(0, cell_len(reason) - range_width)
         return widths
 
-    def _runs(self, cells: Mapping[str, Written]) -> list[tuple[int, int]]:
-        """Return the ranges of neighbours with the same reason; any other cell is alone."""
+    def _cell_ranges(self, cells: Mapping[str, Written]) -> list[tuple[int, int]]:
+        """Return the ranges (start, end) of columns; neighbours with the same reason share one."""
         reasons = [cells[column.key].reason for column in self.columns]
         starts = [
             index
@@ -327,5 +356,5 @@ class _Shape:
         return list(pairwise([*starts, len(reasons)]))
 
 
-def _safe(cell: Written) -> Written:
+def _safe_cell(cell: Written) -> Written:
     return replace(cell, text=one_line(cell.text), reason=one_line(cell.reason))

@@ -13,7 +13,7 @@ from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.errors import MastError
 from mast_tui.figures.agreement.report import Agreement, StudyInput, agreement_figures
 from mast_tui.figures.bootstrap import ROUNDS
-from mast_tui.figures.judge.confusion import Compared, compared
+from mast_tui.figures.judge.confusion import Compared, compared_units
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.record import Sources
@@ -352,7 +352,7 @@ class AgreementScreen(ReportScreen):
             if with_judge:
                 *_, judge = compute_judge(opened, choice, passes, stopped)
                 agreement = replace(agreement, judge=judge.report)
-            return agreement_report(agreement, sight=_visibility_limit(opened, people))
+            return agreement_report(agreement, visibility=_visibility_limit(opened, people))
 
         return _compute_report
 
@@ -509,7 +509,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_traces))
     for rounds in (0, ROUNDS):
         figures = agreement_figures(study, rounds=rounds)
-        report = agreement_report(figures, sight=_visibility_limit(opened, without_report))
+        report = agreement_report(figures, visibility=_visibility_limit(opened, without_report))
         yield replace(
             without_report,
             report=figures,
@@ -630,7 +630,7 @@ def compute_judge(
         yield JudgeFigures(
             report=report,
             judge_input=judge_input,
-            confusion=compared(judge_input, with_seen=choice.with_seen),
+            confusion=compared_units(judge_input, with_seen=choice.with_seen),
             section=judge_section(report),
             judges=judges,
             references=references,

@@ -20,7 +20,7 @@ from mast_tui.columns import padded
 from mast_tui.figures.record import Sources
 from mast_tui.reports.model import Chart, Column, Kind, Part, Row, Table, Text
 from mast_tui.reports.render.cells import NONE, naming
-from mast_tui.reports.sentences import joined
+from mast_tui.reports.sentences import joined_names
 from mast_tui.safe_text import one_line
 from mast_tui.ui.reports.cells import bar, choosable, figure_of, interval_text, value_text
 from mast_tui.ui.text.layout import wrapped
@@ -156,7 +156,7 @@ class ReportLines(VirtualLines):
         cells = [row.cells.get(column.key) for column in table.columns[: naming(table.columns)]]
         row_name = " ".join(cell for cell in cells if isinstance(cell, str) and cell)
         if len(sources.subject) > 1:
-            pair_text = joined(sources.subject)
+            pair_text = joined_names(sources.subject)
             is_named_by_pair = row_name in (*sources.subject, pair_text)
             return pair_text if is_named_by_pair else f"{row_name}, {pair_text}"
         outcome = dict(sources.where).get("outcome")

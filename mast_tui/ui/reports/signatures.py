@@ -346,7 +346,7 @@ class SignaturesScreen(ReportScreen):
             report=group_report(
                 signatures.report,
                 self.group,
-                every=shows_all,
+                over_all_traces=shows_all,
                 extras=Extras(self.mast.taxonomy),
             ),
             failing=failing_traces(signatures.inputs, self.group, trace_filter),

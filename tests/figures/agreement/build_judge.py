@@ -58,10 +58,11 @@ def assisted(
     values: Mapping[str, VerdictValue],
     labels: Iterable[str] = (),
 ) -> AssistedPass:
-    counts: dict[str, int] = {}
+    """Return a pass with the suggestions hidden or shown, and its number of labels by mode."""
+    label_count_by_mode: dict[str, int] = {}
     for mode in labels:
-        counts[mode] = counts.get(mode, 0) + 1
-    return AssistedPass(name, trace, withheld, not withheld, values, counts)
+        label_count_by_mode[mode] = label_count_by_mode.get(mode, 0) + 1
+    return AssistedPass(name, trace, withheld, not withheld, values, label_count_by_mode)
 
 
 def in_order(_trace_id: str) -> Any:

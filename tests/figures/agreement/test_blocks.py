@@ -26,18 +26,18 @@ def found(said: VerdictArray, finished: NDArray[np.bool_] | None = None) -> Bloc
 
 def test_copies_are_found_among_few_traces_and_among_many() -> None:
     for traces in (6, 300):
-        said = study(traces, seed=traces, share=0.3)
-        said[:, 1] = said[:, 4] = said[:, 2]
-        blocks = found(said)
+        verdicts = study(traces, seed=traces, share=0.3)
+        verdicts[:, 1] = verdicts[:, 4] = verdicts[:, 2]
+        blocks = found(verdicts)
         assert (blocks.traces, blocks.distinct) == (traces, traces - 2)
         assert [block.traces for block in blocks.identical] == [(1, 2, 4)]
         assert blocks.identical[0].annotators == (0, 1, 2)
 
 
 def test_when_all_is_one_block_it_is_named() -> None:
-    said = np.repeat(study(1, seed=1, share=0.4), 5, axis=1)
-    assert said.any()
-    blocks = found(said)
+    verdicts = np.repeat(study(1, seed=1, share=0.4), 5, axis=1)
+    assert verdicts.any()
+    blocks = found(verdicts)
     assert blocks.distinct == 1
     assert [block.traces for block in blocks.identical] == [(0, 1, 2, 3, 4)]
 
@@ -56,10 +56,10 @@ def test_nothing_seen_anywhere_proves_nothing() -> None:
 
 
 def test_one_annotator_alone_makes_no_block_and_other_people_make_another() -> None:
-    said = np.repeat(study(1, seed=3, share=0.4), 4, axis=1)
+    verdicts = np.repeat(study(1, seed=3, share=0.4), 4, axis=1)
     finished = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0]], dtype=bool)
-    said[~finished] = -1
-    blocks = found(said, finished)
+    verdicts[~finished] = -1
+    blocks = found(verdicts, finished)
     assert (blocks.traces, blocks.distinct) == (3, 2)
     assert [(b.traces, b.annotators) for b in blocks.identical] == [((0, 1), (0, 1))]
 
@@ -76,11 +76,11 @@ def test_no_traces_have_no_blocks() -> None:
 
 
 def test_one_mode_in_many_traces_is_no_copy() -> None:
-    said = np.zeros((2, 40, MODES), dtype=np.int8)
-    said[:, :10, 3] = 1
-    assert found(said).identical == ()
-    said[:, :10, 5] = 1
-    blocks = found(said)
+    verdicts = np.zeros((2, 40, MODES), dtype=np.int8)
+    verdicts[:, :10, 3] = 1
+    assert found(verdicts).identical == ()
+    verdicts[:, :10, 5] = 1
+    blocks = found(verdicts)
     assert [block.traces for block in blocks.identical] == [tuple(range(10))]
     numbers = blocks.numbers(40)
     assert set(numbers[:10]) == {0}

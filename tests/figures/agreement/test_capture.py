@@ -20,9 +20,9 @@ from mast_tui.figures.agreement.capture import (
     capture,
     dependence,
     interaction_scores,
-    missed,
+    missed_figures,
     sadinle_interval,
-    unseen,
+    unseen_count,
 )
 from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, UNSURE
 from mast_tui.figures.record import FigureIndex, FigureScope, FigureTable
@@ -38,13 +38,13 @@ def captured(
 ) -> Capture:
     """One mode: a line for each finder, a character for each trace."""
     letters = {"1": PRESENT, "0": ABSENT, "?": UNSURE, ".": -1}
-    said = np.array([[[letters[one]] for one in line] for line in lines], dtype=np.int8)
+    verdicts = np.array([[[letters[one]] for one in line] for line in lines], dtype=np.int8)
     return capture(
         [f"f{number}" for number in range(len(lines))],
         {"1.3": 0},
-        said,
-        suggested=np.zeros(said.shape[:2], np.bool_) if suggested is None else suggested,
-        settled_absent=np.zeros(said.shape[1:], np.bool_)
+        verdicts,
+        suggested=np.zeros(verdicts.shape[:2], np.bool_) if suggested is None else suggested,
+        settled_absent=np.zeros(verdicts.shape[1:], np.bool_)
         if settled_absent is None
         else settled_absent,
     )
@@ -62,7 +62,7 @@ def of_all(found: Capture) -> FigureTable:
 def test_of_two_finders_it_is_chapmans(both: int, first: int, second: int) -> None:
     n1, n2 = both + first, both + second
     chapman = (n1 + 1) * (n2 + 1) / (both + 1) - 1
-    assert unseen(np.array([first, second], np.float64), both) == pytest.approx(
+    assert unseen_count(np.array([first, second], np.float64), both) == pytest.approx(
         chapman - (both + first + second)
     )
 
@@ -78,7 +78,7 @@ def test_of_two_finders_the_interval_is_sadinles(both: int, first: int, second: 
 
 def test_of_three_finders_it_is_chaos() -> None:
     """30, 20 and 10 found by one alone, 24 by two: (60² − 900 − 400 − 100) / 50."""
-    assert unseen(np.array([30.0, 20.0, 10.0]), 24) == pytest.approx(2200 / 50)
+    assert unseen_count(np.array([30.0, 20.0, 10.0]), 24) == pytest.approx(2200 / 50)
 
 
 def test_what_two_found_tells_what_nobody_found() -> None:
@@ -191,7 +191,9 @@ def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() 
 def test_no_more_are_missed_than_there_are_units_left(
     by: list[tuple[bool, ...]], more: int
 ) -> None:
-    figures = missed([Catch(len(by) + more, (0, 1, 2), np.array(by))], FigureScope("missed"))
+    figures = missed_figures(
+        [Catch(len(by) + more, (0, 1, 2), np.array(by))], FigureScope("missed")
+    )
     one = FigureTable(tuple(figures))["missed"]
     value, ends = one.value, one.interval
     assert value is not None

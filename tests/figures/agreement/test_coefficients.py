@@ -120,6 +120,7 @@ def test_specific_agreement_is_the_textbook_formula_and_of_three_raters_counts_p
 
 # Small tables meet the degenerate cases often, and large ones the usual.
 def tables(raters: tuple[int, int], missing: bool) -> st.SearchStrategy[Ratings]:
+    """Draw annotators × units of ratings, with missing ones if requested."""
     lowest = MISSING if missing else 0
 
     def shape(sizes: tuple[int, int, int]) -> st.SearchStrategy[Ratings]:

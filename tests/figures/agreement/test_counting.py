@@ -179,7 +179,7 @@ def test_of_few_traces_there_are_the_figures_without_each(cells: VerdictArray) -
 @given(said(), st.integers(0, 99))
 def test_a_resample_has_the_figures_of_its_traces(cells: VerdictArray, seed: int) -> None:
     people, traces, modes = cells.shape
-    table = sums_of(cells, range(traces), ROUNDS, seed, many=0).everything()
+    table = sums_of(cells, range(traces), ROUNDS, seed, resampled_from=0).everything()
     assume(no_single_trace(table))
     values = table_values(table)
     drawn = np.concatenate([np.zeros((0, traces)), *resamples(traces, ROUNDS, seed)]).astype(int)

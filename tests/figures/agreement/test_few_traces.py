@@ -94,8 +94,8 @@ def test_a_scale_begins_where_nobody_agrees(
     lines: tuple[str, ...], name: str, least: float
 ) -> None:
     """On anything for AC1, else on the rarer answer."""
-    said = np.array([[[int(c)] for c in line] for line in lines], dtype=np.int8)
-    table = sums_of(said, range(10), 0, 0).everything()
+    verdicts = np.array([[[int(c)] for c in line] for line in lines], dtype=np.int8)
+    table = sums_of(verdicts, range(10), 0, 0).everything()
     assert table.scale(name).lowest == pytest.approx(least)
     if least == -0.25 or name in ("krippendorff_alpha", "gwet_ac1"):
         assert table_values(table)[name][0] == pytest.approx(least)
@@ -103,13 +103,13 @@ def test_a_scale_begins_where_nobody_agrees(
 
 def test_few_traces_with_a_rare_answer_bear_the_agreement_of_three() -> None:
     random = np.random.default_rng(1)
-    said = (random.random((3, 200, 1)) < 0.06).astype(np.int8)
-    said[:, :6] = 1
-    table = sums_of(said, range(200), 1, 0).everything()
+    verdicts = (random.random((3, 200, 1)) < 0.06).astype(np.int8)
+    verdicts[:, :6] = 1
+    table = sums_of(verdicts, range(200), 1, 0).everything()
     scale = table.scale("positive_agreement")
     assert scale.capped
-    assert scale.traces == int(said.any(axis=0).sum())
-    assert not sums_of(said[:2], range(200), 1, 0).everything().scale("cohen_kappa").capped
+    assert scale.traces == int(verdicts.any(axis=0).sum())
+    assert not sums_of(verdicts[:2], range(200), 1, 0).everything().scale("cohen_kappa").capped
     left_out = np.array([0.5, 0.51, 0.49, 0.5] * 2)
     assert jackknife_interval(0.5, left_out, Scale(0.0, 8, capped=True)) == wilson_of(0.5, 8)
 
@@ -191,8 +191,8 @@ def test_a_judges_figures_of_a_mode_in_one_trace_have_no_interval() -> None:
 def test_copies_of_a_block_count_once_for_an_interval() -> None:
     """Leaving out one copy shows no spread, so the copies go together."""
     random = np.random.default_rng(0)
-    said = drawn(random, 30)
-    copied = np.concatenate([said[:, :1]] * 6 + [said[:, 1:]], axis=1)
+    verdicts = drawn(random, 30)
+    copied = np.concatenate([verdicts[:, :1]] * 6 + [verdicts[:, 1:]], axis=1)
     blocks = np.concatenate([np.zeros(6, int), np.arange(6, 35)])
     together = sums_of(copied, range(35), 1, 0, blocks=blocks).everything()
     assert (together.traces, together.units, together.n) == (30, 30 * 14, 35 * 14)
@@ -231,8 +231,8 @@ def test_a_corrected_prevalence_needs_thirty_labelled_traces() -> None:
 
 def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
     """By hand: TPR (8 + 1) / 12, TNR (36 + 1) / 42, and the judge calls 30 of 100 present."""
-    found = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
-    assert found.value == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
+    estimate = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
+    assert estimate.value == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
     z = stats.norm.ppf(0.975)
     says, tpr, tnr = (30 + z * z / 2) / (100 + z * z), 9 / 12, 37 / 42
     middle = (says + tnr - 1) / (tpr + tnr - 1)
@@ -241,14 +241,14 @@ def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None
     variance = says * (1 - says) / (100 + z * z)
     variance += middle**2 * errors[0] + (1 - middle) ** 2 * errors[1]
     half = z * np.sqrt(variance) / (tpr + tnr - 1)
-    assert found.ci == pytest.approx([max(0, moved - half), min(1, moved + half)])
+    assert estimate.ci == pytest.approx([max(0, moved - half), min(1, moved + half)])
 
 
 def test_sets_of_two_traces_have_no_interval() -> None:
-    said = drawn(np.random.default_rng(0), 5)
-    few = FigureTable(set_agreement(said[:, :2], 50, 0))["krippendorff_alpha_jaccard"]
+    verdicts = drawn(np.random.default_rng(0), 5)
+    few = FigureTable(set_agreement(verdicts[:, :2], 50, 0))["krippendorff_alpha_jaccard"]
     assert (few.withheld, few.needs) == ("few_traces", 3)
-    figures = FigureTable(set_agreement(said, 50, 0))
+    figures = FigureTable(set_agreement(verdicts, 50, 0))
     assert figures["krippendorff_alpha_jaccard"].interval is not None
 
 

@@ -19,7 +19,7 @@ from tests.gold.build import MODE, OTHER, at, quote
 
 
 def test_confidence_is_held_against_the_truth_in_bins() -> None:
-    given = given_words(
+    judge_input = given_words(
         said("11111"),
         said("11001"),
         suggestions=(
@@ -30,39 +30,39 @@ def test_confidence_is_held_against_the_truth_in_bins() -> None:
             suggestion("t4", at(1)),
         ),
     )
-    found = judge_document(given, rounds=0)["calibration"]
-    assert found["n"] == 4
-    assert found["without_confidence"] == 1
-    assert [one["n"] for one in found["bins"]] == [0, 0, 1, 0, 0, 0, 0, 0, 0, 3]
-    top = found["bins"][9]
+    calibration = judge_document(judge_input, rounds=0)["calibration"]
+    assert calibration["n"] == 4
+    assert calibration["without_confidence"] == 1
+    assert [bin_json["n"] for bin_json in calibration["bins"]] == [0, 0, 1, 0, 0, 0, 0, 0, 0, 3]
+    top = calibration["bins"][9]
     assert top["mean_confidence"] == pytest.approx((0.92 + 1.0 + 0.98) / 3)
     assert top["right"] == {"value": 2 / 3, "ci": list(wilson(2, 3) or ())}
     error = (3 * abs((0.92 + 1.0 + 0.98) / 3 - 2 / 3) + 0.20) / 4
-    assert found["expected_calibration_error"]["value"] == pytest.approx(error)
-    assert found["bins"][0]["mean_confidence"] is None
-    assert found["bins"][0]["right"] == {"value": None, "undefined": "no_overlap"}
-    assert found["modes"]["3.1"]["expected_calibration_error"]["value"] is None
+    assert calibration["expected_calibration_error"]["value"] == pytest.approx(error)
+    assert calibration["bins"][0]["mean_confidence"] is None
+    assert calibration["bins"][0]["right"] == {"value": None, "undefined": "no_overlap"}
+    assert calibration["modes"]["3.1"]["expected_calibration_error"]["value"] is None
 
 
 def test_several_suggestions_of_a_mode_are_one_claim_as_sure_as_the_surest() -> None:
-    given = given_words(
+    judge_input = given_words(
         said("1"), said("1"),
         suggestions=(suggestion("t0", at(1), 0.3), suggestion("t0", at(4), 0.8)),
     )  # fmt: skip
-    found = judge_document(given, rounds=0)["calibration"]
-    assert found["n"] == 1
-    assert found["mean_confidence"] == 0.8
+    calibration = judge_document(judge_input, rounds=0)["calibration"]
+    assert calibration["n"] == 1
+    assert calibration["mean_confidence"] == 0.8
 
 
 def test_suggestions_that_cannot_be_compared_are_not_calibrated() -> None:
-    given = given_words(
+    judge_input = given_words(
         said("1111"),
         said("1?1"),
         seen=frozenset({("t0", MODE)}),
         examples=frozenset({"t2"}),
         suggestions=tuple(suggestion(f"t{i}", at(1), 0.9) for i in range(4)),
     )
-    assert judge_document(given, rounds=0)["calibration"]["n"] == 0
+    assert judge_document(judge_input, rounds=0)["calibration"]["n"] == 0
 
 
 def test_answers_are_counted_by_confidence_mode_and_person() -> None:
@@ -84,24 +84,24 @@ def test_answers_are_counted_by_confidence_mode_and_person() -> None:
         Review("ann", ids[4], ReviewAnswer.ACCEPT),
         Review("ann", "somebody else's", ReviewAnswer.ACCEPT),
     )
-    given = given_words(
+    judge_input = given_words(
         {}, {}, suggestions=suggestions, reviews=reviews, examples=frozenset({"t3"})
     )  # fmt: skip
-    found = judge_document(given, rounds=0)["answers"]
-    assert (found["n"], found["accept"], found["edit"], found["reject"]) == (5, 3, 1, 1)
-    assert found["accepted"]["value"] == 3 / 5
-    assert found["taken"]["value"] == 4 / 5
-    assert found["without_confidence"] == 1
-    assert [one["n"] for one in found["bins"]] == [0, 1, 0, 0, 0, 0, 0, 0, 0, 3]
-    assert found["bins"][9]["accepted"]["ci"] == list(wilson(2, 3) or ())
-    assert found["modes"]["1.3"]["n"] == 4
-    assert found["modes"]["3.1"]["accepted"]["value"] == 1.0
-    assert found["annotators"]["bob"]["taken"]["value"] == 1.0
-    assert found["annotators"]["bob"]["accepted"]["value"] == 0.0
+    answers = judge_document(judge_input, rounds=0)["answers"]
+    assert (answers["n"], answers["accept"], answers["edit"], answers["reject"]) == (5, 3, 1, 1)
+    assert answers["accepted"]["value"] == 3 / 5
+    assert answers["taken"]["value"] == 4 / 5
+    assert answers["without_confidence"] == 1
+    assert [bin_json["n"] for bin_json in answers["bins"]] == [0, 1, 0, 0, 0, 0, 0, 0, 0, 3]
+    assert answers["bins"][9]["accepted"]["ci"] == list(wilson(2, 3) or ())
+    assert answers["modes"]["1.3"]["n"] == 4
+    assert answers["modes"]["3.1"]["accepted"]["value"] == 1.0
+    assert answers["annotators"]["bob"]["taken"]["value"] == 1.0
+    assert answers["annotators"]["bob"]["accepted"]["value"] == 0.0
 
 
 def test_a_place_is_right_where_it_meets_one_of_the_same_mode() -> None:
-    given = given_words(
+    judge_input = given_words(
         said("1110"),
         said("1101"),
         places={("t0", MODE): (at(2, 5), quote(9, 0, "word")), ("t1", MODE): (at(1),)},
@@ -115,30 +115,30 @@ def test_a_place_is_right_where_it_meets_one_of_the_same_mode() -> None:
         ),
         order_of=in_order,
     )
-    found = judge_document(given, rounds=0)["localisation"]
-    assert found["n"] == 4
-    assert found["right_place"] == {"value": 0.5, "ci": list(wilson(2, 4) or ())}
-    assert (found["places"], found["places_found"]["value"]) == (3, 2 / 3)
-    assert found["whole_trace"] == 1
-    assert found["without_order"] == 0
-    assert found["modes"]["3.1"]["n"] == 0
-    assert found["merged_places"] == 0
-    reference = replace(given.reference, merged={("t0", MODE): frozenset({at(2, 5)})})
-    of_merged = judge_document(replace(given, reference=reference), rounds=0)["localisation"]
+    localisation = judge_document(judge_input, rounds=0)["localisation"]
+    assert localisation["n"] == 4
+    assert localisation["right_place"] == {"value": 0.5, "ci": list(wilson(2, 4) or ())}
+    assert (localisation["places"], localisation["places_found"]["value"]) == (3, 2 / 3)
+    assert localisation["whole_trace"] == 1
+    assert localisation["without_order"] == 0
+    assert localisation["modes"]["3.1"]["n"] == 0
+    assert localisation["merged_places"] == 0
+    reference = replace(judge_input.reference, merged={("t0", MODE): frozenset({at(2, 5)})})
+    of_merged = judge_document(replace(judge_input, reference=reference), rounds=0)["localisation"]
     assert of_merged["merged_places"] == 1
 
 
 def test_without_the_order_only_what_lies_in_one_span_can_meet() -> None:
-    given = given_words(
+    judge_input = given_words(
         said("1"),
         said("1"),
         places={("t0", MODE): (at(2, 5),)},
         suggestions=(suggestion("t0", at(2, 5)), suggestion("t0", at(3))),
     )
-    found = judge_document(given, rounds=0)["localisation"]
-    assert found["right_place"]["value"] == 0.5
-    assert found["without_order"] == 1
-    at_hand = judge_document(replace(given, order_of=in_order), rounds=0)["localisation"]
+    localisation = judge_document(judge_input, rounds=0)["localisation"]
+    assert localisation["right_place"]["value"] == 0.5
+    assert localisation["without_order"] == 1
+    at_hand = judge_document(replace(judge_input, order_of=in_order), rounds=0)["localisation"]
     assert at_hand["right_place"]["value"] == 1.0
     assert at_hand["without_order"] == 0
 

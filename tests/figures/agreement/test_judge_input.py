@@ -20,6 +20,7 @@ from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, at
 def judge(
     office: Office, trace: str, *findings: Finding, looks_at: Sequence[str] = (MODE,)
 ) -> None:
+    """Store a judgement of the judge on a trace."""
     office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     store_judgement(
         office.workspace, judge=JUDGE, taxonomy=TAXONOMY.ref, trace_id=trace,
@@ -28,6 +29,7 @@ def judge(
 
 
 def against_gold(office: Office, traces: frozenset[str] | None = None) -> JudgeInput:
+    """Return the input of the judge beside the gold of the workspace."""
     gold = {
         trace: words.gold(TAXONOMY)
         for trace, words in words_by_trace(office.workspace, TAXONOMY).items()
@@ -51,14 +53,14 @@ def office() -> Office:
 
 
 def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
-    given = against_gold(office)
-    assert given.reference.verdicts[("t1", MODE)] is PRESENT
-    assert ("t2", MODE) not in given.reference.verdicts
-    assert given.verdicts == {
+    judge_input = against_gold(office)
+    assert judge_input.reference.verdicts[("t1", MODE)] is PRESENT
+    assert ("t2", MODE) not in judge_input.reference.verdicts
+    assert judge_input.verdicts == {
         ("t1", MODE): PRESENT, ("t2", MODE): PRESENT, ("t3", MODE): PRESENT, ("t4", MODE): ABSENT
     }  # fmt: skip
-    assert given.unlabelled == {"t4"}
-    report = judge_document(given, rounds=20)
+    assert judge_input.unlabelled == {"t4"}
+    report = judge_document(judge_input, rounds=20)
     mode = report["modes"]["1.3"]
     assert (mode["n"], mode["true_positives"]) == (1, 1)
     assert report["left_out"] == {
@@ -71,13 +73,13 @@ def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
 
 
 def test_one_person_can_stand_for_the_truth(office: Office) -> None:
-    given = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
-    report = judge_document(given, rounds=0)
+    judge_input = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    report = judge_document(judge_input, rounds=0)
     assert report["against"] == "ann"
     assert report["modes"]["1.3"]["n"] == 2
     assert report["modes"]["1.3"]["false_positives"] == 1
     assert report["left_out"]["judge_seen"] == 1
-    assert judge_document(given, rounds=0, with_seen=True)["modes"]["1.3"]["n"] == 3
+    assert judge_document(judge_input, rounds=0, with_seen=True)["modes"]["1.3"]["n"] == 3
 
 
 def test_of_a_person_the_pass_that_is_asked_for_counts(office: Office) -> None:
@@ -126,10 +128,13 @@ def test_answers_and_what_was_kept_back_come_along(office: Office) -> None:
     assert unfinished.passes == ()
     assert unfinished.unlabelled == {"t4"}
     office.end("ann", "t4")
-    given = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
-    assert given.unlabelled == frozenset()
-    assert [(one.trace_id, one.withheld) for one in given.passes] == [("t3", False), ("t4", True)]
-    report = judge_document(given, rounds=20)
+    judge_input = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
+    assert judge_input.unlabelled == frozenset()
+    assert [(labelling.trace_id, labelling.withheld) for labelling in judge_input.passes] == [
+        ("t3", False),
+        ("t4", True),
+    ]
+    report = judge_document(judge_input, rounds=20)
     assert report["answers"]["reject"] == 1
     assert report["answers"]["bins"][8]["n"] == 1
     assert report["withheld"] is not None

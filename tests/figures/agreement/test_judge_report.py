@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from mast_tui.figures.agreement.drill_down import judged_source_traces
 from mast_tui.figures.intervals import wilson
-from mast_tui.figures.judge.confusion import compared
+from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.prevalence import corrected_prevalence, rogan_gladen
 from tests.figures.agreement.build_judge import JUDGE, counted, given_words, judge_document, said
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT
@@ -137,7 +137,7 @@ def test_the_traces_behind_a_figure_come_with_the_errors_first() -> None:
     given_ = given_words(
         {**said("011001"), **said("1", OTHER)}, {**said("010110"), **said("1", OTHER)}
     )
-    behind = judged_source_traces(given_, compared(given_), MODE)
+    behind = judged_source_traces(given_, compared_units(given_), MODE)
     assert [one.trace_id for one in behind] == ["t3", "t4", "t2", "t5", "t1", "t0"]
     assert [one.disagreement for one in behind] == [1.0] * 4 + [0.0] * 2
     figures = judge_document(given_, rounds=0)["modes"]["1.3"]
@@ -203,10 +203,10 @@ def test_prevalence_over_the_traces_that_only_the_judge_saw() -> None:
 def test_why_a_prevalence_cannot_be_corrected(
     labelled: tuple[int, ...], unlabelled: tuple[int, ...], reason: str
 ) -> None:
-    found = corrected_prevalence(
+    estimate = corrected_prevalence(
         np.array(labelled, dtype=np.float64), np.array(unlabelled, dtype=np.float64)
     )
-    assert (found.value, found.undefined) == (None, reason)
+    assert (estimate.value, estimate.undefined) == (None, reason)
 
 
 def test_a_judge_near_chance_leaves_the_prevalence_open() -> None:

@@ -28,6 +28,7 @@ def judges(
     second: dict[Unit, VerdictValue],
     gold: dict[Unit, VerdictValue],
 ) -> tuple[JudgeInput, JudgeInput]:
+    """Return the inputs of two judges beside the same gold."""
     return given_words(first, gold), replace(given_words(second, gold), judge=OTHER_JUDGE)
 
 
@@ -38,8 +39,8 @@ def comparison(first: JudgeInput, second: JudgeInput, **settings: Any) -> Any:
 
 
 def test_the_figures_of_one_mode_worked_by_hand() -> None:
-    found = comparison(*judges(said(FIRST), said(SECOND), said(GOLD)), rounds=0)
-    mode = found["modes"]["1.3"]
+    document = comparison(*judges(said(FIRST), said(SECOND), said(GOLD)), rounds=0)
+    mode = document["modes"]["1.3"]
     assert [mode[k] for k in ("n", "both_right", "only_first_right", "only_second_right")] == [
         20, 11, 5, 2,
     ]  # fmt: skip
@@ -58,18 +59,21 @@ def test_the_figures_of_one_mode_worked_by_hand() -> None:
     assert mode["f1"]["difference"]["value"] == pytest.approx(16 / 20 - 10 / 17)
     assert mode["cohen_kappa"]["difference"]["value"] == pytest.approx(0.6 - 0.3)
     assert mode["p_adjusted"] == mode["p_value"]
-    assert found["modes"]["3.1"]["p_value"] is None
-    assert found["modes"]["3.1"]["f1"]["difference"] == {"value": None, "undefined": "no_overlap"}
+    assert document["modes"]["3.1"]["p_value"] is None
+    assert document["modes"]["3.1"]["f1"]["difference"] == {
+        "value": None,
+        "undefined": "no_overlap",
+    }
 
 
 def test_each_judge_has_the_figures_of_its_own_report_over_the_units_of_both() -> None:
     first, second = judges(said(FIRST), said(SECOND), said(GOLD))
-    found = comparison(first, second, rounds=200)
+    document = comparison(first, second, rounds=200)
     for side, given in (("first", first), ("second", second)):
         own = judge_document(given, rounds=200)
         for part, whole in (
-            (found["modes"]["1.3"], own["modes"]["1.3"]),
-            (found["pooled"], own["pooled"]),
+            (document["modes"]["1.3"], own["modes"]["1.3"]),
+            (document["pooled"], own["pooled"]),
         ):
             for name in ("true_positive_rate", "precision", "cohen_kappa", "gwet_ac1"):
                 assert part[name][side] == whole[name]
@@ -77,10 +81,10 @@ def test_each_judge_has_the_figures_of_its_own_report_over_the_units_of_both() -
 
 def test_only_units_count_that_both_can_be_compared_on() -> None:
     first, second = judges(said("11110·?1"), said("1111·011"), said("1100000?"))
-    found = comparison(first, second, rounds=0)
-    assert (found["traces"], found["units"], found["left_out"]) == (4, 4, [1, 2])
-    assert found["modes"]["1.3"]["n"] == 4
-    assert found["judges"] == [first.judge, OTHER_JUDGE]
+    document = comparison(first, second, rounds=0)
+    assert (document["traces"], document["units"], document["left_out"]) == (4, 4, [1, 2])
+    assert document["modes"]["1.3"]["n"] == 4
+    assert document["judges"] == [first.judge, OTHER_JUDGE]
 
 
 def test_verdicts_made_with_a_judge_on_screen_do_not_count_for_either_and_that_is_said() -> None:
@@ -89,9 +93,9 @@ def test_verdicts_made_with_a_judge_on_screen_do_not_count_for_either_and_that_i
         replace(given_words(said(words), said("1100"), seen=seen), judge=name)
         for words, name in (("1111", "judge:small@12ab34cd"), ("1010", OTHER_JUDGE))
     )
-    found = comparison(first, second, rounds=0)
-    assert found["judge_seen_counted"] is False
-    assert (found["traces"], found["units"], found["modes"]["1.3"]["n"]) == (2, 2, 2)
+    document = comparison(first, second, rounds=0)
+    assert document["judge_seen_counted"] is False
+    assert (document["traces"], document["units"], document["modes"]["1.3"]["n"]) == (2, 2, 2)
 
 
 def test_turning_the_judges_round_turns_the_differences_round() -> None:
@@ -114,9 +118,9 @@ def test_over_several_modes_a_trace_is_turned_round_as_a_whole() -> None:
     gold = {**said("11111"), **said("11111", OTHER)}
     first = dict(gold)
     second = {**said("00011"), **said("00111", OTHER)}
-    found = comparison(*judges(first, second, gold), rounds=0)
-    assert found["pooled"]["p_value"] == pytest.approx(sign_flips([2, 2, 1, 0, 0]))
-    assert found["pooled"]["only_first_right"] == 5
+    document = comparison(*judges(first, second, gold), rounds=0)
+    assert document["pooled"]["p_value"] == pytest.approx(sign_flips([2, 2, 1, 0, 0]))
+    assert document["pooled"]["only_first_right"] == 5
 
 
 def test_judges_of_different_references_or_the_same_one_are_refused() -> None:
@@ -162,10 +166,10 @@ def test_the_intervals_of_differences_hold_the_truth_as_often_as_they_say(traces
     truth = comparison(*judges(*_drawn(rng, 20_000, 0.9, 0.8)), rounds=0)
     held: dict[str, list[bool]] = {}
     for _ in range(250):
-        found = comparison(*judges(*_drawn(rng, traces, 0.9, 0.8)), rounds=1)
+        document = comparison(*judges(*_drawn(rng, traces, 0.9, 0.8)), rounds=1)
         for scope, one, true in (
-            ("pooled", found["pooled"], truth["pooled"]),
-            ("mode", found["modes"]["1.3"], truth["modes"]["1.3"]),
+            ("pooled", document["pooled"], truth["pooled"]),
+            ("mode", document["modes"]["1.3"], truth["modes"]["1.3"]),
         ):
             for name in ("true_positive_rate", "precision", "f1", "cohen_kappa"):
                 if one[name]["difference"].get("ci"):

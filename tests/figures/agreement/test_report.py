@@ -97,8 +97,8 @@ def test_categories_pool_their_modes() -> None:
 def test_each_round_is_counted_by_itself() -> None:
     rounds = {"1": frozenset({"t0", "t1", "t2"}), "2": frozenset(f"t{n}" for n in range(3, 40))}
     assert two(rounds=9)["rounds"] == {}
-    said = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
-    split = agreement_document(replace(study(said), rounds=rounds), rounds=50)["rounds"]
+    answers_by_unit = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
+    split = agreement_document(replace(study(answers_by_unit), rounds=rounds), rounds=50)["rounds"]
     assert {name: one["traces"] for name, one in split.items()} == {"1": 3, "2": 37}
     first = agreement_document(
         study({("ann", REPETITION): ANN[:3], ("bob", REPETITION): BOB[:3]}), rounds=50
@@ -107,12 +107,13 @@ def test_each_round_is_counted_by_itself() -> None:
     assert split["1"]["pooled"]["n"] == 3
 
 
-def retest(first: str, again: str) -> VerdictTable:
-    both = [
+def retest(first: str, second: str) -> VerdictTable:
+    """Return the table of two readings of one annotator; each letter is a verdict on a trace."""
+    readings = [
         {(f"t{n}", REPETITION): LETTERS[c] for n, c in enumerate(line) if c != "."}
-        for line in (first, again)
+        for line in (first, second)
     ]
-    return retest_table(MODES, (f"t{n}" for n in range(len(first))), *both)
+    return retest_table(MODES, (f"t{n}" for n in range(len(first))), *readings)
 
 
 def test_a_retest_is_held_against_the_first_pass_and_is_no_second_word() -> None:
@@ -141,9 +142,11 @@ def test_how_many_more_traces_would_halve_the_interval() -> None:
 
 
 def test_what_was_left_out_is_told() -> None:
-    said = {("ann", REPETITION): "01?0.", ("bob", REPETITION): "01100"}
+    answers_by_unit = {("ann", REPETITION): "01?0.", ("bob", REPETITION): "01100"}
     some = replace(
-        study(said, finished={"bob": 4}), unfinished={"bob": 1, "eve": 7}, open_codes={"ann": 2}
+        study(answers_by_unit, finished={"bob": 4}),
+        unfinished={"bob": 1, "eve": 7},
+        open_codes={"ann": 2},
     )
     report = agreement_document(some, rounds=0)
     assert report["left_out"] == {
@@ -159,14 +162,14 @@ def test_what_was_left_out_is_told() -> None:
 
 
 def test_a_category_shows_where_any_mode_within_does() -> None:
-    said = {
+    answers_by_unit = {
         ("ann", REPETITION): "1100?0.0",
         ("ann", TERMINATION): "01000.00",
         ("bob", REPETITION): "00000000",
         ("bob", TERMINATION): "11000000",
     }
     groups = (("all", "All", (REPETITION, TERMINATION)),)
-    given = replace(study(said), levels={"area": groups})
+    given = replace(study(answers_by_unit), levels={"area": groups})
     level = agreement_document(given, rounds=0)["levels"]["area"]
     everything = level["categories"]["all"]
     # ann: 1 1 0 0 ? . . 0; the modes of the last two that are open could be present.
@@ -174,4 +177,4 @@ def test_a_category_shows_where_any_mode_within_does() -> None:
     assert everything["raw_agreement"].get("value") == 1.0
     assert everything["modes"] == ["1.3", "3.1"]
     assert level["pooled"]["cohen_kappa"].get("value") == 1.0
-    assert "levels" not in agreement_document(study(said), rounds=0)
+    assert "levels" not in agreement_document(study(answers_by_unit), rounds=0)

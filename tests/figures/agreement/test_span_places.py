@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.spans.input import LabelRange, level, matched, merged, place_of
+from mast_tui.figures.spans.input import (
+    LabelRange,
+    matched_pair_counts,
+    merged_stretches,
+    overlap_level,
+    place_of,
+)
 from mast_tui.labels import WHOLE_TRACE
 from tests.gold.build import at, order, quote
 
@@ -33,14 +39,14 @@ class TestOverlap:
     def test_it_is_intersection_over_union_in_tenths(
         self, a: LabelRange, b: LabelRange, tenths: int
     ) -> None:
-        assert level(a, b) == level(b, a) == tenths
+        assert overlap_level(a, b) == overlap_level(b, a) == tenths
 
     def test_a_quote_in_a_text_of_unknown_length_is_nearly_the_whole_span(self) -> None:
         unknown = LabelRange(1, 1, (0, 10))
-        assert level(unknown, LabelRange(1, 1)) == 9
-        assert level(unknown, LabelRange(0, 3)) == 2
-        assert level(unknown, LabelRange(1, 1, (0, 10))) == 10
-        assert level(unknown, LabelRange(1, 1, (0, 5))) == 5
+        assert overlap_level(unknown, LabelRange(1, 1)) == 9
+        assert overlap_level(unknown, LabelRange(0, 3)) == 2
+        assert overlap_level(unknown, LabelRange(1, 1, (0, 10))) == 10
+        assert overlap_level(unknown, LabelRange(1, 1, (0, 5))) == 5
 
 
 class TestPlaceOfATarget:
@@ -61,12 +67,13 @@ class TestPlaceOfATarget:
 
 @st.composite
 def some_places(draw: st.DrawFn) -> LabelRange:
+    """Draw a range of spans, or a quote in one span, whose text has a length or none."""
     first = draw(st.integers(0, 6))
     if draw(st.booleans()):
         return LabelRange(first, first + draw(st.integers(0, 3)))
     start = draw(st.integers(0, 8))
-    text = {0: 12, 1: None}.get(first % 3, 15)
-    return LabelRange(first, first, (start, start + draw(st.integers(1, 3))), text)
+    text_length = {0: 12, 1: None}.get(first % 3, 15)
+    return LabelRange(first, first, (start, start + draw(st.integers(1, 3))), text_length)
 
 
 PLACES = st.lists(some_places(), max_size=4, unique=True)
@@ -77,9 +84,9 @@ def test_no_way_to_pair_places_makes_more_pairs(
     ours: list[LabelRange], theirs: list[LabelRange]
 ) -> None:
     few, many = sorted((ours, theirs), key=len)
-    for tenths, pairs in enumerate(matched(ours, theirs), start=1):
+    for tenths, pairs in enumerate(matched_pair_counts(ours, theirs), start=1):
         assert pairs == max(
-            sum(level(a, b) >= tenths for a, b in zip(few, chosen, strict=True))
+            sum(overlap_level(a, b) >= tenths for a, b in zip(few, chosen, strict=True))
             for chosen in permutations(many, len(few))
         )
 
@@ -88,8 +95,8 @@ def test_a_long_chain_of_overlaps_is_paired_along_all_of_it() -> None:
     # Each place overlaps one of the other's on either side: only one way pairs all of them.
     ours = [LabelRange(4 * i, 4 * i + 3) for i in range(300)]
     theirs = [LabelRange(4 * i + 2, 4 * i + 5) for i in range(300)]
-    assert matched(ours, theirs)[0] == 300
-    assert matched(ours[1:], theirs)[0] == 299
+    assert matched_pair_counts(ours, theirs)[0] == 300
+    assert matched_pair_counts(ours[1:], theirs)[0] == 299
 
 
 STRETCHES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=6)
@@ -99,10 +106,10 @@ STRETCHES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size
 def test_stretches_hold_the_same_spans_in_order(stretches: list[tuple[int, int]]) -> None:
     spans = sorted({i for first, after in stretches for i in range(first, after)})
     for touching in (True, False):
-        found = merged(stretches, touching=touching)
+        found = merged_stretches(stretches, touching=touching)
         assert [i for first, after in found for i in range(first, after)] == spans
 
 
 def test_what_only_touches_is_joined_where_asked_for() -> None:
-    assert merged([(3, 5), (0, 3), (4, 6)], touching=True) == ((0, 6),)
-    assert merged([(3, 5), (0, 3), (4, 6)], touching=False) == ((0, 3), (3, 6))
+    assert merged_stretches([(3, 5), (0, 3), (4, 6)], touching=True) == ((0, 6),)
+    assert merged_stretches([(3, 5), (0, 3), (4, 6)], touching=False) == ((0, 3), (3, 6))

@@ -38,10 +38,12 @@ class TestPlaces:
         office = Office()
         office.finish("ann", at(2, 4), quote(6, 1, "pods"), WHOLE_TRACE)
         office.finish("bob", at(4, 2), value=None)
-        found = readings(given(office, length_of=lambda trace, key: 8))
-        assert found["t1", "ann"].places == {MODE: (LabelRange(2, 4), LabelRange(6, 6, (1, 5), 8))}
-        assert found["t1", "ann"].whole_trace == 1
-        assert found["t1", "bob"].places == {MODE: (LabelRange(2, 4),)}
+        reading_by_key = readings(given(office, length_of=lambda trace, key: 8))
+        assert reading_by_key["t1", "ann"].places == {
+            MODE: (LabelRange(2, 4), LabelRange(6, 6, (1, 5), 8))
+        }
+        assert reading_by_key["t1", "ann"].whole_trace == 1
+        assert reading_by_key["t1", "bob"].places == {MODE: (LabelRange(2, 4),)}
 
     def test_a_label_on_a_span_that_the_trace_lost_is_counted(self) -> None:
         office = Office()
@@ -51,9 +53,9 @@ class TestPlaces:
         def lost(key: str) -> int | None:
             return None if key == "k3" else order(key)
 
-        found = readings(given(office, order_of=lambda trace: (lost, SPANS)))
-        assert found["t1", "ann"].not_found == 1
-        assert found["t1", "ann"].places == {MODE: (LabelRange(2, 2),)}
+        reading_by_key = readings(given(office, order_of=lambda trace: (lost, SPANS)))
+        assert reading_by_key["t1", "ann"].not_found == 1
+        assert reading_by_key["t1", "ann"].places == {MODE: (LabelRange(2, 2),)}
 
     def test_a_label_on_the_whole_trace_alone_says_nothing_of_places(self) -> None:
         office = Office("t1", "t2", "t3")
@@ -64,9 +66,13 @@ class TestPlaces:
         office.finish("ann", at(2), trace="t3")
         office.finish("bob", value=ABSENT, trace="t3")
         study = given(office)
-        found = readings(study)
-        assert found["t1", "bob"].unplaced == {MODE}
-        assert found["t2", "bob"].unplaced == found["t3", "bob"].unplaced == frozenset()
+        reading_by_key = readings(study)
+        assert reading_by_key["t1", "bob"].unplaced == {MODE}
+        assert (
+            reading_by_key["t2", "bob"].unplaced
+            == reading_by_key["t3", "bob"].unplaced
+            == frozenset()
+        )
         everybody = span_document(study, rounds=0)["all"]
         # Both places of t2 meet, the one of t3 meets none, and of t1 nobody knows.
         assert everybody["finding"]["exact"]["value"] == pytest.approx(2 / 3)
@@ -137,10 +143,10 @@ class TestReading:
         office = Office()
         office.finish("ann", at(2), others={OTHER: UNSURE})
         office.finish("bob")
-        found = readings(given(office))
-        assert found["t1", "ann"].read is None
-        assert found["t1", "ann"].unanswered == {OTHER}
-        assert found["t1", "bob"].unanswered == {MODE}
+        reading_by_key = readings(given(office))
+        assert reading_by_key["t1", "ann"].read is None
+        assert reading_by_key["t1", "ann"].unanswered == {OTHER}
+        assert reading_by_key["t1", "bob"].unanswered == {MODE}
 
     @pytest.mark.parametrize("open_modes", ["leave", "absent"])
     def test_only_what_was_read_counts_whatever_was_said_at_the_finish(
@@ -160,10 +166,10 @@ class TestReading:
             ("alice", "bob"),
             order_of=lambda trace: (desk.trace.index_of, len(desk.trace)),
         )
-        found = readings(study)
-        assert found[TRACE, "alice"].read == ((0, 3),)
-        assert found[TRACE, "bob"].read == ((0, 5),)
-        assert found[TRACE, "alice"].unanswered == frozenset()
+        reading_by_key = readings(study)
+        assert reading_by_key[TRACE, "alice"].read == ((0, 3),)
+        assert reading_by_key[TRACE, "bob"].read == ((0, 5),)
+        assert reading_by_key[TRACE, "alice"].unanswered == frozenset()
         figures = span_document(study, rounds=0)["all"]
         assert figures["finding"]["left_out"] == 1
         mode = figures["modes"][MAST.modes[0].code]
@@ -183,7 +189,7 @@ class TestReading:
             ("alice", "bob"),
             order_of=lambda _: (trace.index_of, len(trace)),
         )
-        found = readings(study)
-        assert found[TRACE, "alice"].read == ((2, 35),)
-        assert found[TRACE, "bob"].read == ()
+        reading_by_key = readings(study)
+        assert reading_by_key[TRACE, "alice"].read == ((2, 35),)
+        assert reading_by_key[TRACE, "bob"].read == ()
         assert span_document(study, rounds=0)["all"]["modes"][MAST.modes[0].code]["spans"] == 1

@@ -30,9 +30,12 @@ def reading(
     unanswered: tuple[str, ...] = (),
     unplaced: tuple[str, ...] = (),
 ) -> TraceReading:
-    by_mode = {slug: tuple(place for m, place in marked if m == slug) for slug, _, _ in MODES}
+    """Return the reading of a trace with these marked places."""
+    places_by_mode = {
+        slug: tuple(place for mode, place in marked if mode == slug) for slug, _, _ in MODES
+    }
     return TraceReading(
-        {m: p for m, p in by_mode.items() if p},
+        {mode: places for mode, places in places_by_mode.items() if places},
         read,
         frozenset(unanswered),
         unplaced=frozenset(unplaced),
@@ -151,18 +154,18 @@ class TestPresentWithoutAPlace:
         near, far = reading(("a", LabelRange(1, 1))), reading(("a", LabelRange(5, 5)))
         traces = [{"ann": near, "bob": near, "cat": near}]
         traces.append({"ann": near, "bob": far, "cat": reading(unplaced=("a",))})
-        found = report(*traces)
-        assert found["pairs"]["ann|bob"]["finding"]["exact"]["value"] == 0.5
-        assert found["pairs"]["ann|cat"]["finding"]["exact"]["value"] == 1
-        assert found["all"]["finding"]["exact"]["value"] == pytest.approx(2 * 3 / 8)
-        assert found["all"]["modes"]["1.1"]["spans"] == 20
+        document = report(*traces)
+        assert document["pairs"]["ann|bob"]["finding"]["exact"]["value"] == 0.5
+        assert document["pairs"]["ann|cat"]["finding"]["exact"]["value"] == 1
+        assert document["all"]["finding"]["exact"]["value"] == pytest.approx(2 * 3 / 8)
+        assert document["all"]["modes"]["1.1"]["spans"] == 20
 
     def test_who_never_says_where_is_in_no_figure_on_places(self) -> None:
         # Bob's table has no places: his absences alone would only count against ann.
         ann = reading(("a", LabelRange(1, 1)))
         traces = [{"ann": ann, "bob": reading(unplaced=("a",))}, {"ann": ann, "bob": reading()}]
-        found = report(*traces, rounds=20)
-        figures = found["all"]
+        document = report(*traces, rounds=20)
+        figures = document["all"]
         for one in (figures["finding"], figures["finding_and_naming"]):
             assert one["exact"] == NO_OVERLAP
             assert (one["places"], one["left_out"]) == (0, 2)
@@ -171,9 +174,9 @@ class TestPresentWithoutAPlace:
             assert mode["f1"]["exact"] == NO_OVERLAP
             assert mode["krippendorff_alpha"] == mode["krippendorff_alpha_u"] == SINGLE_RATER
         assert figures["no_places"] == 1
-        assert found["annotators"]["bob"]["no_places"] == 1
-        assert found["annotators"]["bob"]["never_placed"] == ["1.1", "1.2"]
-        assert found["annotators"]["ann"]["never_placed"] == []
+        assert document["annotators"]["bob"]["no_places"] == 1
+        assert document["annotators"]["bob"]["never_placed"] == ["1.1", "1.2"]
+        assert document["annotators"]["ann"]["never_placed"] == []
 
     def test_who_never_says_where_one_mode_shows_counts_for_the_others(self) -> None:
         ann = reading(("a", LabelRange(1, 1)), ("b", LabelRange(2, 2)))
@@ -181,10 +184,10 @@ class TestPresentWithoutAPlace:
             reading(("b", LabelRange(2, 2)), unplaced=("a",)),
             reading(("b", LabelRange(2, 2))),
         )
-        found = report({"ann": ann, "bob": bob}, {"ann": ann, "bob": none})
-        assert found["annotators"]["bob"]["never_placed"] == ["1.1"]
-        assert found["all"]["modes"]["1.1"]["f1"]["exact"] == NO_OVERLAP
-        assert found["all"]["finding_and_naming"]["exact"]["value"] == 1
+        document = report({"ann": ann, "bob": bob}, {"ann": ann, "bob": none})
+        assert document["annotators"]["bob"]["never_placed"] == ["1.1"]
+        assert document["all"]["modes"]["1.1"]["f1"]["exact"] == NO_OVERLAP
+        assert document["all"]["finding_and_naming"]["exact"]["value"] == 1
 
     def test_a_mode_has_places_or_none(self) -> None:
         with pytest.raises(ValueError, match="says where it shows"):
@@ -193,9 +196,9 @@ class TestPresentWithoutAPlace:
     def test_present_without_a_place_is_counted(self) -> None:
         same = {"ann": reading(("a", LabelRange(1, 1))), "bob": reading(("a", LabelRange(1, 1)))}
         somewhere = {"ann": reading(("a", LabelRange(3, 4))), "bob": reading(unplaced=("a", "b"))}
-        found = report(same, somewhere)
-        assert found["all"]["no_places"] == 2
-        assert found["annotators"]["bob"]["never_placed"] == ["1.2"]
+        document = report(same, somewhere)
+        assert document["all"]["no_places"] == 2
+        assert document["annotators"]["bob"]["never_placed"] == ["1.2"]
 
 
 class TestUndefined:
@@ -243,14 +246,14 @@ class TestUndefined:
 def test_it_says_what_it_rests_on() -> None:
     ann = TraceReading({"a": (LabelRange(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
     given = replace(study({"ann": ann, "bob": reading()}), not_at_hand=3, examples={"bob": 2})
-    found = span_document(given, rounds=100, seed=4)
-    assert found["traces"] == {
+    document = span_document(given, rounds=100, seed=4)
+    assert document["traces"] == {
         "compared": 1,
         "not_at_hand": 3,
         "examples_left_out": {"bob": 2},
     }
-    assert found["bootstrap"] == {"rounds": 100, "seed": 4, "level": 0.95, "unit": "trace"}
-    assert found["annotators"]["ann"] == {
+    assert document["bootstrap"] == {"rounds": 100, "seed": 4, "level": 0.95, "unit": "trace"}
+    assert document["annotators"]["ann"] == {
         "traces": 1,
         "reading_recorded": 1,
         "places": 1,
@@ -259,7 +262,7 @@ def test_it_says_what_it_rests_on() -> None:
         "no_places": 0,
         "never_placed": [],
     }
-    assert found["annotators"]["bob"]["reading_recorded"] == 0
+    assert document["annotators"]["bob"]["reading_recorded"] == 0
 
 
 def test_intervals_hold_the_figure_and_follow_the_seed() -> None:
@@ -300,6 +303,8 @@ SPANS = 8
 
 @st.composite
 def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
+    """Draw a reading of a trace; if ``whole``, all spans are read and all modes answered."""
+
     def place() -> LabelRange:
         first = draw(st.integers(0, SPANS - 1))
         return LabelRange(first, min(SPANS - 1, first + draw(st.integers(0, 3))))
@@ -308,7 +313,7 @@ def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
     unanswered = tuple(
         slug
         for slug, _, _ in MODES
-        if not whole and draw(st.integers(0, 5)) == 0 and all(m != slug for m, _ in marked)
+        if not whole and draw(st.integers(0, 5)) == 0 and all(mode != slug for mode, _ in marked)
     )
     ends = sorted(draw(st.sets(st.integers(0, SPANS), min_size=2, max_size=2)))
     read = None if whole or draw(st.booleans()) else ((ends[0], ends[1]),)
@@ -317,6 +322,7 @@ def readings(draw: st.DrawFn, whole: bool = False) -> TraceReading:
 
 @st.composite
 def studies(draw: st.DrawFn, whole: bool = False, names: str = "abc") -> SpanInput:
+    """Draw the readings of several traces by two or three annotators each."""
     traces = [
         {
             name: draw(readings(whole=whole))
@@ -324,18 +330,21 @@ def studies(draw: st.DrawFn, whole: bool = False, names: str = "abc") -> SpanInp
         }
         for _ in range(draw(st.integers(1, 4)))
     ]
-    made = study(*traces, spans=SPANS)
+    span_input = study(*traces, spans=SPANS)
     return replace(
-        made, annotators=tuple(names), finished={n: made.finished.get(n, 0) for n in names}
+        span_input,
+        annotators=tuple(names),
+        finished={name: span_input.finished.get(name, 0) for name in names},
     )
 
 
-def figures_in(found: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(found, dict):
-        if "value" in found:
-            yield found
-        for inner in found.values():
-            yield from figures_in(inner)
+def figures_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every figure that is nested in a document."""
+    if isinstance(value, dict):
+        if "value" in value:
+            yield value
+        for part in value.values():
+            yield from figures_in(part)
 
 
 def expanded(given: SpanInput, slug: str) -> Coefficient:
@@ -373,8 +382,8 @@ def test_alpha_is_that_of_the_table_of_all_spans(given_study: SpanInput) -> None
 
 @given(studies())
 def test_f1_is_exact_at_full_overlap_and_falls_with_the_threshold(given_study: SpanInput) -> None:
-    found = span_document(given_study, rounds=0)
-    for figures in (found["all"], *found["pairs"].values()):
+    document = span_document(given_study, rounds=0)
+    for figures in (document["all"], *document["pairs"].values()):
         several = [mode["f1"] for mode in figures["modes"].values()]
         for f1 in (figures["finding"], figures["finding_and_naming"], *several):
             assert f1["exact"] == f1["overlap"]["1.0"]
@@ -399,8 +408,8 @@ def test_exact_f1_counts_the_places_that_both_have(given_study: SpanInput) -> No
 @settings(max_examples=15)
 @given(studies())
 def test_no_report_holds_nan_or_leaves_the_range(given_study: SpanInput) -> None:
-    found = span_document(given_study, rounds=10)
-    json.dumps(found, allow_nan=False)
-    for figure in figures_in(found):
+    document = span_document(given_study, rounds=10)
+    json.dumps(document, allow_nan=False)
+    for figure in figures_in(document):
         assert figure["value"] is None or figure["value"] <= 1 + 1e-9
         assert (figure["value"] is None) == ("undefined" in figure)

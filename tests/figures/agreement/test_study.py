@@ -83,8 +83,8 @@ def test_the_shape_is_the_agreed_one() -> None:
 
 
 def test_only_traces_that_both_finished_count() -> None:
-    said = {("ann", "step_repetition"): "01101", ("bob", "step_repetition"): "01100"}
-    report = agreement_document(study(said, finished={"bob": 3}))
+    answers_by_unit = {("ann", "step_repetition"): "01101", ("bob", "step_repetition"): "01100"}
+    report = agreement_document(study(answers_by_unit, finished={"bob": 3}))
     assert report["traces"] == {"finished_by_all": 3, "finished_by_two": 3}
     assert report["modes"]["1.3"]["n"] == 3
     assert report["modes"]["1.3"]["raw_agreement"]["value"] == 1.0

@@ -25,7 +25,7 @@ def krippendorff_alpha_u(categories: Sequence[Sequence[Continuum]]) -> Coefficie
     if not any(categories):
         return Coefficient(undefined="no_overlap")
     sums = [UnitSums.from_continua(continua) for continua in categories]
-    value = alpha_u([one.disagreement(one.features.sum(axis=0)[None, :]) for one in sums])[0]
+    value = alpha_u([sum.disagreement(sum.features.sum(axis=0)[None, :]) for sum in sums])[0]
     return Coefficient(undefined="no_variance") if np.isnan(value) else Coefficient(float(value))
 
 
@@ -84,13 +84,17 @@ def parts(length: int, marked: tuple[Section, ...]) -> list[Part]:
 
 
 def difference(g: Part, h: Part) -> int:
-    (b, length, unit), (other_b, other_length, other_unit) = g, h
-    mine, yours = set(range(b, b + length)), set(range(other_b, other_b + other_length))
-    if unit and other_unit and mine & yours:
-        return (b - other_b) ** 2 + (b + length - other_b - other_length) ** 2
-    if unit and not other_unit and mine <= yours:
+    """Return the squared difference of two parts as Krippendorff defines it."""
+    (start, length, is_unit), (other_start, other_length, is_other_unit) = g, h
+    positions, other_positions = (
+        set(range(start, start + length)),
+        set(range(other_start, other_start + other_length)),
+    )
+    if is_unit and is_other_unit and positions & other_positions:
+        return (start - other_start) ** 2 + (start + length - other_start - other_length) ** 2
+    if is_unit and not is_other_unit and positions <= other_positions:
         return length**2
-    if other_unit and not unit and yours <= mine:
+    if is_other_unit and not is_unit and other_positions <= positions:
         return other_length**2
     return 0
 
@@ -104,8 +108,11 @@ def by_definition(categories: list[list[Continuum]]) -> float | None:
     """α_U, None where nothing is expected to differ."""
     observed = expected = 0.0
     for continua in categories:
-        cut = [[parts(one.length, marked) for marked in one.units] for one in continua]
-        length = sum(one.length for one in continua)
+        cut = [
+            [parts(continuum.length, marked) for marked in continuum.units]
+            for continuum in continua
+        ]
+        length = sum(continuum.length for continuum in continua)
         differing = sum(
             difference(g, h)
             for raters in cut
@@ -115,12 +122,15 @@ def by_definition(categories: list[list[Continuum]]) -> float | None:
             for g in ours
             for h in theirs
         )
-        compared = sum(len(one.units) * (len(one.units) - 1) * one.length for one in continua)
+        compared = sum(
+            len(continuum.units) * (len(continuum.units) - 1) * continuum.length
+            for continuum in continua
+        )
         sections = [part for raters in cut for of_one in raters for part in of_one]
         fallen = sum(
             falling(g, h) for i, g in enumerate(sections) for j, h in enumerate(sections) if i != j
         )
-        rated = sum(len(one.units) * one.length for one in continua)
+        rated = sum(len(continuum.units) * continuum.length for continuum in continua)
         pairs = rated * (rated - 1) - sum(n * (n - 1) for _, n, unit in sections if unit)
         observed += differing / (length * compared)
         expected += fallen / (length * pairs)
@@ -129,16 +139,17 @@ def by_definition(categories: list[list[Continuum]]) -> float | None:
 
 @st.composite
 def continua(draw: st.DrawFn, raters: int | None = None) -> Continuum:
+    """Draw a continuum with disjoint sections of each rater."""
     length = draw(st.integers(1, 9))
 
-    def marked() -> tuple[Section, ...]:
+    def marked_sections() -> tuple[Section, ...]:
         ends = sorted(draw(st.sets(st.integers(0, length), max_size=6)))
         pieces = list(pairwise(ends))
         kept = draw(st.lists(st.booleans(), min_size=len(pieces), max_size=len(pieces)))
         return tuple(piece for piece, keep in zip(pieces, kept, strict=True) if keep)
 
-    several = raters or draw(st.integers(2, 4))
-    return Continuum(length, tuple(marked() for _ in range(several)))
+    rater_count = raters or draw(st.integers(2, 4))
+    return Continuum(length, tuple(marked_sections() for _ in range(rater_count)))
 
 
 CATEGORIES = st.lists(st.lists(continua(), min_size=1, max_size=3), min_size=1, max_size=2)

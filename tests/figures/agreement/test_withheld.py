@@ -28,25 +28,25 @@ def test_passes_with_and_without_suggestions_of_the_same_people() -> None:
         assisted("ann", "t8", True, YES),
         assisted("ann", "t9", False, YES),
     )
-    given = given_words(said("110101···1"), {}, passes=passes, examples=frozenset({"t9"}))
-    found = judge_document(given, rounds=400)["withheld"]
-    assert found is not None
-    assert found["annotators"] == ["ann"]
-    assert found["passes"] == {"shown": 3, "withheld": 3}
-    assert found["on_screen"] == 3
-    assert (found["not_judged"], found["examples"], found["traces"]) == (1, 1, 6)
-    rate = found["modes"]["1.3"]["present_rate"]
+    judge_input = given_words(said("110101···1"), {}, passes=passes, examples=frozenset({"t9"}))
+    withheld = judge_document(judge_input, rounds=400)["withheld"]
+    assert withheld is not None
+    assert withheld["annotators"] == ["ann"]
+    assert withheld["passes"] == {"shown": 3, "withheld": 3}
+    assert withheld["on_screen"] == 3
+    assert (withheld["not_judged"], withheld["examples"], withheld["traces"]) == (1, 1, 6)
+    rate = withheld["modes"]["1.3"]["present_rate"]
     assert rate["shown"]["value"] == pytest.approx(2 / 3)
     assert rate["withheld"]["value"] == 0.5
     assert rate["difference"]["value"] == pytest.approx(2 / 3 - 1 / 2)
-    labels = found["labels_per_pass"]
+    labels = withheld["labels_per_pass"]
     assert labels["shown"]["value"] == pytest.approx(1.0)
     assert labels["withheld"]["value"] == pytest.approx(1 / 3)
-    agreement = found["modes"]["1.3"]["agreement_with_judge"]
+    agreement = withheld["modes"]["1.3"]["agreement_with_judge"]
     assert agreement["shown"]["value"] == 1.0
     assert agreement["withheld"]["value"] == 0.0
     assert agreement["difference"]["value"] == 1.0
-    other = found["modes"]["3.1"]["present_rate"]
+    other = withheld["modes"]["3.1"]["present_rate"]
     assert other["shown"] == {"value": None, "undefined": "no_overlap"}
     assert other["difference"] == {"value": None, "undefined": "no_overlap"}
 
@@ -55,14 +55,16 @@ def test_a_strong_pull_has_an_interval_above_zero() -> None:
     passes = tuple(
         assisted("ann", f"t{i}", i >= 40, YES if i < 30 or i >= 75 else NO) for i in range(80)
     )
-    found = judge_document(given_words(said("1" * 80), {}, passes=passes), rounds=400)["withheld"]
-    assert found is not None
-    ends = found["present_rate"]["difference"]["ci"]
+    withheld = judge_document(given_words(said("1" * 80), {}, passes=passes), rounds=400)[
+        "withheld"
+    ]
+    assert withheld is not None
+    ends = withheld["present_rate"]["difference"]["ci"]
     assert ends is not None
     assert 0 < ends[0] < 30 / 40 - 5 / 40 < ends[1]
-    kappa = found["kappa_with_judge"]["shown"]
+    kappa = withheld["kappa_with_judge"]["shown"]
     assert kappa["value"] == 0.0
-    assert found["modes"]["1.3"]["present_rate"] == found["present_rate"]
+    assert withheld["modes"]["1.3"]["present_rate"] == withheld["present_rate"]
 
 
 def test_agreement_that_chance_explains_wholly_is_undefined() -> None:
@@ -70,8 +72,10 @@ def test_agreement_that_chance_explains_wholly_is_undefined() -> None:
         assisted("ann", "t0", False, {OTHER: ABSENT}),
         assisted("ann", "t1", True, {OTHER: ABSENT}),
     )
-    found = judge_document(given_words(said("00", OTHER), {}, passes=passes), rounds=20)["withheld"]
-    assert found is not None
-    mode = found["modes"]["3.1"]
+    withheld = judge_document(given_words(said("00", OTHER), {}, passes=passes), rounds=20)[
+        "withheld"
+    ]
+    assert withheld is not None
+    mode = withheld["modes"]["3.1"]
     assert mode["agreement_with_judge"]["difference"]["value"] == 0.0
     assert mode["kappa_with_judge"]["shown"] == {"value": None, "undefined": "no_variance"}

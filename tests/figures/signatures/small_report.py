@@ -34,15 +34,15 @@ def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True)
     """Two groups of equal size under MAST, with one mode of a long and hostile name."""
     modes = [ModeInfo(m.slug, m.code, m.name, m.category) for m in load_mast().modes]
     modes[-1] = replace(modes[-1], code=LONG, name=HOSTILE)
-    drawn = np.random.default_rng(7)
-    shows = drawn.random((traces, len(modes))) < np.linspace(0.05, 0.6, len(modes))
+    generator = np.random.default_rng(7)
+    shows = generator.random((traces, len(modes))) < np.linspace(0.05, 0.6, len(modes))
     row, column = np.nonzero(shows) if places else (np.zeros(0, int), np.zeros(0, int))
-    first = drawn.integers(0, 30, len(row))
+    first = generator.integers(0, 30, len(row))
     outcome = np.where(np.arange(traces) % 3 < 2, FAILED, SUCCEEDED)
     return SignatureInput(
         taxonomy_ref="mast@3",
         modes=tuple(modes),
-        categories=tuple((one.id, one.name) for one in load_mast().categories),
+        categories=tuple((category.id, category.name) for category in load_mast().categories),
         by="model",
         labels=HOSTILE,
         labels_kind="human",

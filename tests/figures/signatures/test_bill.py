@@ -24,7 +24,7 @@ def spent(*tokens: int, minutes: float | None = 1.0) -> Spent:
 
 
 def test_tokens_after_the_first_fatal_failure_are_put_to_its_modes() -> None:
-    given = input_of(
+    signatures = input_of(
         "g - F 11", "g - F 10", "g - F 00", "g - S 11", "g - F 10",
         places=[
             (0, 0, 2, True), (0, 1, 2, True), (0, 1, 0, False),  # both set on at #2
@@ -38,7 +38,7 @@ def test_tokens_after_the_first_fatal_failure_are_put_to_its_modes() -> None:
         "t1": spent(5, 5, 5, minutes=None),
         "t2": Spent(None, np.array([2.0])),
     }
-    report = document_of(given, rounds=0, spent_of=books.get)
+    report = document_of(signatures, rounds=0, spent_of=books.get)
     (bill, _) = report["groups"]["g"]["bill"] or []
     assert (bill["by"], bill["traces"], bill["with_fatal"], bill["at_hand"]) == ("labels", 4, 3, 3)
     assert (bill["traces_with_tokens"], bill["traces_with_minutes"]) == (2, 2)
@@ -60,19 +60,21 @@ def test_tokens_after_the_first_fatal_failure_are_put_to_its_modes() -> None:
 
 
 def test_what_no_trace_tells_of_has_no_sum() -> None:
-    given = input_of("g - F 10", places=[(0, 0, 0, True)])
+    signatures = input_of("g - F 10", places=[(0, 0, 0, True)])
     (bill, _) = (
-        document_of(given, rounds=0, spent_of={"t0": Spent(None, None)}.get)["groups"]["g"]["bill"]
+        document_of(signatures, rounds=0, spent_of={"t0": Spent(None, None)}.get)["groups"]["g"][
+            "bill"
+        ]
         or []
     )
     assert bill["tokens"] is bill["minutes"] is None
-    assert document_of(given, rounds=0)["groups"]["g"]["bill"] is None
+    assert document_of(signatures, rounds=0)["groups"]["g"]["bill"] is None
 
 
 def test_a_mode_that_is_fatal_in_its_group_pays_where_nobody_has_said_so() -> None:
     rows = ["g - F 10"] * 12 + ["g - S 00"] * 12
-    given = input_of(*rows, places=[(i, 0, 1, False) for i in range(12)])
-    report = document_of(given, rounds=0, spent_of=lambda _trace: spent(7, 8))
+    signatures = input_of(*rows, places=[(i, 0, 1, False) for i in range(12)])
+    report = document_of(signatures, rounds=0, spent_of=lambda _trace: spent(7, 8))
     by_labels, by_class = report["groups"]["g"]["bill"] or []
     assert (by_labels["with_fatal"], by_class["with_fatal"]) == (0, 12)
     assert by_class["input_tokens"] is not None
@@ -80,13 +82,14 @@ def test_a_mode_that_is_fatal_in_its_group_pays_where_nobody_has_said_so() -> No
 
 
 def _corpus() -> list[Trace]:
-    found: list[Trace] = []
+    """Read all traces of the corpus."""
+    traces: list[Trace] = []
     for path in sorted(CORPUS.rglob("*")):
         if path.is_file():
-            found += read_file(path, named=False).traces
-    for trace in found:
+            traces += read_file(path, named=False).traces
+    for trace in traces:
         read_fully(trace)
-    return found
+    return traces
 
 
 @pytest.mark.slow
@@ -96,23 +99,23 @@ def test_the_bill_of_every_real_run_adds_up_to_what_it_used() -> None:
     for trace in _corpus():
         spans = [trace.span(i) for i in range(len(trace))]
         for at in {0, len(spans) // 2, len(spans) - 1} if spans else ():
-            given = input_of(
+            signatures = input_of(
                 "g - F 11", places=[(0, 0, at, True), (0, 1, at, True), (0, 1, 0, False)]
             )
-            bill = _one(given, spent_in(trace))
-            counted = [one.tokens for one in spans if one.tokens is not None]
+            bill = _one(signatures, spent_in(trace))
+            counted = [span.tokens for span in spans if span.tokens is not None]
             if counted:
                 with_tokens += 1
                 whole = sum((one.input or 0) + (one.output or 0) for one in counted)
                 after = sum(
-                    (one.tokens.input or 0) + (one.tokens.output or 0)
-                    for one in spans[at:]
-                    if one.tokens is not None
+                    (span.tokens.input or 0) + (span.tokens.output or 0)
+                    for span in spans[at:]
+                    if span.tokens is not None
                 )
                 _adds_up(bill["tokens"], whole, after)
             else:
                 assert bill["tokens"] is None
-            times = [t for one in spans for t in (one.start, one.end) if t is not None]
+            times = [t for span in spans for t in (span.start, span.end) if t is not None]
             if times:
                 with_times += 1
                 _adds_up(bill["minutes"], (max(times) - min(times)) / 60)
@@ -125,11 +128,12 @@ def _one(given: SignatureInput, used: Spent) -> Any:
     return (report["groups"]["g"]["bill"] or [])[0]
 
 
-def _adds_up(found: Any, whole: float, after: float | None = None) -> None:
-    assert found is not None
-    assert found["total"] == pytest.approx(whole, abs=1e-6)
-    parts = found["without_fatal"] + found["before_first_fatal"] + sum(found["by_mode"].values())
+def _adds_up(bill: Any, whole: float, after: float | None = None) -> None:
+    """Assert that the parts of a bill add up to the whole."""
+    assert bill is not None
+    assert bill["total"] == pytest.approx(whole, abs=1e-6)
+    parts = bill["without_fatal"] + bill["before_first_fatal"] + sum(bill["by_mode"].values())
     assert parts == pytest.approx(whole, abs=1e-6)
-    assert found["after"] == pytest.approx(sum(found["by_mode"].values()), abs=1e-6)
+    assert bill["after"] == pytest.approx(sum(bill["by_mode"].values()), abs=1e-6)
     if after is not None:
-        assert found["after"] == after
+        assert bill["after"] == after

@@ -35,7 +35,9 @@ JUDGE = "judge:rules@1"
 TRACES = ("t1", "t2")
 
 
-def read(office: Office, labels: str = "gold", **more: object) -> SignatureInput:
+def read(office: Office, labels: str = "gold", **options: object) -> SignatureInput:
+    """Return the input of a report on the labels of the workspace."""
+
     def order_of(_trace: str) -> Order:
         return order
 
@@ -46,7 +48,7 @@ def read(office: Office, labels: str = "gold", **more: object) -> SignatureInput
         labels=labels,
         gold=gold,
         order_of=order_of,
-        **more,  # type: ignore[arg-type]
+        **options,  # type: ignore[arg-type]
     )
 
 
@@ -103,19 +105,19 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
                 office.finish(name, *places, trace=trace, value=value, others=others)
         if data.draw(st.booleans()):
             decide(office, trace, data.draw(st.sampled_from([PRESENT, ABSENT])), at(2))
-    found = read(office)
+    signatures = read(office)
     words = words_by_trace(office.workspace, TAXONOMY)
-    assert set(found.traces) == words.keys()
+    assert set(signatures.traces) == words.keys()
     expected = set()
     for trace, there in words.items():
         gold = there.gold(TAXONOMY, order)
-        assert said(found, trace) == {v.mode: cell(v) for v in gold.verdicts}
+        assert said(signatures, trace) == {v.mode: cell(v) for v in gold.verdicts}
         expected |= {
-            (trace, one.mode, order(one.target.first), order(one.target.last))
-            for one in gold.labels
-            if one.target.first is not None and one.target.last is not None
+            (trace, label.mode, order(label.target.first), order(label.target.last))
+            for label in gold.labels
+            if label.target.first is not None and label.target.last is not None
         }
-    assert found.gold == mix_of({t: w.gold(TAXONOMY, order) for t, w in words.items()}, False)
+    assert signatures.gold == mix_of({t: w.gold(TAXONOMY, order) for t, w in words.items()}, False)
     settled = read(office, which="settled")
     kept = {t: only_settled(w.gold(TAXONOMY, order)) for t, w in words.items()}
     kept = {t: gold for t, gold in kept.items() if any(map(counted_source, gold.verdicts))}
@@ -127,10 +129,10 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     )
     assert settled.gold is not None
     assert settled.gold["sources"] == mix_of(kept, True)["sources"]
-    at_spans = found.places
+    at_spans = signatures.places
     columns = zip(at_spans.trace, at_spans.mode, at_spans.first, at_spans.last, strict=True)
     assert {
-        (found.traces[trace], found.modes[mode].slug, first, last)
+        (signatures.traces[trace], signatures.modes[mode].slug, first, last)
         for trace, mode, first, last in columns
     } == expected
 
@@ -142,11 +144,11 @@ def test_of_a_person_the_last_finished_pass_counts() -> None:
     office.start("ann", number=3, kind=PassKind.SECOND_LOOK)
     office.say("ann", at(1), number=3)
     office.start("ann", "t2")
-    found = read(office, "ann")
-    assert found.traces == ("t1",)
-    assert said(found, "t1")[MODE] == FLAGS[ABSENT]
-    assert len(found.places.trace) == 0
-    assert (found.labels_kind, found.unfinished) == ("human", 1)
+    signatures = read(office, "ann")
+    assert signatures.traces == ("t1",)
+    assert said(signatures, "t1")[MODE] == FLAGS[ABSENT]
+    assert len(signatures.places.trace) == 0
+    assert (signatures.labels_kind, signatures.unfinished) == ("human", 1)
 
 
 def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
@@ -161,17 +163,17 @@ def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
         findings=[Finding(MODE, "k4", "k5", "why", 0.5, decisive=True)],
     )
     office.start(JUDGE, "t2")
-    found = read(office, JUDGE)
-    report = document_of(found, rounds=0)
+    signatures = read(office, JUDGE)
+    report = document_of(signatures, rounds=0)
     assert report["traces"]["unfinished"] == 1
     assert "1 trace that the annotator has begun and not finished" in report["cannot_say"][0]
     # A name within a sentence would escape pseudonyms.
     nothing = document_of(read(office, JUDGE, traces=frozenset({"t2"})), rounds=0)
     assert not [told for told in nothing["cannot_say"] if JUDGE in told]
-    assert found.traces == ("t1",)
-    assert said(found, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
-    assert found.places.first.tolist() == [4]
-    assert found.places.fatal.tolist() == [True]
+    assert signatures.traces == ("t1",)
+    assert said(signatures, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
+    assert signatures.places.first.tolist() == [4]
+    assert signatures.places.fatal.tolist() == [True]
     assert read(office).traces == ()
 
 
@@ -193,9 +195,9 @@ def test_groups_are_told_apart_by_any_field_and_the_unknown_stands_last() -> Non
     for name, system in (("t1", "zeta"), ("t2", None), ("t3", "alpha")):
         office.workspace.register_trace(TraceRecord(name, system=system))
         office.finish("ann", value=ABSENT, trace=name)
-    found = read(office, by="system")
-    assert found.group_names == ("alpha", "zeta", NO_VALUE)
-    assert found.group.tolist() == [1, 2, 0]
+    signatures = read(office, by="system")
+    assert signatures.group_names == ("alpha", "zeta", NO_VALUE)
+    assert signatures.group.tolist() == [1, 2, 0]
     assert read(office, by="all").group_names == ("all",)
     with pytest.raises(WorkspaceError, match="weather"):
         read(office, by="weather")
@@ -212,11 +214,11 @@ def test_two_fields_at_once_tell_groups_apart() -> None:
     ):
         office.workspace.register_trace(TraceRecord(name, model=model, benchmark=benchmark))
         office.finish("ann", value=ABSENT, trace=name)
-    found = read(office, by="model, benchmark")
-    assert found.by == "model,benchmark"
-    assert found.group_names == ("a · swe", "a · tau", f"a · {NO_VALUE}", "b · swe")
-    assert found.group.tolist() == [3, 0, 2, 1, 0]
-    assert found.parts(2) == {"model": "a", "benchmark": NO_VALUE}
+    signatures = read(office, by="model, benchmark")
+    assert signatures.by == "model,benchmark"
+    assert signatures.group_names == ("a · swe", "a · tau", f"a · {NO_VALUE}", "b · swe")
+    assert signatures.group.tolist() == [3, 0, 2, 1, 0]
+    assert signatures.parts(2) == {"model": "a", "benchmark": NO_VALUE}
     assert read(office, by="benchmark").parts(0) == {"benchmark": "swe"}
     assert read(office, by="all").parts(0) == {}
     for by, word in (("model,model", "twice"), ("model,all", "alone"), ("model,", "no field")):
@@ -229,9 +231,9 @@ def test_values_that_hold_what_stands_between_them_make_two_groups_all_the_same(
     for name, model, benchmark in (("t1", "a · b", "c"), ("t2", "a", "b · c")):
         office.workspace.register_trace(TraceRecord(name, model=model, benchmark=benchmark))
         office.finish("ann", value=ABSENT, trace=name)
-    found = read(office, by="model,benchmark")
-    assert len(set(found.group_names)) == 2
-    assert found.group.tolist() == [1, 0]
+    signatures = read(office, by="model,benchmark")
+    assert len(set(signatures.group_names)) == 2
+    assert signatures.group.tolist() == [1, 0]
 
 
 def test_versions_and_days_tell_groups_apart() -> None:
@@ -270,12 +272,12 @@ def test_tasks_go_with_their_benchmark_and_models_are_known_whatever_the_groups(
         record = TraceRecord(name, model=model, benchmark=benchmark, task=task)
         office.workspace.register_trace(record)
         office.finish("ann", value=ABSENT, trace=name)
-    found = read(office, by="all")
-    assert found.task is not None
-    assert found.stratum is not None
-    assert found.task.tolist() == [0, 0, 1, -1]
-    assert found.stratum.tolist() == [1, 0, -1, 0]
-    assert found.stratum_names == ("a", "b")
+    signatures = read(office, by="all")
+    assert signatures.task is not None
+    assert signatures.stratum is not None
+    assert signatures.task.tolist() == [0, 0, 1, -1]
+    assert signatures.stratum.tolist() == [1, 0, -1, 0]
+    assert signatures.stratum_names == ("a", "b")
 
 
 def test_only_what_may_be_seen_is_counted() -> None:
@@ -284,9 +286,9 @@ def test_only_what_may_be_seen_is_counted() -> None:
         office.finish("ann", at(1), trace=trace)
         office.finish("bob", value=ABSENT, trace=trace)
         decide(office, trace, PRESENT, at(1))
-    found = read(office, traces={"t2"})
-    assert found.traces == ("t2",)
-    assert np.unique(found.places.trace).tolist() == [0]
+    signatures = read(office, traces={"t2"})
+    assert signatures.traces == ("t2",)
+    assert np.unique(signatures.places.trace).tolist() == [0]
 
 
 def test_a_name_that_nobody_has_is_refused_with_those_that_there_are() -> None:

@@ -53,8 +53,8 @@ class Sample(NamedTuple):
 def onsets(planted: list[Planted]) -> dict[str, int]:
     """Where each mode first stands."""
     found: dict[str, int] = {}
-    for one in planted:
-        found[one.mode] = min(one.first, found.get(one.mode, one.first))
+    for failure in planted:
+        found[failure.mode] = min(failure.first, found.get(failure.mode, failure.first))
     return found
 
 
@@ -69,6 +69,7 @@ def chain(planted: list[Planted]) -> tuple[tuple[str, ...], ...]:
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
+    """Import the planted failures of all sample traces into a workspace."""
     folder: Path = tmp_path_factory.mktemp("samples")
     workspace = Workspace.open(folder / "workspace.db")
     by_name: dict[tuple[str, int | None], Trace] = {}
@@ -77,21 +78,23 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
             read_fully(trace)
             workspace.register_trace(TraceRecord.from_trace(trace))
             by_name[path.name, trace.record] = trace
-    planted: dict[str, list[Planted]] = {t.identity.trace_id: [] for t in by_name.values()}
+    planted: dict[str, list[Planted]] = {trace.identity.trace_id: [] for trace in by_name.values()}
     rows = ["trace_id,annotator,mode,value,span_first,span_last,severity"]
     for line in (samples_folder() / "planted.jsonl").read_text("utf-8").splitlines():
-        one: dict[str, Any] = json.loads(line)
-        trace = by_name[one["trace"], one["record"]]
-        first, last = trace.index_of(one["first"]), trace.index_of(one["last"])
+        failure: dict[str, Any] = json.loads(line)
+        trace = by_name[failure["trace"], failure["record"]]
+        first, last = trace.index_of(failure["first"]), trace.index_of(failure["last"])
         assert first is not None
         assert last is not None
-        trace_id, severity = trace.identity.trace_id, "fatal" if one["decisive"] else "benign"
-        planted[trace_id].append(Planted(one["mode"], first, last, one["decisive"]))
-        keys = f"{one['first']},{one['last']}"
-        rows.append(f"{trace_id},planter,{one['mode']},present,{keys},{severity}")
-    for trace_id, there in planted.items():
-        missing = {mode.code for mode in load_mast().modes} - {one.mode for one in there}
-        rows += [f"{trace_id},planter,{mode},absent,,," for mode in sorted(missing)]
+        trace_id, severity = trace.identity.trace_id, "fatal" if failure["decisive"] else "benign"
+        planted[trace_id].append(Planted(failure["mode"], first, last, failure["decisive"]))
+        keys = f"{failure['first']},{failure['last']}"
+        rows.append(f"{trace_id},planter,{failure['mode']},present,{keys},{severity}")
+    for trace_id, failures in planted.items():
+        absent_codes = {mode.code for mode in load_mast().modes} - {
+            failure.mode for failure in failures
+        }
+        rows += [f"{trace_id},planter,{mode},absent,,," for mode in sorted(absent_codes)]
         rows.append(f"{trace_id},planter,,finished,,,")
     (folder / "planted.csv").write_text("\n".join(rows) + "\n", "utf-8")
     incoming = read_csv_long(
@@ -99,7 +102,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
     )
     assert not incoming.problems
     apply_incoming(incoming, workspace, source="csv-long")
-    yield Sample(workspace, {t.identity.trace_id: t for t in by_name.values()}, planted)
+    yield Sample(workspace, {trace.identity.trace_id: trace for trace in by_name.values()}, planted)
     workspace.close()
 
 
@@ -182,7 +185,9 @@ def test_first_modes_transitions_and_chains_are_counted_over_the_failed_traces(
         steps.update((a, b) for one, after in pairwise(there) for a in one for b in after)
     places = group["places"]["failed"]
     assert {code: one["count"] for code, one in places["first_mode"].items()} == firsts
-    assert {tuple(one["modes"]): one["count"] for one in places["transitions"]} == steps
+    assert {
+        tuple(transition["modes"]): transition["count"] for transition in places["transitions"]
+    } == steps
     chains = {tuple(map(tuple, one["steps"])): one["count"] for one in places["chains"]}
     assert chains == whole
 
@@ -191,7 +196,9 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
     sample: Sample, group: Any
 ) -> None:
     places = group["places"]["failed"]
-    shares = [min(one.first for one in planted) / len(trace) for trace, planted in sample.failed()]
+    shares = [
+        min(failure.first for failure in planted) / len(trace) for trace, planted in sample.failed()
+    ]
     assert places["first_failure"]["n"] == len(shares)
     assert places["first_failure"]["median"] == pytest.approx(median(shares))
     assert places["first_failure"]["bins"] == [
@@ -199,7 +206,7 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
     ]
     after = []
     for trace, planted in sample.failed():
-        decisive = [one for one in planted if one.decisive]
+        decisive = [failure for failure in planted if failure.decisive]
         if decisive:
             fatal = min(decisive, key=lambda one: (one.first, one.last))
             after.append(len(trace) - 1 - fatal.last)

@@ -15,7 +15,7 @@ from mast_tui.figures.signatures.groups import (
     SHAPES,
     interval,
     modes_per_trace,
-    resampled,
+    resampled_modes_per_trace,
     shapes,
 )
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
@@ -110,7 +110,7 @@ def test_modes_per_trace_is_the_sum_of_the_shares_and_lies_in_its_interval(
     ]
     shares = [column.count(PRESENT) / len(column) for column in found if column]
     assert value == (pytest.approx(sum(shares)) if shares else None)
-    ends = interval(verdicts, resampled(verdicts, 200, 0))
+    ends = interval(verdicts, resampled_modes_per_trace(verdicts, 200, 0))
     if ends is not None and value is not None:
         assert ends[0] <= value <= ends[1]
 
@@ -120,7 +120,7 @@ def test_many_kinds_of_traces_have_the_interval_that_resampling_would_give() -> 
     verdicts = random.choice(
         np.array([PRESENT, ABSENT, OPEN], dtype=np.uint8), size=(3000, 12), p=[0.4, 0.5, 0.1]
     )
-    assert len(resampled(verdicts, 10, 0)) == 0
+    assert len(resampled_modes_per_trace(verdicts, 10, 0)) == 0
     quick = interval(verdicts, np.empty(0))
     draws = random.integers(0, len(verdicts), size=(400, len(verdicts)))
     slow = np.quantile([modes_per_trace(verdicts[rows]) for rows in draws], [0.025, 0.975])

@@ -36,14 +36,14 @@ def test_shares_and_their_differences_have_the_intervals_of_statsmodels(table: T
 @settings(max_examples=60, deadline=None)
 def test_ratios_have_the_interval_of_statsmodels_or_none(table: Table) -> None:
     count, n, other, of = table
-    found = katz(count, n, other, of)
+    estimate = katz(count, n, other, of)
     if not count or not other:
-        assert found is None
+        assert estimate is None
         return
     theirs = confint_proportions_2indep(
         count, n, other, of, compare="ratio", method="log", correction=False
     )
-    assert found == pytest.approx(theirs)
+    assert estimate == pytest.approx(theirs)
 
 
 @given(tables())

@@ -23,12 +23,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What ``report --json --by model`` says of the study's counts."""
     folder: Path = tmp_path_factory.mktemp("study")
     (folder / "study.csv").write_text(csv_wide(), "utf-8")
-    place = ["--workspace", str(folder / "workspace.db")]
+    workspace_options = ["--workspace", str(folder / "workspace.db")]
     study = ["import", str(folder / "study.csv"), "--format", "csv-wide"]
     with redirect_stdout(StringIO()):
-        assert run(split_command([*place, *study])) == 0
+        assert run(split_command([*workspace_options, *study])) == 0
     with redirect_stdout(StringIO()) as printed:
-        assert run(split_command([*place, "report", "--json", "--by", "model"])) == 0
+        assert run(split_command([*workspace_options, "report", "--json", "--by", "model"])) == 0
     return json.loads(printed.getvalue())
 
 
@@ -111,8 +111,8 @@ def test_what_the_posts_say_stands_beside_it(report: Any) -> None:
 
 
 def test_a_mode_that_nobody_saw_has_no_ratio(report: Any) -> None:
-    found = report["groups"]["GPT-OSS-120B"]["modes"]["3.2"]
-    assert found["risk_ratio"] is None
-    assert found["undefined"]["risk_ratio"] == "never_seen"
+    mode = report["groups"]["GPT-OSS-120B"]["modes"]["3.2"]
+    assert mode["risk_ratio"] is None
+    assert mode["undefined"]["risk_ratio"] == "never_seen"
     none_won = report["groups"]["Gemini-3-Flash"]["modes"]["1.5"]
     assert none_won["undefined"]["risk_ratio"] == "none_in_succeeded"

@@ -29,8 +29,8 @@ def share(count: int, n: int) -> dict[str, Any]:
 
 def test_how_many_succeeded_with_a_mode_and_without_it() -> None:
     rows = [*["g - S 10"] * 3, *["g - F 10"] * 5, *["g - S 00"] * 6]
-    given = input_of(*rows, "g - F 0?", "g - ? 11")
-    mode = document_of(given, rounds=0)["groups"]["g"]["modes"]
+    signatures = input_of(*rows, "g - F 0?", "g - ? 11")
+    mode = document_of(signatures, rounds=0)["groups"]["g"]["modes"]
     assert mode["1.3"]["success_given"] == {"present": share(3, 8), "absent": share(6, 7)}
     assert mode["3.1"]["success_given"] == {"present": share(0, 0), "absent": share(9, 14)}
 
@@ -38,30 +38,31 @@ def test_how_many_succeeded_with_a_mode_and_without_it() -> None:
 VERSIONS = ("1.2", "1.9", "1.10")
 
 
-def over_versions(*shows: int, of: int = 10) -> list[str]:
+def over_versions(*hit_counts: int, trace_count: int = 10) -> list[str]:
+    """Return the lines of the traces of each version, of which this many show the mode."""
     return [
-        f"{version} - {'FS'[i % 2]} {int(i < hits)}0"
-        for version, hits in zip(VERSIONS, shows, strict=True)
-        for i in range(of)
+        f"{version} - {'FS'[number % 2]} {int(number < hits)}0"
+        for version, hits in zip(VERSIONS, hit_counts, strict=True)
+        for number in range(trace_count)
     ]
 
 
 def test_a_mode_that_grows_over_versions_has_a_trend() -> None:
-    given = input_of(*over_versions(1, 3, 6), "(unknown) - F 10", by="version")
-    report = document_of(given, rounds=0)
-    found = report["trend"]
-    assert found is not None
-    assert found["groups"] == ["1.2", "1.9", "1.10"]
-    assert found["left_out"] == 1
-    loop = found["modes"]["all"]["1.3"]
+    signatures = input_of(*over_versions(1, 3, 6), "(unknown) - F 10", by="version")
+    report = document_of(signatures, rounds=0)
+    trend = report["trend"]
+    assert trend is not None
+    assert trend["groups"] == ["1.2", "1.9", "1.10"]
+    assert trend["left_out"] == 1
+    loop = trend["modes"]["all"]["1.3"]
     tested = cochran_armitage([1, 3, 6], [10, 10, 10])
     assert tested is not None
     assert (loop["z"], loop["p_value"], loop["method"]) == tested
     assert loop["slope_pp"] == pytest.approx(25)
     assert [one["count"] for one in loop["rates"]] == [1, 3, 6]
     # Every other trace failed, so the hits among the failed ones are 1, 2 and 3 of 5.
-    assert [one["count"] for one in found["modes"]["failed"]["1.3"]["rates"]] == [1, 2, 3]
-    stop = found["modes"]["all"]["3.1"]
+    assert [one["count"] for one in trend["modes"]["failed"]["1.3"]["rates"]] == [1, 2, 3]
+    stop = trend["modes"]["all"]["3.1"]
     assert (stop["undefined"], stop["p_adjusted"], stop["slope_pp"]) == ("no_variance", None, 0)
     assert loop["p_adjusted"] == loop["p_value"]
 
@@ -71,14 +72,14 @@ def test_dates_lie_as_far_apart_as_their_days_do() -> None:
     given = input_of(*over_versions(1, 3, 6), by="version")
     names = tuple(days.get(name, name) for name in given.group_names)
     given = replace(given, by="date", group_names=names, group_parts=())
-    found = document_of(given, rounds=0)["trend"]
-    assert found is not None
-    assert (found["groups"], found["scores"], found["unit"]) == (
+    trend = document_of(given, rounds=0)["trend"]
+    assert trend is not None
+    assert (trend["groups"], trend["scores"], trend["unit"]) == (
         list(days.values()),
         [0, 1, 151],
         "day",
     )
-    loop = found["modes"]["all"]["1.3"]
+    loop = trend["modes"]["all"]["1.3"]
     tested = cochran_armitage([1, 3, 6], [10, 10, 10], [0, 1, 151])
     assert tested is not None
     assert (loop["z"], loop["p_value"], loop["method"]) == tested
@@ -105,10 +106,10 @@ def test_versions_stand_in_the_order_of_their_numbers() -> None:
 
 
 def test_parts_say_what_makes_a_group() -> None:
-    given = input_of("x - F 10", "y - F 10")
-    assert document_of(given, rounds=0)["groups"]["y"]["parts"] == {"model": "y"}
+    signatures = input_of("x - F 10", "y - F 10")
+    assert document_of(signatures, rounds=0)["groups"]["y"]["parts"] == {"model": "y"}
     two = replace(
-        given,
+        signatures,
         by="model,benchmark",
         group_names=("a · q", "b · q"),
         group_parts=(("a", "q"), ("b", "q")),
@@ -116,5 +117,5 @@ def test_parts_say_what_makes_a_group() -> None:
     report = document_of(two, rounds=0)
     assert report["by"] == "model,benchmark"
     assert report["groups"]["b · q"]["parts"] == {"model": "b", "benchmark": "q"}
-    everything = replace(given, by="all", group_names=("all",), group=given.group * 0)
+    everything = replace(signatures, by="all", group_names=("all",), group=signatures.group * 0)
     assert document_of(everything, rounds=0)["groups"]["all"]["parts"] == {}

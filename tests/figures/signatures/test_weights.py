@@ -81,23 +81,25 @@ def test_labels_of_a_study_are_weighted_by_the_chances_of_its_traces() -> None:
     office = Office("t1", "t2", "t3", "t4")
     drawn_study(office, Draw(0, 10, (), 0), Draw(1, 8, (), 0, (0.5,), "judge:j"))
     for labels in ("gold", "ann"):
-        found = read(office, labels, by="all")
+        signatures = read(office, labels, by="all")
         # t4 was never drawn.
-        assert found.traces == ("t1", "t2", "t3")
-        assert found.weights is not None
-        report = document_of(found, rounds=0)
+        assert signatures.traces == ("t1", "t2", "t3")
+        assert signatures.weights is not None
+        report = document_of(signatures, rounds=0)
         mode = report["groups"]["all"]["modes"]["1.3"]
         assert (mode["count"], mode["n"]) == (1, 3)
-        assert mode["all"]["rate"] == pytest.approx(found.weights[2] / found.weights.sum())
-        assert found.weights[2] < found.weights[0]
+        assert mode["all"]["rate"] == pytest.approx(
+            signatures.weights[2] / signatures.weights.sum()
+        )
+        assert signatures.weights[2] < signatures.weights[0]
         assert mode["more_labels"] is not None
 
 
 def test_where_the_lots_are_of_no_one_whole_it_is_said() -> None:
     office = Office("t1", "t2", "t3", "t4")
     drawn_study(office, Draw(0, 10, (), 0))
-    found = read(office, by="all")
-    assert (found.weights, len(found.traces)) == (None, 4)
-    assert "of no one whole" in document_of(found, rounds=0)["cannot_say"][0]
+    signatures = read(office, by="all")
+    assert (signatures.weights, len(signatures.traces)) == (None, 4)
+    assert "of no one whole" in document_of(signatures, rounds=0)["cannot_say"][0]
     office.finish("eve", trace="t1", value=PRESENT)
-    assert not read(office, "eve", by="all").of_no_whole
+    assert not read(office, "eve", by="all").has_unknown_weights
