@@ -75,7 +75,6 @@ __all__ = [
     "letters",
     "merged_sides",
     "mode_page",
-    "outcome_words",
     "queue",
     "resolves_conflict",
     "row_id",

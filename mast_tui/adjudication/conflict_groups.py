@@ -14,7 +14,7 @@ from mast_tui.gold.overlaps import in_reading_order, overlap
 from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 
 Choices = tuple[tuple[Conflict, Choice], ...]
-"""What is decided about each conflict of a group."""
+"""The conflicts of a group, each with the choice that decides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +58,21 @@ class ConflictGroup:
         return self.conflicts[0].where
 
     def at_place(self, target: Target) -> ConflictGroup | None:
-        """Return the conflict in which a side marked this place, as a group of its own.
+        """Return the conflicts in which a side marked this place, as a group.
 
-        A verdict is about all places. None where no conflict of the group is about this one.
+        A conflict over a verdict is about all places. Returns None if there are no conflicts.
         """
         if self.kind is ConflictKind.VERDICT:
             return self
-        about = [c for c in self.conflicts if any(target in answer.targets for answer in c.said)]
-        return ConflictGroup(tuple(about)) if about else None
+        conflicts = [
+            conflict
+            for conflict in self.conflicts
+            if any(target in answer.targets for answer in conflict.said)
+        ]
+        return ConflictGroup(tuple(conflicts)) if conflicts else None
 
     def take_side(self, annotator: str) -> Choices:
-        """Choose a side's verdict, or the places that it marked and none of the others.
+        """Choose a side's verdict, or all places that it marked and no other places.
 
         Raises:
             KeyError: The annotator is no side of the group.
@@ -81,13 +85,19 @@ class ConflictGroup:
         )
 
     def take_all(self, order: Order = no_order) -> Choices | None:
-        """Choose everything that was marked; None where no side says present."""
+        """Choose all marked places; return None if in some conflict no side says present."""
         choices = [(conflict, take_all(conflict, order)) for conflict in self.conflicts]
-        chosen = [(conflict, choice) for conflict, choice in choices if choice is not None]
-        return self._each_place_once(chosen) if len(chosen) == len(choices) else None
+        possible_choices = [
+            (conflict, choice) for conflict, choice in choices if choice is not None
+        ]
+        return (
+            self._each_place_once(possible_choices)
+            if len(possible_choices) == len(choices)
+            else None
+        )
 
     def take_same(self, choice: Choice) -> Choices:
-        """Choose the same for every conflict."""
+        """Choose the same answer for every conflict."""
         return tuple((conflict, choice) for conflict in self.conflicts)
 
     def take_place(self, target: Target, order: Order = no_order) -> Choices:
@@ -100,21 +110,24 @@ class ConflictGroup:
         Returns:
             The place for the first conflict that it touches, and no place for the others.
         """
-        touched = [
+        overlapping = [
             conflict
             for conflict in self.conflicts
             if any(overlap(t, target, order) for answer in conflict.said for t in answer.targets)
         ]
-        chosen = next(iter(touched), self.conflicts[0])
-        everything = replace(chosen, said=self.said)
-        choice = elsewhere(everything, target, order)
-        none = Choice(VerdictValue.ABSENT, (), choice.sides)
-        return tuple((c, choice if c is chosen else none) for c in self.conflicts)
+        place_conflict = overlapping[0] if overlapping else self.conflicts[0]
+        conflict_of_all_sides = replace(place_conflict, said=self.said)
+        choice = elsewhere(conflict_of_all_sides, target, order)
+        no_place = Choice(VerdictValue.ABSENT, (), choice.sides)
+        return tuple(
+            (conflict, choice if conflict is place_conflict else no_place)
+            for conflict in self.conflicts
+        )
 
     def _each_place_once(self, choices: Iterable[tuple[Conflict, Choice]]) -> Choices:
-        """Drop a place that another conflict of the group uses already.
+        """Return the choices without places that an earlier choice of the group has already.
 
-        Two decisions can be about the same labels, where these have moved since.
+        Two decisions can be about the same labels, if these have moved since.
         """
         if self.kind is ConflictKind.VERDICT:
             return tuple(choices)
@@ -131,7 +144,7 @@ class ConflictGroup:
 
 
 def places_id(mode: str) -> str:
-    """Return the name under which all disputed places of a mode are one row."""
+    """Return the id of the row for all disputed places of a mode."""
     return f"{mode}@"
 
 
@@ -145,10 +158,10 @@ def conflict_groups(conflicts: Iterable[Conflict]) -> tuple[ConflictGroup, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """One row of an adjudicator's queue: what is open about a mode, and what is decided.
+    """One row of an adjudicator's queue: a mode's verdict or places, open or decided.
 
-    Its verdict, all of its disputed places, or one place that an adjudicator added.
-    ``conflicts`` are open and ``decisions`` stand; where there are both, only some of the places
+    A row is about the verdict, all disputed places, or one place that an adjudicator added.
+    ``conflicts`` are open, ``decisions`` are in force. If there are both, only some of the places
     are decided.
     """
 
@@ -169,10 +182,10 @@ class Dispute:
         return any(resolves_conflict(decision) for decision in self.decisions)
 
     def has_changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
-        """Return whether all is decided, and a side has changed its answer since.
+        """Return whether the row is decided, and a side has changed its answer since.
 
         Args:
-            sides: What the sides say now.
+            sides: The current work of the sides.
             order: The index of a span by its key.
         """
         return not self.is_open and bool(self.changed(sides, order))
@@ -187,15 +200,14 @@ class Dispute:
         return tuple(decision for decision in self.decisions if has_changed(decision, sides, order))
 
     def in_question(self, sides: Sequence[TraceWork], order: Order = no_order) -> ConflictGroup:
-        """Return what a key decides.
+        """Return the conflicts that the next decision on the row is about.
+
+        They are the open conflicts, and the decided ones on which a side has changed since. If no
+        conflict is open, they are all decided ones.
 
         Args:
-            sides: What the sides say now.
+            sides: The current work of the sides.
             order: The index of a span by its key.
-
-        Returns:
-            What is open, with the decisions after which a side has changed; where nothing is open,
-            all that was decided.
         """
         reopened = self.changed(sides, order) if self.is_open else self.decisions
         reopened_conflicts = [_as_conflict(decision, sides, order) for decision in reopened]
@@ -210,24 +222,24 @@ def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tu
     """Return the rows of a trace.
 
     Args:
-        conflicts: What is open.
-        decisions: What is decided.
+        conflicts: The open conflicts.
+        decisions: The decisions in force.
     """
-    by_row: dict[str, Dispute] = {}
+    disputes_by_id: dict[str, Dispute] = {}
     for group in conflict_groups(conflicts):
         is_verdict = group.kind is ConflictKind.VERDICT
-        by_row[group.id] = Dispute(group.id, group.mode, is_verdict, group.conflicts)
+        disputes_by_id[group.id] = Dispute(group.id, group.mode, is_verdict, group.conflicts)
     for decision in decisions:
         row = row_id(decision)
-        dispute = by_row.get(row, Dispute(row, decision.mode, decision.is_verdict))
-        by_row[row] = replace(dispute, decisions=(*dispute.decisions, decision))
-    return tuple(by_row.values())
+        dispute = disputes_by_id.get(row, Dispute(row, decision.mode, decision.is_verdict))
+        disputes_by_id[row] = replace(dispute, decisions=(*dispute.decisions, decision))
+    return tuple(disputes_by_id.values())
 
 
 def row_id(decision: Decision) -> str:
-    """Return the id of the row in which a decision stands.
+    """Return the id of the row of a decision.
 
-    A place that an adjudicator added, or moved where the sides agree, is a row of its own.
+    A decision on a place about which the sides did not differ has a row of its own.
     """
     if decision.is_verdict or not resolves_conflict(decision):
         return decision.item
@@ -235,7 +247,7 @@ def row_id(decision: Decision) -> str:
 
 
 def _with_side(conflict: Conflict, annotator: str) -> Conflict:
-    """Return a conflict over a place with a side that may not have marked it."""
+    """Return a conflict over a place in which this annotator is a side, without a mark if new."""
     if any(answer.annotator == annotator for answer in conflict.said):
         return conflict
     answer = Said(annotator, VerdictValue.PRESENT)
@@ -250,18 +262,18 @@ def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -
         where = next((target for answer in answers for target in answer.targets), None)
         kind = ConflictKind.VERDICT
         return Conflict(decision.item, kind, decision.mode, answers, tuple(labels), where)
-    marked = {(answer.annotator, target) for answer in answers for target in answer.targets}
-    about = tuple(label for label in labels if (label.annotator, label.target) in marked)
+    marks = {(answer.annotator, target) for answer in answers for target in answer.targets}
+    marked_labels = tuple(label for label in labels if (label.annotator, label.target) in marks)
     where = first_place(decision)
-    return Conflict(decision.item, ConflictKind.PLACE, decision.mode, answers, about, where)
+    return Conflict(decision.item, ConflictKind.PLACE, decision.mode, answers, marked_labels, where)
 
 
 def agreed_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
-    """Return an agreed verdict as something to decide, for whoever overrules it.
+    """Return an agreed verdict as a conflict, so that an adjudicator can overrule it.
 
     Args:
         mode: The slug of the mode.
-        sides: What the sides say now.
+        sides: The current work of the sides.
     """
     answers = words_on(mode, sides)
     labels = tuple(label for side in sides for label in side.labels_of(mode))
@@ -270,16 +282,17 @@ def agreed_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
 
 
 def first_place(decision: Decision) -> Target | None:
-    """Return where it was decided to be, else where a side had marked it."""
+    """Return the first chosen place, otherwise the first place that a side marked, else None."""
     targets = (target for answer in decision.said for target in answer.targets)
     return next(iter((*decision.targets, *targets)), None)
 
 
 def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
-    """Return what each annotator said in all of these parts of a row, with all of their places."""
+    """Return one answer of each annotator in the parts of a row, with all of their places."""
     sides: dict[str, Said] = {}
-    for answer in (part_answer for part in parts for part_answer in part.said):
-        earlier = sides.get(answer.annotator, answer)
-        targets = tuple(dict.fromkeys((*earlier.targets, *answer.targets)))
-        sides[answer.annotator] = structs.replace(earlier, targets=targets)
+    for part in parts:
+        for answer in part.said:
+            earlier = sides.get(answer.annotator, answer)
+            targets = tuple(dict.fromkeys((*earlier.targets, *answer.targets)))
+            sides[answer.annotator] = structs.replace(earlier, targets=targets)
     return tuple(sides.values())

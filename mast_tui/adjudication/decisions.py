@@ -1,4 +1,4 @@
-"""A decision after it was made: its outcome, a side that has changed since, and undo and redo."""
+"""The outcome of a decision, later changes of its sides, and undo and redo."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ FactType = TypeVar("FactType", Decided, GuidelineSet)
 def history_of(
     events: Iterable[Event], kind: type[FactType]
 ) -> tuple[dict[str, list[FactType]], dict[str, list[FactType]]]:
-    """Return the key presses of one person that can be undone, and those that can be done again.
+    """Return the actions of one person that can be undone, and those that can be redone.
 
-    What came with an import is no key press. A new change ends what could be done again.
+    Imports are left out. After a new action, earlier undone actions cannot be redone.
 
     Args:
-        events: What the person did, in order.
-        kind: The kind of facts that are meant.
+        events: The events of the person, in order.
+        kind: The type of the facts that count.
 
     Returns:
-        For both what each key press has changed, by its action, the latest last.
+        Two mappings from an action to its facts, the latest action last.
     """
-    groups: dict[str, list[Event]] = {}
+    events_by_action: dict[str, list[Event]] = {}
     for event in events:
         if isinstance(event.fact, kind) and not event.action.startswith(IMPORT_PREFIX):
-            groups.setdefault(event.action, []).append(event)
+            events_by_action.setdefault(event.action, []).append(event)
     done: dict[str, list[FactType]] = {}
     undone: dict[str, list[FactType]] = {}
-    for action, group in groups.items():
-        first = group[0]
-        if first.undoes is not None:
-            if first.undoes in done:
-                undone[first.undoes] = done.pop(first.undoes)
-        elif first.redoes is not None:
-            if first.redoes in undone:
-                done[first.redoes] = undone.pop(first.redoes)
+    for action, action_events in events_by_action.items():
+        first_event = action_events[0]
+        if first_event.undoes is not None:
+            if first_event.undoes in done:
+                undone[first_event.undoes] = done.pop(first_event.undoes)
+        elif first_event.redoes is not None:
+            if first_event.redoes in undone:
+                done[first_event.redoes] = undone.pop(first_event.redoes)
         else:
-            done[action] = [event.fact for event in group if isinstance(event.fact, kind)]
+            done[action] = [event.fact for event in action_events if isinstance(event.fact, kind)]
             undone.clear()
     return done, undone
 
 
 def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
-    """Return what was decided, in words: the verdict, or what became of the place.
+    """Return a decided value in words: the verdict, or whether the place was accepted.
 
     Args:
         value: The decided value.
@@ -62,7 +62,7 @@ def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
 
 
 def decided_words(decisions: Sequence[Decision]) -> str:
-    """Return what was decided in one step, in words: a verdict, or what became of places."""
+    """Return the outcome of decisions of one step in words, such as ``2 of 3 places taken``."""
     if len(decisions) == 1:
         return outcome_words(decisions[0].value, is_verdict=decisions[0].is_verdict)
     accepted = sum(decision.value is VerdictValue.PRESENT for decision in decisions)
@@ -70,7 +70,7 @@ def decided_words(decisions: Sequence[Decision]) -> str:
 
 
 def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
-    """Return the places where a mode was decided to show."""
+    """Return the places of all decisions with the value present."""
     accepted = (decision for decision in decisions if decision.value is VerdictValue.PRESENT)
     return [target for decision in accepted for target in decision.targets]
 
@@ -88,10 +88,10 @@ def resolves_conflict(decision: Decision) -> bool:
 def current_answers(
     decision: Decision, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[Said, ...]:
-    """Return what the sides say now of what a decision is about.
+    """Return the current answers of the sides on the mode or place of a decision.
 
-    Of a mode all that have a verdict; of a place those that the decision names, who may have left
-    it, and whoever has marked it since.
+    For a mode these are all sides with a verdict. For a place these are the sides in the decision,
+    which may have removed their marks, and the sides that have marked it since.
 
     Args:
         decision: The decision.
@@ -102,20 +102,23 @@ def current_answers(
         return words_on(decision.mode, sides)
     labels = [label for side in sides for label in side.labels_of(decision.mode)]
     items = items_of_mode(labels, order)
-    about = [*decision.targets, *(t for answer in decision.said for t in answer.targets)]
+    answer_targets = [target for answer in decision.said for target in answer.targets]
+    targets = [*decision.targets, *answer_targets]
     current_items = [item for item in items if item.id == decision.item] or [
-        item for item in items if any(overlap(item.target, target, order) for target in about)
+        item for item in items if any(overlap(item.target, target, order) for target in targets)
     ]
-    marked = [label for item in current_items for label in item.labels]
+    marking_labels = [label for item in current_items for label in item.labels]
     names = [
         *(answer.annotator for answer in decision.said),
-        *(label.annotator for label in marked),
+        *(label.annotator for label in marking_labels),
     ]
     return tuple(
         Said(
             name,
             VerdictValue.PRESENT,
-            tuple(dict.fromkeys(label.target for label in marked if label.annotator == name)),
+            tuple(
+                dict.fromkeys(label.target for label in marking_labels if label.annotator == name)
+            ),
         )
         for name in dict.fromkeys(names)
     )

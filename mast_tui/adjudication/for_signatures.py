@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _ONE_BY_ONE: Final = 500
-"""Of more traces than this the gold is made with all others', in few queries."""
+"""The most traces for which the gold is read one by one; for more, all gold is read at once."""
 
 
 def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> GoldOf:
-    """Return the gold of the traces asked about, made when they are.
+    """Return a function that returns the gold of some traces by their ids.
 
     Args:
         workspace: The workspace.
@@ -38,20 +38,20 @@ def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> Gold
         order_of: Returns the order of a trace's spans by the trace's id.
     """
 
-    def settle(modes: Collection[str]) -> Mapping[str, GoldTrace]:
-        if len(modes) <= _ONE_BY_ONE:
+    def gold_by_trace(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
+        if len(trace_ids) <= _ONE_BY_ONE:
             sides_by_trace: dict[str, TraceWords] = {}
-            for trace in modes:
-                sides_by_trace |= words_by_trace(workspace, taxonomy, trace_id=trace)
+            for trace_id in trace_ids:
+                sides_by_trace |= words_by_trace(workspace, taxonomy, trace_id=trace_id)
         else:
             sides_by_trace = words_by_trace(workspace, taxonomy)
         return {
-            trace: sides_by_trace[trace].gold(taxonomy, order_of(trace))
-            for trace in modes
-            if trace in sides_by_trace
+            trace_id: sides_by_trace[trace_id].gold(taxonomy, order_of(trace_id))
+            for trace_id in trace_ids
+            if trace_id in sides_by_trace
         }
 
-    return settle
+    return gold_by_trace
 
 
 def corrected_prevalence(
@@ -62,8 +62,8 @@ def corrected_prevalence(
 ) -> tuple[Figure, ...]:
     """Return, by group and mode, the prevalence on the traces that only the judge has judged.
 
-    All traces together are the group ``OVERALL``. There are no figures where the labels are no
-    judge's, and where no gold shows its errors. Slow: screens ask in a worker.
+    All traces together are the group ``OVERALL``. There are no figures if the labels are not those
+    of a judge, or if there is no gold. Slow: screens call it in a worker.
 
     Args:
         workspace: The workspace.
@@ -76,17 +76,17 @@ def corrected_prevalence(
     sides_by_trace = words_by_trace(workspace, taxonomy)
     if not any(traces is None or trace in traces for trace in sides_by_trace):
         return ()
-    # All of the gold: what people have said of other traces is no secret in that it was said.
+    # All gold counts, as it is no secret which traces were labelled.
     gold = {trace: trace_sides.gold(taxonomy) for trace, trace_sides in sides_by_trace.items()}
-    judged = judge_input_from_workspace(
+    judge_input = judge_input_from_workspace(
         workspace, taxonomy, signature_input.labels, "gold", gold=gold, traces=traces
     )
-    labelled = compared_units(judged)
+    comparison = compared_units(judge_input)
     figures: list[Figure] = []
-    for name, chosen in signature_input.members().items():
-        trace_ids = {signature_input.traces[row] for row in chosen.nonzero()[0].tolist()}
-        part = replace(judged, unlabelled=judged.unlabelled & trace_ids)
-        figures += prevalence(part, labelled, group=name)
+    for name, members in signature_input.members().items():
+        trace_ids = {signature_input.traces[row] for row in members.nonzero()[0].tolist()}
+        group_input = replace(judge_input, unlabelled=judge_input.unlabelled & trace_ids)
+        figures += prevalence(group_input, comparison, group=name)
     return tuple(figures)
 
 
@@ -98,9 +98,7 @@ def extras_for(
     places: bool,
     letters: Pseudonyms | None = None,
 ) -> Extras:
-    """Return the additional parts of a report; with ``places`` spans from the traces' files.
-
-    Notes bear the ``letters`` of those who wrote them, where these are given.
+    """Return the additional parts of a report, with spans from files if ``places`` is true.
 
     Args:
         workspace: The workspace.

@@ -30,9 +30,9 @@ class GuidelineCase:
 
 @dataclass(frozen=True, slots=True)
 class ModePage:
-    """A mode's definition, its guidelines, and decided cases.
+    """A mode's definition, with its guidelines and decided cases, earliest first.
 
-    Both earliest first. ``hidden`` counts the cases that the reader may not see yet.
+    ``hidden`` counts the cases that the reader may not see yet.
     """
 
     mode: Mode
@@ -44,17 +44,20 @@ class ModePage:
 def mode_page(
     workspace: Workspace, taxonomy: Taxonomy, mode: str, *, reader: str | None = None
 ) -> ModePage:
-    """Return the page of a mode, given by its slug.
+    """Return the page of a mode.
 
-    For a ``reader`` cases and occasions of traces that they have not finished, or are to label
-    once more, are left out; whoever shows the page calls ``record_reveal`` for the cases' traces.
-    Raises ``KeyError`` where the taxonomy has no such mode.
+    For a ``reader``, the page lacks cases and occasions on traces that they have not finished or
+    must label once more. A caller that shows the page must call ``record_reveal`` for the traces
+    of the cases.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         mode: The mode's slug.
-        reader: The name of the annotator who reads it, None for all.
+        reader: The name of the annotator who reads it, None for a complete page.
+
+    Raises:
+        KeyError: The taxonomy has no such mode.
     """
     written = tuple(g for g in workspace.guidelines(taxonomy.ref) if g.mode == mode)
     cases = [
@@ -71,11 +74,11 @@ def mode_page(
 
 
 def page_within(page: ModePage, seen: Container[str]) -> ModePage:
-    """Leave out of a page the cases and occasions of all traces but those that may be seen.
+    """Return a page with the cases and occasions of some traces only.
 
     Args:
-        page: The whole page.
-        seen: Ids of traces.
+        page: The complete page.
+        seen: The ids of the traces that the reader may see.
     """
     visible_cases = tuple(case for case in page.cases if case.trace_id in seen)
     guidelines = tuple(
@@ -90,11 +93,14 @@ def guidelines_document(
 ) -> Mapping[str, Any]:
     """Return the guidelines and cases of each mode as plain JSON values by the mode's code.
 
-    Modes about which nothing was written or decided are left out, as are cases on and occasions of
-    other traces than ``traces``; None hides nothing. Each mode has ``mode`` (the slug), ``name``,
-    ``guidelines`` (``text``, ``by``, ``at`` and, where there was an occasion, ``trace`` and
-    ``item``) and ``cases`` (``trace``, ``item``, ``value``, ``targets``, ``reason``, ``by``,
-    ``at``, ``judge_seen``).
+    Modes without guidelines and cases are left out. Each mode has these fields:
+
+    - ``mode``: the slug
+    - ``name``
+    - ``guidelines``: each with ``text``, ``by``, ``at``, and with ``trace`` and ``item`` of its
+      occasion if there was one
+    - ``cases``: each with ``trace``, ``item``, ``value``, ``targets``, ``reason``, ``by``, ``at``
+      and ``judge_seen``
 
     Args:
         workspace: The workspace.
@@ -108,13 +114,14 @@ def guidelines_document(
             "guidelines": [_guideline_values(guideline) for guideline in page.guidelines],
             "cases": [_case_values(case) for case in page.cases],
         }
-        for page in _pages(workspace, taxonomy, traces)
+        for page in _nonempty_pages(workspace, taxonomy, traces)
     }
 
 
-def _pages(
+def _nonempty_pages(
     workspace: Workspace, taxonomy: Taxonomy, traces: Container[str] | None
 ) -> Iterator[ModePage]:
+    """Yield the pages with guidelines or cases on the visible traces."""
     for mode in taxonomy.modes:
         page = mode_page(workspace, taxonomy, mode.slug)
         if traces is not None:
@@ -158,10 +165,10 @@ def _target_values(target: Target) -> dict[str, Any]:
 
 
 class GuidelineBook:
-    """One person's writing on the pages of a taxonomy.
+    """Changes by one person to the guidelines of a taxonomy.
 
     Every change is one transaction, on disk when the method returns. Methods raise
-    ``AdjudicationError`` or ``WorkspaceError``, in words for people; then nothing has changed.
+    ``AdjudicationError`` or ``WorkspaceError`` for users; then nothing has changed.
     """
 
     def __init__(self, workspace: Workspace, taxonomy: Taxonomy, writer: str) -> None:
@@ -172,7 +179,7 @@ class GuidelineBook:
     def write(
         self, mode: str, text: str, *, trace_id: str | None = None, item: str | None = None
     ) -> Guideline:
-        """Write down what was agreed about a mode; the decision that gave occasion may be named.
+        """Add a guideline to a mode, and return it.
 
         Args:
             mode: The mode's slug.
@@ -180,62 +187,68 @@ class GuidelineBook:
             trace_id: The trace of the decision that is its occasion.
             item: The item of that decision.
         """
-        if all(listed.slug != mode for listed in self._taxonomy.modes):
+        if all(known_mode.slug != mode for known_mode in self._taxonomy.modes):
             raise AdjudicationError(f"{self._taxonomy.ref} has no mode {mode!r}")
-        text = _checked(text)
+        text = _checked_text(text)
         id = self._workspace.new_id()
-        made = Guideline(id, mode, text, self._writer, now(), trace_id, item)
-        self._append([GuidelineSet(made.id, None, made)])
-        return made
+        guideline = Guideline(id, mode, text, self._writer, now(), trace_id, item)
+        self._append_facts([GuidelineSet(guideline.id, None, guideline)])
+        return guideline
 
     def edit(self, id: str, text: str) -> Guideline:
-        """Put a guideline otherwise, whoever wrote it.
+        """Replace the text of a guideline, also of one by another person.
 
         Args:
             id: The id.
             text: The text.
         """
-        return self._put(id, _checked(text))
+        return self._replace_text(id, _checked_text(text))
 
     def take_back(self, id: str) -> None:
-        """Take a guideline off its page, whoever wrote it."""
-        self._put(id, "")
+        """Remove a guideline from its page, also one by another person."""
+        self._replace_text(id, "")
 
     def undo(self, mode: str) -> Guideline | None:
-        """Undo this person's last change on a mode's page; what it was about, None for nothing."""
-        return self._step(mode, back=True)
+        """Undo this person's last change on a page; return its guideline, None if there is none."""
+        return self._undo_or_redo(mode, back=True)
 
     def redo(self, mode: str) -> Guideline | None:
-        """Do again what was undone last on a mode's page."""
-        return self._step(mode, back=False)
+        """Redo the change that was undone last; return its guideline, None if there is none."""
+        return self._undo_or_redo(mode, back=False)
 
-    def _put(self, id: str, text: str) -> Guideline:
+    def _replace_text(self, id: str, text: str) -> Guideline:
+        """Replace the text of a guideline; raises ``AdjudicationError`` if it is gone."""
         for existing in self._workspace.guidelines(self._taxonomy.ref):
             if existing.id == id:
-                put = replace(existing, text=text, written_by=self._writer, written_at=now())
-                self._append([GuidelineSet(id, existing, put)])
-                return put
+                changed = replace(existing, text=text, written_by=self._writer, written_at=now())
+                self._append_facts([GuidelineSet(id, existing, changed)])
+                return changed
         raise AdjudicationError("that guideline is not there any more; open the page again")
 
-    def _step(self, mode: str, *, back: bool) -> Guideline | None:
+    def _undo_or_redo(self, mode: str, *, back: bool) -> Guideline | None:
+        """Undo the last change on a mode's page, or redo the last undone one."""
         events = self._workspace.events(annotator=self._writer, taxonomy=self._taxonomy.ref)
-        done, undone = history_of((e for e in events if _mode_of(e.fact) == mode), GuidelineSet)
-        for action, facts in reversed((done if back else undone).items()):
-            if back:
-                inverse = [
-                    GuidelineSet(f.id, f.after, self._if_author(f.before)) for f in reversed(facts)
-                ]
-                self._append(inverse, undoes=action)
-            else:
-                self._append(facts, redoes=action)
-            return facts[0].after or facts[0].before
-        return None
+        page_events = (event for event in events if _mode_of(event.fact) == mode)
+        done, undone = history_of(page_events, GuidelineSet)
+        changes = done if back else undone
+        if not changes:
+            return None
+        action, facts = next(reversed(changes.items()))
+        if back:
+            inverse = [
+                GuidelineSet(fact.id, fact.after, self._own_guideline(fact.before))
+                for fact in reversed(facts)
+            ]
+            self._append_facts(inverse, undoes=action)
+        else:
+            self._append_facts(facts, redoes=action)
+        return facts[0].after or facts[0].before
 
-    def _if_author(self, guideline: Guideline | None) -> Guideline | None:
-        """One's own words; those of another show again once one's own are gone."""
+    def _own_guideline(self, guideline: Guideline | None) -> Guideline | None:
+        """Return a guideline by this person, None for others, which show again by themselves."""
         return guideline if guideline is not None and guideline.written_by == self._writer else None
 
-    def _append(
+    def _append_facts(
         self,
         facts: Sequence[GuidelineSet],
         *,
@@ -248,14 +261,14 @@ class GuidelineBook:
 
 
 def _mode_of(fact: object) -> str | None:
-    """Return the mode of what a guideline's change is about, None for anything else."""
+    """Return the mode of the guideline that a fact changes, None for other facts."""
     if not isinstance(fact, GuidelineSet):
         return None
     guideline = fact.after or fact.before
     return guideline.mode if guideline is not None else None
 
 
-def _checked(text: str) -> str:
+def _checked_text(text: str) -> str:
     if not text.strip():
         raise AdjudicationError("a guideline needs words; to remove one, take it back")
     return text.strip()

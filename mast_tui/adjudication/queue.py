@@ -23,9 +23,10 @@ from mast_tui.workspace.store import Workspace
 class Access(StrEnum):
     """The access of an adjudicator to the answers of others on a trace.
 
-    ``hidden`` ones can be taken on as adjudicator, as can those that a study lets come back to be
-    labelled once more (``again``), which then do not; one's own open reading (``unfinished``) has
-    to be finished first.
+    - ``hidden``: the adjudicator has not read the trace, but can take it on.
+    - ``again``: the study has planned a retest by the adjudicator. They can take the trace on, and
+      then there is no retest.
+    - ``unfinished``: the adjudicator must finish their own reading first.
     """
 
     OPEN = "open"
@@ -36,9 +37,10 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """One trace that two or more have finished.
+    """One trace that two or more annotators have finished.
 
-    ``words`` is what was said there, and ``gold`` what follows; None unless ``access`` is open.
+    ``words`` holds the answers and decisions, ``gold`` the gold that follows. Both are None unless
+    ``access`` is open.
     """
 
     trace_id: str
@@ -55,13 +57,13 @@ def queue(
     *,
     order_of: OrderOf = no_orders,
 ) -> tuple[QueueEntry, ...]:
-    """Return the traces on which annotators can differ, those without conflicts too.
+    """Return the traces that two or more annotators have finished, also those without conflicts.
 
-    Most disagreement first, then most decisions whose sides have changed, then by trace id; what
-    one may not see yet comes last.
+    Traces with most disagreement come first, then those with most decisions after which a side has
+    changed. Traces that the adjudicator may not see come last.
 
-    What others said is in it, so it is recorded as shown: from then on the adjudicator's own finish
-    of these traces cannot be undone.
+    Records that the answers on the open traces were shown: from then on the adjudicator's own
+    finish of these traces cannot be undone.
 
     Args:
         workspace: The workspace.
@@ -70,7 +72,7 @@ def queue(
         order_of: Returns the order of a trace's spans by the trace's id.
     """
     accesses = accesses_of(workspace, taxonomy, adjudicator)
-    open_ones: list[tuple[float, int, QueueEntry]] = []
+    ranked_entries: list[tuple[float, int, QueueEntry]] = []
     hidden = []
     for trace_id, trace_sides in words_by_trace(workspace, taxonomy).items():
         if len(trace_sides.sides) < 2:
@@ -83,12 +85,15 @@ def queue(
         order = order_of(trace_id)
         gold = trace_sides.gold(taxonomy, order)
         rows = disputes(gold.conflicts, trace_sides.decisions)
-        changed = sum(row.has_changed(trace_sides.sides, order) for row in rows)
+        changed_count = sum(row.has_changed(trace_sides.sides, order) for row in rows)
         entry = QueueEntry(trace_id, names, access, trace_sides, gold)
-        open_ones.append((trace_disagreement(gold.conflicts), changed, entry))
-    record_reveal(workspace, adjudicator, taxonomy.ref, [entry.trace_id for *_, entry in open_ones])
-    open_ones.sort(key=lambda entry: (-entry[0], -entry[1]))  # they come by trace id
-    return (*(entry for *_, entry in open_ones), *hidden)
+        ranked_entries.append((trace_disagreement(gold.conflicts), changed_count, entry))
+    record_reveal(
+        workspace, adjudicator, taxonomy.ref, [entry.trace_id for *_, entry in ranked_entries]
+    )
+    # Entries with equal ranks stay sorted by trace id.
+    ranked_entries.sort(key=lambda ranked: (-ranked[0], -ranked[1]))
+    return (*(entry for *_, entry in ranked_entries), *hidden)
 
 
 def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> dict[str, Access]:
@@ -104,7 +109,7 @@ def accesses_of(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str) -> d
     passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     retests = retests_of(workspace.study(taxonomy.ref), adjudicator, passes_by_trace)
     return {
-        trace_id: _access(
+        trace_id: _access_from_passes(
             passes, begun=trace_id in retests.begun, retest=trace_id in retests.protected
         )
         for trace_id, passes in passes_by_trace.items()
@@ -124,11 +129,14 @@ def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_
     study = workspace.study(taxonomy.ref)
     if study is not None and study.retests:
         return accesses_of(workspace, taxonomy, adjudicator).get(trace_id, Access.HIDDEN)
-    return _access(passes, begun=retest_open(passes), retest=False)
+    return _access_from_passes(passes, begun=retest_open(passes), retest=False)
 
 
-def _access(passes: Iterable[Pass], *, begun: bool, retest: bool) -> Access:
-    """With ``begun`` they are labelling the trace once more, with ``retest`` they will."""
+def _access_from_passes(passes: Iterable[Pass], *, begun: bool, retest: bool) -> Access:
+    """Return the access that follows from an adjudicator's passes on a trace.
+
+    ``begun`` says that their retest of the trace is in progress, ``retest`` that it is planned.
+    """
     if begun:
         return Access.UNFINISHED
     passes = tuple(passes)
@@ -142,11 +150,11 @@ def _access(passes: Iterable[Pass], *, begun: bool, retest: bool) -> Access:
 def take_on(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_ids: Iterable[str]
 ) -> tuple[str, ...]:
-    """Take on traces as adjudicator that one has not read oneself, and return which these are.
+    """Take on traces that the adjudicator has not read, and return their ids.
 
-    From then on the adjudicator sees what others said about them, and a reading of their own is a
-    second look. Traces that they have begun to label are left alone; a reading in which nothing was
-    said yet ends unfinished.
+    From then on the adjudicator sees the answers of others, and an own reading is a second look.
+    Traces on which the adjudicator has any label, verdict or note are not taken on; an empty
+    reading ends unfinished.
 
     Args:
         workspace: The workspace.
@@ -162,17 +170,16 @@ def take_on(
         if access is Access.UNFINISHED:
             passes = passes_by_trace.get(trace_id, ())
             return not any(
-                trace_pass.finished or _has_words(workspace, trace_pass) for trace_pass in passes
+                trace_pass.finished or _has_content(workspace, trace_pass) for trace_pass in passes
             )
         return access is not Access.OPEN
 
     accepted = [trace_id for trace_id in dict.fromkeys(trace_ids) if is_available(trace_id)]
     start = PassStarted(PassKind.ADJUDICATION)
-    events = [
-        NewEvent(adjudicator, trace_id, taxonomy.ref, number, start)
-        for trace_id in accepted
-        for number in [next_pass_number(workspace, taxonomy, adjudicator, trace_id)]
-    ]
+    events = []
+    for trace_id in accepted:
+        number = next_pass_number(workspace, taxonomy, adjudicator, trace_id)
+        events.append(NewEvent(adjudicator, trace_id, taxonomy.ref, number, start))
     if events:
         workspace.append(events)
     return tuple(accepted)
@@ -181,11 +188,10 @@ def take_on(
 def take_on_as_study_says(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str
 ) -> tuple[str, ...]:
-    """Take on what the study gives to this adjudicator, and return which traces these are.
+    """Take on the traces of the study that two or more have finished, and return their ids.
 
-    Only where the study names them an adjudicator and not an annotator as well: then there is no
-    reading of their own that it could spoil. Of its traces these are the ones that two or more
-    have finished.
+    Takes on nothing unless the study names the person as adjudicator and not as annotator, since
+    seeing the answers of others would spoil an own reading.
 
     Args:
         workspace: The workspace.
@@ -211,11 +217,10 @@ def conflicts_by_trace(
     annotators: Collection[str] | None = None,
     order_of: OrderOf = no_orders,
 ) -> dict[str, tuple[ConflictGroup, ...]]:
-    """Return what is left to decide on each trace that two or more have finished, by trace id.
+    """Return the open conflicts on each trace that two or more have finished, by trace id.
 
-    All disputed places of a mode are one entry, as they are decided in one step.
-    Nothing is recorded, so this is for what shows nobody's words to anybody still reading; screens
-    use ``queue``.
+    All disputed places of a mode are one group, as they are decided in one step. Nothing is
+    recorded as shown, so callers must not show the answers to annotators; screens use ``queue``.
 
     Args:
         workspace: The workspace.
@@ -234,7 +239,7 @@ def conflicts_by_trace(
 def next_pass_number(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_id: str
 ) -> int:
-    """Return the first number that no pass of an annotator ever had.
+    """Return the number for a new pass, which no earlier pass of the adjudicator has had.
 
     Args:
         workspace: The workspace.
@@ -246,37 +251,37 @@ def next_pass_number(
     return max((event.pass_number or 0 for event in events), default=0) + 1
 
 
-def _has_words(workspace: Workspace, trace_pass: Pass) -> bool:
+def _has_content(workspace: Workspace, trace_pass: Pass) -> bool:
     """Return whether a pass has a label, a verdict, an answer or a note."""
-    where = {
+    filters = {
         "trace_id": trace_pass.trace_id,
         "annotator": trace_pass.annotator,
         "taxonomy": trace_pass.taxonomy,
     }
     return bool(
-        workspace.labels(**where, pass_number=trace_pass.number)
-        or workspace.verdicts(**where, pass_number=trace_pass.number)
-        or workspace.reviews(**where, pass_number=trace_pass.number)
-        or workspace.span_notes(**where, pass_number=trace_pass.number)
+        workspace.labels(**filters, pass_number=trace_pass.number)
+        or workspace.verdicts(**filters, pass_number=trace_pass.number)
+        or workspace.reviews(**filters, pass_number=trace_pass.number)
+        or workspace.span_notes(**filters, pass_number=trace_pass.number)
     )
 
 
 def disagreement(group: ConflictGroup) -> float:
     """Return how evenly the sides of a conflict split, above 0 and up to 1.
 
-    Twice the share of the sides that do not say what most say, at most 1: one against one is 1,
-    as is two against two; one against two is 0.67, one against three 0.5. In a conflict of places
-    the sides that marked exactly the same stand together, those without a mark too.
+    It is twice the share of the sides outside the largest group of equal answers, at most 1. For
+    one against one it is 1, for one against two 0.67, for one against three 0.5. In a conflict over
+    places, answers are equal if they have the same places.
     """
-    verdict = group.kind is ConflictKind.VERDICT
+    is_verdict = group.kind is ConflictKind.VERDICT
     answer_counts: Counter[object] = Counter(
-        answer.value if verdict else frozenset(answer.targets) for answer in group.said
+        answer.value if is_verdict else frozenset(answer.targets) for answer in group.said
     )
-    most = max(answer_counts.values(), default=0)
-    sides = answer_counts.total()
-    return min(1.0, 2 * (sides - most) / sides) if sides else 0.0
+    largest_count = max(answer_counts.values(), default=0)
+    side_count = answer_counts.total()
+    return min(1.0, 2 * (side_count - largest_count) / side_count) if side_count else 0.0
 
 
 def trace_disagreement(conflicts: Iterable[Conflict]) -> float:
-    """Return the disagreement over a trace: the sum over what is left, as it is decided."""
+    """Return the disagreement over a trace: the sum over its groups of open conflicts."""
     return sum(disagreement(group) for group in conflict_groups(conflicts))

@@ -36,7 +36,7 @@ class TraceWords:
         *,
         majority: bool = False,
     ) -> GoldTrace:
-        """Return the gold that follows; see ``gold_of_trace``.
+        """Return the gold of the trace; see ``gold_of_trace``.
 
         Args:
             taxonomy: The taxonomy.
@@ -54,7 +54,7 @@ class TraceWords:
         )
 
     def unordered(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
-        """Return the labels of which ``order`` cannot tell whether they overlap others.
+        """Return the labels that may overlap others, since ``order`` does not know their spans.
 
         Args:
             taxonomy: The taxonomy.
@@ -73,9 +73,9 @@ def words_by_trace(
 ) -> dict[str, TraceWords]:
     """Return the sides of each trace that an annotator finished or adjudicated, by trace id.
 
-    Each side is an annotator's last finished pass. Without ``annotators`` these are all people, by
-    name, but those without a part in the taxonomy's study; judges and these count only where they
-    are named. The number of queries does not depend on that of the traces.
+    Each side is an annotator's last finished pass. Without ``annotators`` the sides are all people
+    who have a part in the taxonomy's study, or all people if there is no study. The number of
+    queries does not depend on the number of traces.
 
     Args:
         workspace: The workspace.
@@ -93,12 +93,15 @@ def words_by_trace(
     for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref, pass_number="finished"):
         verdicts[verdict.annotator, verdict.trace_id][verdict.mode] = verdict.value
     sides: dict[str, list[TraceWork]] = defaultdict(list)
-    passes_of: dict[str, dict[str, Pass]] = defaultdict(dict)
+    passes_by_trace: dict[str, dict[str, Pass]] = defaultdict(dict)
     outside = workspace.outside_study(ref)
     for (name, trace), finished_pass in sorted(passes.items()):
         kind = kinds.get(name, annotator_kind(name))
-        unnamed = not kind.is_person or name in outside
-        if name not in annotators if annotators is not None else unnamed:
+        if annotators is None:
+            is_side = kind.is_person and name not in outside
+        else:
+            is_side = name in annotators
+        if not is_side:
             continue
         key = name, trace
         sides[trace].append(
@@ -113,14 +116,14 @@ def words_by_trace(
                 judge_seen=finished_pass.judge_seen,
             )
         )
-        passes_of[trace][name] = finished_pass
+        passes_by_trace[trace][name] = finished_pass
     decisions = workspace.all_decisions(ref, trace_id=trace_id)
     study = workspace.study(ref)
     return {
         trace: TraceWords(
             trace,
             tuple(sides.get(trace, ())),
-            passes_of.get(trace, {}),
+            passes_by_trace.get(trace, {}),
             decisions.get(trace, ()),
             boundaries=study is not None and study.boundaries,
         )
@@ -131,8 +134,8 @@ def words_by_trace(
 def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str]:
     """Return a letter for each name, from ``A``, in an order of its own for each trace.
 
-    The order follows from the trace, the names and ``seed`` alone, so that it is the same on every
-    machine; nobody is always ``A``. The mapping is in the order of the letters.
+    The order follows from the trace, the names and ``seed`` alone, so it is the same on every
+    machine. The mapping is sorted by letter.
 
     Args:
         trace_id: The trace's id.
@@ -142,10 +145,11 @@ def letters(trace_id: str, names: Iterable[str], seed: int = 0) -> dict[str, str
     mixed = sorted(
         set(names), key=lambda name: sha256(f"{seed}\n{trace_id}\n{name}".encode()).digest()
     )
-    return {name: _letter(index) for index, name in enumerate(mixed)}
+    return {name: _letter_at(index) for index, name in enumerate(mixed)}
 
 
-def _letter(index: int) -> str:
-    """``A`` to ``Z``, then ``A2`` to ``Z2`` and so on."""
-    turn, letter = divmod(index, len(ascii_uppercase))
-    return ascii_uppercase[letter] + (str(turn + 1) if turn else "")
+def _letter_at(index: int) -> str:
+    """Return the letter at an index: ``A`` to ``Z``, then ``A2`` to ``Z2`` and so on."""
+    round_index, letter_index = divmod(index, len(ascii_uppercase))
+    suffix = str(round_index + 1) if round_index else ""
+    return ascii_uppercase[letter_index] + suffix

@@ -46,15 +46,16 @@ class JudgeWord:
     labels: tuple[Label, ...] = ()
 
 
-_JUDGE_SHOWN = "judge:"
+_JUDGE_PREFIX = "judge:"
+"""The prefix of a revelation that shows the judges' answers on a mode, before the mode's slug."""
 
 
 class Adjudication:
     """The sides of one trace, its open conflicts, and the decisions on it.
 
-    ``words`` is what was said and decided, and ``gold`` what follows; its ``conflicts`` are left.
-    Every decision is one transaction, on disk when the method returns. Methods raise
-    ``AdjudicationError`` or ``WorkspaceError``, in words for people; then nothing has changed.
+    ``words`` holds the answers of the sides and the decisions. ``gold`` is the gold that follows,
+    with the open conflicts. Every decision is one transaction, on disk when the method returns.
+    Methods raise ``AdjudicationError`` or ``WorkspaceError`` for users; then nothing has changed.
     """
 
     def __init__(
@@ -66,9 +67,10 @@ class Adjudication:
         *,
         order: Order = no_order,
     ) -> None:
-        """Open a trace; that others' words are shown is recorded.
+        """Open a trace, and record that the answers of others are shown.
 
-        Raises ``AdjudicationError`` where the adjudicator may not see what others said.
+        Raises:
+            AdjudicationError: The adjudicator may not see the answers of others.
         """
         self.workspace = workspace
         self.taxonomy = taxonomy
@@ -76,7 +78,7 @@ class Adjudication:
         self.adjudicator = adjudicator
         self._order = order
         self._indexed_keys: set[str] = set()
-        """Spans whose index this work has kept in the workspace."""
+        """The keys of spans whose index this object has stored in the workspace."""
         study = workspace.study(taxonomy.ref)
         self._judge_first = study is not None and study.judge_first
         passes = self._own_passes()
@@ -99,24 +101,24 @@ class Adjudication:
             own_pass.kind is PassKind.ADJUDICATION or (own_pass.finished and own_pass.revealed_at)
             for own_pass in passes
         ):
-            # Looked at first, as recording it looks through all that they ever finished.
+            # Recording is slow, as it reads all finished traces, so it is done only if needed.
             record_reveal(workspace, adjudicator, taxonomy.ref, [trace_id])
         self._saw_judge = any(own_pass.judge_seen for own_pass in passes)
         # In earlier sittings too.
         self._judge_shown = frozenset(
-            event.fact.what.removeprefix(_JUDGE_SHOWN)
+            event.fact.what.removeprefix(_JUDGE_PREFIX)
             for event in self._own_events()
-            if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_SHOWN)
+            if isinstance(event.fact, Revealed) and event.fact.what.startswith(_JUDGE_PREFIX)
         )
         self.refresh()
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """The decisions that stand, oldest first."""
+        """The decisions in force, oldest first."""
         return self.words.decisions
 
     def refresh(self) -> None:
-        """Read again what was said and decided, as others may work in the same workspace."""
+        """Read the answers and decisions again, as others may work in the same workspace."""
         sides_by_trace = words_by_trace(self.workspace, self.taxonomy, trace_id=self.trace_id)
         self.words = sides_by_trace.get(self.trace_id, TraceWords(self.trace_id))
         self.gold = self.words.gold(self.taxonomy, self._order)
@@ -134,117 +136,127 @@ class Adjudication:
     def decide_together(
         self, choices: Iterable[tuple[Conflict, Choice]], *, reason: str = ""
     ) -> tuple[Decision, ...]:
-        """Decide conflicts as they were on screen, in one step that is undone as one.
+        """Decide conflicts as they were on screen, in one step that is undone at once.
 
-        All decisions have the same time: of two adjudicators who decide the same conflicts apart
-        and whose workspaces are merged, one is right about all of them.
+        All decisions have the same time. So if two adjudicators decide the same conflicts in two
+        workspaces, all decisions of the later one count after a merge.
 
         Args:
-            choices: The conflicts, with what is decided about each.
-            reason: Why.
+            choices: The conflicts, each with its choice.
+            reason: The reason; may be empty.
 
         Returns:
             A decision for each conflict.
         """
         time = now()
         decisions = tuple(
-            self._decision(c.mode, c.id, choice, c.said, time=time, reason=reason)
+            self._new_decision(c.mode, c.id, choice, c.said, time=time, reason=reason)
             for c, choice in choices
         )
-        self._record(decisions)
+        self._append_decisions(decisions)
         return decisions
 
     def another_mode(self, conflicts: Sequence[Conflict], mode: str) -> tuple[Decision, ...]:
-        """Decide that conflicts are about another mode, to which their places go.
+        """Decide that the places of conflicts show another mode.
+
+        The conflicts are decided as absent. The other mode becomes present at their places, or in
+        the whole trace.
 
         Args:
-            conflicts: What is decided: no side is right about any of them.
-            mode: The slug of the mode that shows at the place of each, or in the whole trace.
+            conflicts: The conflicts.
+            mode: The slug of the other mode.
 
         Returns:
             All decisions, first those on the conflicts.
 
         Raises:
-            AdjudicationError: It is the mode in question, or the taxonomy has no such mode.
+            AdjudicationError: A conflict is about this mode, or the taxonomy has no such mode.
         """
         if any(mode == conflict.mode for conflict in conflicts):
             raise AdjudicationError("that is the mode in question; take a side, or both")
         time = now()
         places = tuple(dict.fromkeys(conflict.where or WHOLE_TRACE for conflict in conflicts))
         decisions = (
-            *(self._decision(c.mode, c.id, NOBODY, c.said, time=time) for c in conflicts),
-            *self._additions(mode, places, time),
+            *(self._new_decision(c.mode, c.id, NOBODY, c.said, time=time) for c in conflicts),
+            *self._added_places(mode, places, time),
         )
-        self._record(decisions)
+        self._append_decisions(decisions)
         return decisions
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the adjudicator's last decisions here; the items concerned, () for nothing."""
-        return self._step(back=True)
+        """Undo the adjudicator's last step here; return its items, none if there is no step."""
+        return self._undo_or_redo(back=True)
 
     def redo(self) -> tuple[str, ...]:
-        """Do again what was undone last; the items concerned, () for nothing."""
-        return self._step(back=False)
+        """Redo the step that was undone last; return its items, none if there is none."""
+        return self._undo_or_redo(back=False)
 
-    def _step(self, *, back: bool) -> tuple[str, ...]:
+    def _undo_or_redo(self, *, back: bool) -> tuple[str, ...]:
+        """Undo the last step, or redo the step that was undone last; return its items."""
         done, undone = history_of(self._own_events(), Decided)
-        for action, facts in reversed((done if back else undone).items()):
-            if back:
-                inverse = [Decided(f.item, f.after, f.before) for f in reversed(facts)]
-                self._append(inverse, undoes=action)
-            else:
-                self._append(facts, redoes=action)
-            return tuple(dict.fromkeys(fact.item for fact in facts))
-        return ()
+        steps = done if back else undone
+        if not steps:
+            return ()
+        action, facts = next(reversed(steps.items()))
+        if back:
+            inverse = [Decided(fact.item, fact.after, fact.before) for fact in reversed(facts)]
+            self._append_facts(inverse, undoes=action)
+        else:
+            self._append_facts(facts, redoes=action)
+        return tuple(dict.fromkeys(fact.item for fact in facts))
 
     def confirm(self, *items: str) -> tuple[Decision, ...]:
-        """Decide these items again as they stand, now that a side has said something else since."""
+        """Decide these items again in the same way, after a side has changed its answer."""
         time = now()
-        decisions = tuple(self._confirmed(self._standing(item), time) for item in items)
-        self._record(decisions)
+        decisions = tuple(
+            self._renewed_decision(self._decision_in_force(item), time) for item in items
+        )
+        self._append_decisions(decisions)
         return decisions
 
-    def _confirmed(self, standing: Decision, time: str) -> Decision:
+    def _renewed_decision(self, decision: Decision, time: str) -> Decision:
+        """Return a decision with the current answers of the sides, by this adjudicator."""
         return replace(
-            standing,
-            said=current_answers(standing, self.words.sides, self._order),
+            decision,
+            said=current_answers(decision, self.words.sides, self._order),
             decided_by=self.adjudicator,
             decided_at=time,
-            judge_seen=standing.judge_seen or self._sees_judge(standing.mode),
+            judge_seen=decision.judge_seen or self._sees_judge(decision.mode),
         )
 
     def explain(self, items: Iterable[str], reason: str) -> None:
-        """Say why beside one's own decisions on these items; empty words take a reason away.
+        """Set the reason of one's own decisions on these items; an empty text removes it.
 
-        The first reason for what was decided last is undone together with it.
+        The first reason for the last decisions belongs to the same step, so both are undone at
+        once.
 
         Args:
             items: The ids of the decided items.
             reason: The reason; may be empty.
+
+        Raises:
+            AdjudicationError: An item is not decided, or another adjudicator has decided it.
         """
         facts = []
         for item in items:
             current = self._own_decision(item)
-            if current is None or current != self._standing(item):
-                author = self._standing(item).decided_by
+            if current is None or current != self._decision_in_force(item):
+                author = self._decision_in_force(item).decided_by
                 raise AdjudicationError(f"{author} decided this: decide it yourself to say why")
             if current.reason != reason.strip():
                 facts.append(Decided(item, current, replace(current, reason=reason.strip())))
         if facts:
-            self._append(facts, action=self._action_of([fact.before for fact in facts]))
+            self._append_facts(facts, action=self._action_of([fact.before for fact in facts]))
 
     def judge_shown(self, mode: str) -> bool:
         """Return whether the judge's answer on a mode was shown to this adjudicator."""
         return mode in self._judge_shown
 
     def judge_words(self, mode: str) -> tuple[JudgeWord, ...]:
-        """Return the answers of judges and agents on a mode.
+        """Return the answers of judges and agents on a mode, and record that they were shown.
 
-        There are none while the mode has an open conflict, or if no judge looked for it and no
-        agent that has finished the trace has a verdict on it.
-
-        A study can show them first. Showing it is recorded: what is decided about this mode later
-        was decided in sight of a judge.
+        While the mode has an open conflict there are none, unless the study shows judges first.
+        Later decisions on the mode count as made after seeing a judge.
         """
         if not self._judge_first and any(c.mode == mode for c in self.gold.conflicts):
             return ()
@@ -257,23 +269,26 @@ class Adjudication:
             if label.mode == mode and annotator_kind(label.annotator) is AnnotatorKind.JUDGE
         ]
         judgements = workspace.judgements(trace_id=trace_id, taxonomy=ref)
-        looked = {judgement.judge for judgement in judgements if mode in judgement.looks_at}
+        judges = {judgement.judge for judgement in judgements if mode in judgement.looks_at}
         values = {
             verdict.annotator: verdict.value
             for verdict in workspace.verdicts(trace_id=trace_id, taxonomy=ref)
-            if verdict.mode == mode and verdict.annotator in looked
+            if verdict.mode == mode and verdict.annotator in judges
         }
         answers = tuple(
-            JudgeWord(name, values.get(name), tuple(x for x in labels if x.annotator == name))
-            for name in sorted(looked | {label.annotator for label in labels})
+            JudgeWord(
+                name, values.get(name), tuple(label for label in labels if label.annotator == name)
+            )
+            for name in sorted(judges | {label.annotator for label in labels})
         )
-        answers += self._agents_words(mode)
+        answers += self._agent_answers(mode)
         if answers and mode not in self._judge_shown:
-            self._append([Revealed(_JUDGE_SHOWN + mode)])
+            self._append_facts([Revealed(_JUDGE_PREFIX + mode)])
             self._judge_shown |= {mode}
         return answers
 
-    def _agents_words(self, mode: str) -> tuple[JudgeWord, ...]:
+    def _agent_answers(self, mode: str) -> tuple[JudgeWord, ...]:
+        """Return the verdicts and labels of agents that have finished the trace."""
         agents = {
             info.name for info in self.workspace.annotators() if info.kind is AnnotatorKind.AGENT
         }
@@ -291,7 +306,7 @@ class Adjudication:
 
     # Recording
 
-    def _decision(
+    def _new_decision(
         self,
         mode: str,
         item: str,
@@ -301,6 +316,7 @@ class Adjudication:
         time: str,
         reason: str = "",
     ) -> Decision:
+        """Return a new decision; raises ``AdjudicationError`` for an unknown mode."""
         self._check_mode(mode)
         return Decision(
             mode=mode,
@@ -315,28 +331,34 @@ class Adjudication:
             reason=reason,
         )
 
-    def _additions(self, mode: str, places: tuple[Target, ...], time: str) -> list[Decision]:
-        """Places of a mode that is present or in question; else the mode with these places."""
+    def _added_places(self, mode: str, places: tuple[Target, ...], time: str) -> list[Decision]:
+        """Return decisions that add places to a mode.
+
+        If the mode is neither present nor in conflict, one decision makes it present at the places.
+        Otherwise there is a decision for each place.
+        """
         self._check_mode(mode)
         sides = self.words.sides
         in_question = any(conflict.id == mode for conflict in self.gold.conflicts)
         if self.gold.verdict(mode).value is not VerdictValue.PRESENT and not in_question:
             choice = Choice(VerdictValue.PRESENT, places)
-            return [self._decision(mode, mode, choice, words_on(mode, sides), time=time)]
-        added = []
+            return [self._new_decision(mode, mode, choice, words_on(mode, sides), time=time)]
+        decisions = []
         for target in places:
             answers = words_at(mode, target, sides, self._order)
             marked_by = tuple(answer.annotator for answer in answers)
             choice = Choice(VerdictValue.PRESENT, (target,), marked_by)
-            added.append(self._decision(mode, item_id(mode, target), choice, answers, time=time))
-        return added
+            decisions.append(
+                self._new_decision(mode, item_id(mode, target), choice, answers, time=time)
+            )
+        return decisions
 
     def _check_mode(self, mode: str) -> None:
         if all(mode_of_taxonomy.slug != mode for mode_of_taxonomy in self.taxonomy.modes):
             raise AdjudicationError(f"{self.taxonomy.ref} has no mode {mode!r}")
 
-    def _record(self, decisions: Sequence[Decision]) -> None:
-        self._append([Decided(d.item, self._own_decision(d.item), d) for d in decisions])
+    def _append_decisions(self, decisions: Sequence[Decision]) -> None:
+        self._append_facts([Decided(d.item, self._own_decision(d.item), d) for d in decisions])
 
     def _own_decision(self, item: str) -> Decision | None:
         decisions = self.workspace.decisions(
@@ -344,28 +366,25 @@ class Adjudication:
         )
         return next((decision for decision in decisions if decision.item == item), None)
 
-    def _standing(self, item: str) -> Decision:
-        """Return the decision on an item that stands, whoever made it."""
+    def _decision_in_force(self, item: str) -> Decision:
+        """Return the decision in force on an item; raises ``AdjudicationError`` if none is."""
         for decision in self.decisions:
             if decision.item == item:
                 return decision
         raise AdjudicationError(f"nothing is decided about {item} yet")
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
-        """Return the action that made these decisions, if it was the last without a reason."""
+        """Return the last action if it made just these decisions without a reason, else None."""
         done, _ = history_of(self._own_events(), Decided)
         action, facts = next(reversed(done.items()), (None, []))
-        same = [fact.after for fact in facts] == list(decisions)
-        return (
-            action
-            if same and not any(decision and decision.reason for decision in decisions)
-            else None
-        )
+        is_same = [fact.after for fact in facts] == list(decisions)
+        has_reason = any(decision and decision.reason for decision in decisions)
+        return action if is_same and not has_reason else None
 
     def _sees_judge(self, mode: str) -> bool:
         return self._saw_judge or mode in self._judge_shown
 
-    def _append(
+    def _append_facts(
         self,
         facts: Sequence[Fact],
         *,
@@ -373,8 +392,9 @@ class Adjudication:
         undoes: str | None = None,
         redoes: str | None = None,
     ) -> None:
+        """Append facts to the adjudication pass in one transaction, and read everything again."""
         number = self._pass_number()
-        events = [self._event(number, fact) for fact in facts]
+        events = [self._new_event(number, fact) for fact in facts]
         indices = self._new_indices(facts)
         self.workspace.append(
             events,
@@ -387,21 +407,22 @@ class Adjudication:
         self.refresh()
 
     def _new_indices(self, facts: Sequence[Fact]) -> dict[str, SpanIndex]:
-        """Return the indices of spans that decisions refer to, but for those kept from here."""
+        """Return the known indices of the facts' spans, except those that are stored already."""
         keys = {key for fact in facts for key in span_keys(fact)} - self._indexed_keys
-        return {key: SpanIndex(index) for key in keys if (index := self._order(key)) is not None}
+        indices = {key: self._order(key) for key in keys}
+        return {key: SpanIndex(index) for key, index in indices.items() if index is not None}
 
     def _pass_number(self) -> int:
-        """Return the number of the adjudication pass, which begins where there is none yet."""
+        """Return the number of the adjudication pass, and start the pass if there is none."""
         for own_pass in self._own_passes():
             if own_pass.kind is PassKind.ADJUDICATION:
                 return own_pass.number
         number = next_pass_number(self.workspace, self.taxonomy, self.adjudicator, self.trace_id)
-        # By itself, so that undoing a decision does not take back that one has adjudicated.
-        self.workspace.append([self._event(number, PassStarted(PassKind.ADJUDICATION))])
+        # An action of its own, so that undoing a decision does not undo the start of the pass.
+        self.workspace.append([self._new_event(number, PassStarted(PassKind.ADJUDICATION))])
         return number
 
-    def _event(self, number: int, fact: Fact) -> NewEvent:
+    def _new_event(self, number: int, fact: Fact) -> NewEvent:
         return NewEvent(self.adjudicator, self.trace_id, self.taxonomy.ref, number, fact)
 
     # Reading

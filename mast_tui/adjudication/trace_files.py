@@ -21,38 +21,38 @@ OrderOf = Callable[[str], Order]
 """The order of the spans of a trace, by its id."""
 
 TraceOf = Callable[[str], Trace | None]
-"""A trace by its id, read to its end; None where it is not at hand."""
+"""Returns a trace by its id, read to its end; None if its file is missing."""
 
 
 def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -> TraceOf:
-    """Return the workspace's traces, each read from its file when it is asked for.
+    """Return a function that reads a trace of the workspace from its file.
 
-    ``open_traces`` are traces that are read already. A trace whose file has gone, cannot be read or
-    holds something else now is not at hand. The file read last is kept, so ask for the traces of
-    one file one after the other. Asking raises ``WorkspaceError``.
+    The function returns None if the file is gone, cannot be read or holds another trace. It keeps
+    the last file, so callers request the traces of one file one after the other. It raises
+    ``WorkspaceError`` if the workspace cannot be read.
 
     Args:
         workspace: The workspace.
         open_traces: The traces that are read already.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
-    at_hand = {trace.identity.trace_id: trace for trace in open_traces}
+    open_by_id = {trace.identity.trace_id: trace for trace in open_traces}
 
     @lru_cache(maxsize=1)
-    def in_file(path: Path) -> dict[str, Trace]:
+    def traces_in_file(path: Path) -> dict[str, Trace]:
         """Return the traces of a file by the ids that they have in the workspace."""
-        by_id = {}
+        traces_by_id = {}
         for trace in read_file(path, named=True).traces:
             record = workspace.find_trace(TraceRecord.from_trace(trace))
             if record is not None:
-                by_id[record.trace_id] = trace
-        return by_id
+                traces_by_id[record.trace_id] = trace
+        return traces_by_id
 
     def trace_of(trace_id: str) -> Trace | None:
-        trace = at_hand.get(trace_id)
+        trace = open_by_id.get(trace_id)
         path = paths.get(trace_id)
         if trace is None and path is not None:
-            trace = in_file(path).get(trace_id)
+            trace = traces_in_file(path).get(trace_id)
         if trace is not None:
             read_fully(trace)
         return trace
@@ -61,9 +61,9 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
 
 
 def scores_from_files(workspace: Workspace) -> Callable[[str], Named]:
-    """Return a function for the scores in the answer key of a trace, by the id of the trace.
+    """Return a function that returns the scores in the answer key of a trace by its id.
 
-    Of a trial in several files the scores are those of the trial's folder.
+    The scores of a trial in several files are those in the trial's folder.
     """
     paths = {record.trace_id: record.path for record in workspace.traces()}
     trace_of = traces_from_files(workspace)
@@ -82,9 +82,8 @@ def scores_from_files(workspace: Workspace) -> Callable[[str], Named]:
 class SpanOrders:
     """The order of the spans of a workspace's traces, and the lengths of texts with quotes.
 
-    An instance is an ``OrderOf``. Both are kept in the workspace. Only where something is missing
-    there is the file of the trace read, and what it says is kept for the next time. May be used
-    from any thread.
+    An instance is an ``OrderOf``. The workspace stores orders and lengths. If one is missing, the
+    file of the trace is read, and the workspace stores it for the next time. Safe in any thread.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class SpanOrders:
         *,
         trace_of: TraceOf | None = None,
     ) -> None:
-        """Prepare it; nothing is read before something is asked.
+        """Create it without reading anything.
 
         Args:
             workspace: The workspace.
@@ -107,19 +106,19 @@ class SpanOrders:
         self._stored: dict[str, dict[str, SpanIndex]] | None = None
         self._records: Mapping[str, TraceRecord] | None = None
         self._unread: set[str] = set()
-        """The traces whose files are not at hand."""
+        """The traces whose files are missing."""
 
     def __call__(self, trace_id: str) -> Order:
-        """Return the order of a trace's spans: None for a span whose index is not known."""
-        return partial(self._index, trace_id)
+        """Return the order of a trace's spans, which returns None if an index is not known."""
+        return partial(self._index_of, trace_id)
 
     def load(self) -> SpanOrders:
-        """Read what the workspace keeps now, so that ``kept`` need not."""
+        """Read all indices that the workspace stores, so that ``kept`` does not read."""
         self._all_stored()
         return self
 
     def kept(self, trace_id: str) -> Order:
-        """Return the order of a trace's spans as the workspace keeps it; no file is read."""
+        """Return the order of a trace's spans that the workspace stores; no file is read."""
         indices = self._all_stored().get(trace_id, {})
 
         def order(key: str) -> int | None:
@@ -129,47 +128,50 @@ class SpanOrders:
         return order
 
     def spans_of(self, trace_id: str) -> tuple[Order, int] | None:
-        """Return the order of a trace's spans and their number; None where that is not known.
+        """Return the order of a trace's spans and their number, None if that is not known.
 
-        The order raises ``UnknownSpan`` for a span of which nobody knows where it stands.
+        The order raises ``UnknownSpan`` for a span whose index is not known.
         """
-        record = self._record(trace_id)
-        spans = None if record is None else record.spans
-        if spans is None:
-            trace = self._read(trace_id)
+        record = self._trace_record(trace_id)
+        span_count = None if record is None else record.spans
+        if span_count is None:
+            trace = self._read_trace(trace_id)
             if trace is None:
                 return None
-            spans = len(trace)
+            span_count = len(trace)
         # A trace that has grown may have been counted before its last labels were made.
         indices = self._all_stored().get(trace_id, {}).values()
         ends = (span_index.index + 1 for span_index in indices if span_index.index is not None)
-        return partial(self._index_or_raise, trace_id), max(spans, *ends, 0)
+        return partial(self._index_or_raise, trace_id), max(span_count, *ends, 0)
 
     def length_of(self, trace_id: str, key: str) -> int | None:
-        """Return how many code points the text of a span has; None where that is not known.
+        """Return the number of code points in the text of a span, None if it is not known.
 
         Args:
             trace_id: The trace's id.
             key: The span's key.
         """
-        span_index = self._find(trace_id, key, with_length=True)
+        span_index = self._span_index(trace_id, key, with_length=True)
         return None if span_index is None else span_index.text_chars
 
-    def _index(self, trace_id: str, key: str) -> int | None:
-        span_index = self._find(trace_id, key)
+    def _index_of(self, trace_id: str, key: str) -> int | None:
+        span_index = self._span_index(trace_id, key)
         return None if span_index is None else span_index.index
 
     def _index_or_raise(self, trace_id: str, key: str) -> int | None:
-        span_index = self._find(trace_id, key)
+        span_index = self._span_index(trace_id, key)
         if span_index is None:
             raise UnknownSpan(key)
         return span_index.index
 
-    def _find(self, trace_id: str, key: str, *, with_length: bool = False) -> SpanIndex | None:
+    def _span_index(
+        self, trace_id: str, key: str, *, with_length: bool = False
+    ) -> SpanIndex | None:
+        """Return the index of a span, from its file if the workspace lacks it; None if unknown."""
         keys = {key: with_length}
         indices = self._all_stored().setdefault(trace_id, {})
         if missing_indices(keys, indices) and trace_id not in self._unread:
-            # Kept meanwhile, by this program or another.
+            # Another reader may have stored the index meanwhile.
             indices |= self._workspace.span_indices(trace_id).get(trace_id, {})
             if missing_indices(keys, indices):
                 indices |= self._indices_in_file(trace_id, keys)
@@ -181,29 +183,29 @@ class SpanOrders:
         return self._stored
 
     def _indices_in_file(self, trace_id: str, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
-        """Return the indices of the wanted spans, and of all that events refer to."""
-        trace = self._read(trace_id)
+        """Return the indices of the spans with these keys, and of all that events refer to."""
+        trace = self._read_trace(trace_id)
         if trace is None:
             return {}
         return indices_in(trace, {**self._workspace.referred_spans(trace_id), **keys})
 
-    def _read(self, trace_id: str) -> Trace | None:
-        """Read a trace from its file, and keep what is missing in the workspace."""
+    def _read_trace(self, trace_id: str) -> Trace | None:
+        """Read a trace from its file, and store its missing facts; None if the file is missing."""
         if self._trace_of is None:
             self._trace_of = traces_from_files(self._workspace, self._open_traces)
         trace = self._trace_of(trace_id)
         if trace is None:
             self._unread.add(trace_id)
             return None
-        # What is kept spares the next reader the file; without it the figures are the same.
-        record = self._record(trace_id)
+        # Stored facts only save reading the file again, so a failure to store them is ignored.
+        record = self._trace_record(trace_id)
         with suppress(WorkspaceError):
             self._workspace.refresh_span_indices(trace_id, trace)
             if record is not None and record.spans is None:
                 self._workspace.register_trace(TraceRecord.from_trace(trace))
         return trace
 
-    def _record(self, trace_id: str) -> TraceRecord | None:
+    def _trace_record(self, trace_id: str) -> TraceRecord | None:
         if self._records is None:
             self._records = {record.trace_id: record for record in self._workspace.traces()}
         return self._records.get(trace_id)
@@ -214,15 +216,15 @@ def keep_missing_indices(
     workers: Workers | None = None,
     tell: Callable[[int, int], object] = lambda _done, _of: None,
 ) -> int:
-    """Read the files of traces with labelled spans whose index is not kept yet, and keep it.
+    """Store the missing indices of labelled spans, from the files of their traces.
 
     Args:
-        workspace: The workspace that keeps the indices.
-        workers: Who reads the files; None for this process.
-        tell: Told how many of how many files are read.
+        workspace: The workspace that stores the indices.
+        workers: The processes that read the files, None for this process.
+        tell: Receives the number of files that were read, and of all files.
 
     Returns:
-        How many traces were read.
+        The number of traces that were read.
 
     Raises:
         MastError: A file ends every process that reads it.
@@ -236,48 +238,47 @@ def keep_missing_indices(
         keys = files.setdefault(record.path, {})
         for key, with_length in workspace.referred_spans(record.trace_id).items():
             keys[key] = keys.get(key, False) or with_length
-    traces = 0
+    trace_count = 0
     results = each(_indices_in_files, files.items(), workers)
-    for number, (path, of_file) in enumerate(zip(files, results, strict=True), start=1):
-        if isinstance(of_file, LostItem):
-            raise MastError(f"{path}: {of_file.reason}")
-        for record, indices in of_file:
+    for number, (path, file_traces) in enumerate(zip(files, results, strict=True), start=1):
+        if isinstance(file_traces, LostItem):
+            raise MastError(f"{path}: {file_traces.reason}")
+        for record, indices in file_traces:
             record_in_workspace = workspace.find_trace(record)
             if record_in_workspace is None:
                 continue
-            traces += 1
-            referred = workspace.referred_spans(record_in_workspace.trace_id)
-            # Where it cannot be written, the files are read again when an index is needed.
+            trace_count += 1
+            trace_id = record_in_workspace.trace_id
+            referred_keys = workspace.referred_spans(trace_id)
+            new_indices = {key: indices[key] for key in referred_keys if key in indices}
+            # If the workspace cannot be written, the files are read again when needed.
             with suppress(WorkspaceError), workspace.transaction():
                 workspace.register_trace(record)
-                workspace.keep_span_indices(
-                    {
-                        record_in_workspace.trace_id: {
-                            key: indices[key] for key in referred if key in indices
-                        }
-                    }
-                )
+                workspace.keep_span_indices({trace_id: new_indices})
         tell(number, len(files))
-    return traces
+    return trace_count
 
 
 def _with_missing_indices(workspace: Workspace) -> set[str]:
-    """Return the traces with a label on a span whose index, or length of text, is not kept."""
+    """Return the traces with a labelled span whose index or length of text is not stored."""
 
-    def take(rows: Iterator[tuple[str, str, str, str | None]]) -> dict[str, dict[str, bool]]:
-        labelled: dict[str, dict[str, bool]] = {}
+    def labelled_keys(
+        rows: Iterator[tuple[str, str, str, str | None]],
+    ) -> dict[str, dict[str, bool]]:
+        """Return the keys of labelled spans by trace, each with whether its length is needed."""
+        keys_by_trace: dict[str, dict[str, bool]] = {}
         for trace_id, first, last, quote in rows:
-            of_trace = labelled.setdefault(trace_id, {})
-            of_trace.setdefault(last, False)
-            of_trace[first] = of_trace.get(first, False) or quote is not None
-        return labelled
+            keys = keys_by_trace.setdefault(trace_id, {})
+            keys.setdefault(last, False)
+            keys[first] = keys.get(first, False) or quote is not None
+        return keys_by_trace
 
     columns = ("trace_id", "first_key", "last_key", "quote")
-    labelled = workspace.read_columns("labels", columns, take, not_null="first_key")
+    keys_by_trace = workspace.read_columns("labels", columns, labelled_keys, not_null="first_key")
     indices = workspace.span_indices()
     return {
         trace_id
-        for trace_id, keys in labelled.items()
+        for trace_id, keys in keys_by_trace.items()
         if missing_indices(keys, indices.get(trace_id, {}))
     }
 
@@ -285,6 +286,7 @@ def _with_missing_indices(workspace: Workspace) -> set[str]:
 def _indices_in_files(
     files: Iterable[tuple[Path, Mapping[str, bool]]],
 ) -> Iterator[list[tuple[TraceRecord, dict[str, SpanIndex]]]]:
+    """Yield for each file its traces with the indices of the spans that have these keys."""
     for path, keys in files:
         traces = read_file(path, named=True).traces
         for trace in traces:

@@ -38,7 +38,7 @@ from mast_tui.exchange.jsonl import read_jsonl
 from mast_tui.exchange.merge_files import MergeResult, merge_files
 from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.registry import IMPORT_FORMATS
-from mast_tui.exchange.undo_import import find_import, goes_on, undo_import
+from mast_tui.exchange.undo_import import continues_import, find_import, undo_import
 from mast_tui.gc_tuning import uncollected
 from mast_tui.session import login_person
 
@@ -225,7 +225,7 @@ def _import_tables(request: ImportCommandRequest, file_format: Format) -> int:
     incoming = _read_incoming(request, file_format, workspace, annotator, crosswalk)
     request_key = _request_key(file_format.name, request.paths, annotator, crosswalk)
     # An interrupted import may have added the names that a resumed one does not know.
-    if not request.allow_new and not goes_on(workspace, request_key):
+    if not request.allow_new and not continues_import(workspace, request_key):
         incoming = without_unknown(incoming, workspace, named=annotator)
     applied = apply_incoming(
         incoming,

@@ -1,4 +1,4 @@
-"""From what an importer has read to events in a workspace: checked whole, written in batches."""
+"""Imported work as events in a workspace: checked completely, then written in batches."""
 
 from __future__ import annotations
 
@@ -49,22 +49,27 @@ from mast_tui.workspace.judgements import suggestion_id
 from mast_tui.workspace.records import HistoryRelation
 from mast_tui.workspace.registers.imports import ImportRecord
 
-_SAYING: Final = (LabelAdded, VerdictSet)
+_LABEL_OR_VERDICT: Final = (LabelAdded, VerdictSet)
 
 EVENTS_AT_ONCE: Final = 18_000
-"""Events in one transaction: somewhat less than a second of processor time, as they are planned
-before it begins. With more of them each page of the index of ids is written less often."""
+"""Events in one transaction: somewhat less than a second of processor time, since they are planned
+before the transaction begins. A larger number writes each page of the index of ids less often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The result of an import: ``new`` events, and ``known`` ones that the workspace already had.
+    """The result of an import.
 
-    ``differing`` counts those of the known that the file now tells with other details (another
-    note, another confidence); what is there stays. ``problems`` holds those of the reader and
-    those that showed against the workspace; unless ``written``, nothing has changed. Unless
-    ``finished``, somebody went on working here while it was written, and some of it was left out.
-    ``people`` says what changed by name, also where it joins what somebody has begun here.
+    Attributes:
+        written: Whether anything was written. If not, the workspace is unchanged.
+        new: The number of added events.
+        known: The number of events that the workspace had already.
+        differing: The number of known labels that have other details in the file, such as
+            another note. The workspace keeps its own details.
+        problems: The problems of the file, and its contradictions with the workspace.
+        people: The changes for each annotator.
+        finished: False if some work was left out because its annotator worked on it during the
+            import.
     """
 
     written: bool
@@ -86,28 +91,28 @@ def apply_incoming(
     asked: str | None = None,
     imported_by: str | None = None,
 ) -> Applied:
-    """Write what was read, in batches between which others can write.
+    """Write imported work in batches, between which other processes can write.
 
-    All problems are looked for before the first batch; as long as there is one nothing is written,
-    unless ``skip_errors`` leaves out what it stands for. What is atomic then: taxonomies and
-    annotators together, and one person's work on one trace, many of them at once. Importing the
-    same again writes nothing, or what an import that was broken off has left.
+    All problems are searched before the first batch. If there is a problem nothing is written,
+    unless ``skip_errors`` leaves out the work with problems. One transaction writes the taxonomies
+    and annotators; each further transaction writes complete works. A repeated import writes only
+    what the workspace lacks.
 
     Args:
-        incoming: what was read.
-        workspace: what takes it.
-        source: the format; it names the import in the workspace's history.
-        skip_errors: leave out what cannot be taken.
-        files: the names of the files.
-        asked: how the import is asked for, see ``Workspace.begin_import``.
-        imported_by: who imports, None where nobody is known.
+        incoming: The work that was read.
+        workspace: The workspace that receives the work.
+        source: The format, which names the import in the workspace's history.
+        skip_errors: Leave out work with problems.
+        files: The names of the files.
+        asked: The request of the import, see ``Workspace.begin_import``.
+        imported_by: The name of the user, None if it is not known.
 
     Returns:
-        What was written, and what was wrong.
+        The counts of the import, and the problems.
 
     Raises:
-        ExchangeError: a text cannot be kept; nothing was written.
-        WorkspaceError: it cannot be written; the batches before that stay.
+        ExchangeError: A text cannot be stored; nothing was written.
+        WorkspaceError: The workspace cannot be written; earlier batches stay.
     """
     _check_texts(incoming)
     applier = _Applier(incoming, workspace)
@@ -130,7 +135,7 @@ def apply_incoming(
 
 
 def _check_texts(incoming: Incoming) -> None:
-    """Refuse what SQLite cannot keep, before anything is written."""
+    """Raise ``ExchangeError`` if there is a text that SQLite cannot store."""
     for work in incoming.work:
         _check_characters(work.file, work.trace_id, *work.notes, *work.notes.values())
         for label in work.labels.values():
@@ -143,6 +148,7 @@ def _check_texts(incoming: Incoming) -> None:
 
 
 def _check_characters(file: object, trace_id: str, *texts: str | None) -> None:
+    """Raise ``ExchangeError`` if a text holds half of a surrogate pair."""
     try:
         "".join(text for text in texts if text is not None).encode()
     except UnicodeEncodeError as error:
@@ -154,7 +160,7 @@ def _check_characters(file: object, trace_id: str, *texts: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedWork:
     """The events of one annotator's work on one trace, or the reason why it is refused."""
 
     events: Sequence[NewEvent] = ()
@@ -162,7 +168,7 @@ class _Planned:
 
 
 class _Applier:
-    """One import into one workspace."""
+    """One import into one workspace; the public attributes are its counts so far."""
 
     def __init__(
         self, incoming: Incoming, workspace: Workspace, *, left_out: Iterable[int] = ()
@@ -173,42 +179,48 @@ class _Applier:
         self._passes: Mapping[WorkKey, Pass] = {}
         self._free_numbers: Mapping[WorkKey, int] = {}
         self.left_out = set(left_out)
-        """The places of works that cannot be taken."""
+        """The indices of works that have a problem."""
         self.new = self.known = self.differing = 0
         self.people = dict[str, PersonChanges]()
         self.late = list[RowProblem]()
-        self._look()
-        self._worked = {name for name, counter in self._counters.items() if counter}
+        """The problems that appeared after writing began."""
+        self._read_passes()
+        self._annotators_with_history = {name for name, count in self._counters.items() if count}
 
     def problems(self) -> Iterator[RowProblem]:
-        """Yield everything here that speaks against what comes; writes nothing.
+        """Yield the contradictions with passes in the workspace, and add them to ``left_out``.
 
-        Only what its annotators have begun can.
+        Only passes of the same annotators can contradict the import.
         """
         if not self._passes:
             return
-        local_ids = {record.trace_id: self._name_here(record) for record in self._incoming.traces}
-        begun = [
-            (number, (work, trace_id))
-            for number, work in enumerate(self._incoming.work)
-            if (trace_id := local_ids[work.trace_id]) is not None
-            and (work.annotator, trace_id, work.taxonomy) in self._passes
-        ]
-        for batch in batched(begun, lambda begun_work: _size(begun_work[1][0]), EVENTS_AT_ONCE):
-            planned = self._plan([work for _, work in batch])
-            for (number, _), begun_work in zip(batch, planned, strict=True):
-                if begun_work.problem is not None:
-                    self.left_out.add(number)
-                    yield begun_work.problem
+        local_ids = {
+            record.trace_id: self._workspace_trace_id(record) for record in self._incoming.traces
+        }
+        started_works = []
+        for index, work in enumerate(self._incoming.work):
+            trace_id = local_ids[work.trace_id]
+            if trace_id is None:
+                continue
+            if (work.annotator, trace_id, work.taxonomy) in self._passes:
+                started_works.append((index, work, trace_id))
+        for batch in batched(
+            started_works, lambda entry: _event_estimate(entry[1]), EVENTS_AT_ONCE
+        ):
+            planned_works = self._plan_works([(work, trace_id) for _, work, trace_id in batch])
+            for (index, _, _), planned_work in zip(batch, planned_works, strict=True):
+                if planned_work.problem is not None:
+                    self.left_out.add(index)
+                    yield planned_work.problem
 
-    def _name_here(self, record: TraceRecord) -> str | None:
-        record_here = self._workspace.find_trace(record)
-        return None if record_here is None else record_here.trace_id
+    def _workspace_trace_id(self, record: TraceRecord) -> str | None:
+        known_record = self._workspace.find_trace(record)
+        return None if known_record is None else known_record.trace_id
 
     def write(
         self, source: str, files: Sequence[str], asked: str, imported_by: str | None
     ) -> ImportRecord:
-        """Register what is new, then append the events, whole works at a time.
+        """Register taxonomies, annotators and traces, then append the events of complete works.
 
         Args:
             source: The format.
@@ -216,42 +228,41 @@ class _Applier:
             asked: The request of the import.
             imported_by: The name of the user, None if it is not known.
         """
-        works = [w for n, w in enumerate(self._incoming.work) if n not in self.left_out]
-        used = {work_item.taxonomy for work_item in self._incoming.work}
-        # What may still be refused comes first, and at one go.
+        works = [
+            work for index, work in enumerate(self._incoming.work) if index not in self.left_out
+        ]
+        used_taxonomies = {work.taxonomy for work in self._incoming.work}
+        authors = {(work.annotator, work.author_kind) for work in self._incoming.work}
+        # These steps may still be refused, so they come first, in one transaction.
         with self._workspace.transaction():
             for taxonomy in self._incoming.taxonomies:
-                if taxonomy.ref in used:
+                if taxonomy.ref in used_taxonomies:
                     self._workspace.add_taxonomy(taxonomy, in_use=False)
-            for name, kind in sorted(
-                {(work_item.annotator, work_item.author_kind) for work_item in self._incoming.work}
-            ):
+            for name, kind in sorted(authors):
                 self._workspace.add_annotator(name, kind)
             record = self._workspace.begin_import(source, files, asked=asked, annotator=imported_by)
-        names = register_traces(
+        local_ids = register_traces(
             self._incoming.traces, self._workspace.register_trace, self._workspace
         )
-        for batch in batched(works, _size, EVENTS_AT_ONCE):
-            begun = monotonic()
-            counted = (self.known, self.differing)
-            batch_work = [(work_item, names[work_item.trace_id]) for work_item in batch]
-            planned = self._plan(batch_work)
-            let_others_write(begun)
+        for batch in batched(works, _event_estimate, EVENTS_AT_ONCE):
+            started_at = monotonic()
+            earlier_counts = (self.known, self.differing)
+            batch_works = [(work, local_ids[work.trace_id]) for work in batch]
+            planned_works = self._plan_works(batch_works)
+            let_others_write(started_at)
             with self._workspace.transaction(whole=True):
                 if self._workspace.counters(self._counters) != self._counters:
-                    # One of these people has gone on working here meanwhile.
-                    self.known, self.differing = counted
-                    self._look()
-                    planned = self._plan(batch_work)
-                self.late += [
-                    work_item.problem for work_item in planned if work_item.problem is not None
-                ]
-                events = [event for work_item in planned for event in work_item.events]
-                self._note(self._workspace.append(events, action=record.action))
+                    # One of these annotators has worked in the workspace meanwhile.
+                    self.known, self.differing = earlier_counts
+                    self._read_passes()
+                    planned_works = self._plan_works(batch_works)
+                self.late += [work.problem for work in planned_works if work.problem is not None]
+                events = [event for work in planned_works for event in work.events]
+                self._record_changes(self._workspace.append(events, action=record.action))
         return record
 
-    def _look(self) -> None:
-        """Read what these annotators have begun here."""
+    def _read_passes(self) -> None:
+        """Read the event counters and the last passes of the annotators of this import."""
         names = {work.annotator for work in self._incoming.work}
         self._counters = dict(self._workspace.counters(names))
         self._passes = {}
@@ -266,146 +277,173 @@ class _Applier:
                 _work_of(own_pass): own_pass.number + 1 for own_pass in own_passes
             }
 
-    def _note(self, recorded: Sequence[Event]) -> None:
-        """Count what was recorded, by name; the works come whole."""
+    def _record_changes(self, recorded: Sequence[Event]) -> None:
+        """Count the recorded events, in all and by annotator."""
         self.new += len(recorded)
         for name, events_by_name in groupby(recorded, key=attrgetter("annotator")):
             events = list(events_by_name)
             self._counters[name] = events[-1].seq
             changes = self.people.get(name)
             if changes is None:
-                history = HistoryRelation.LONGER if name in self._worked else HistoryRelation.NEW
+                history = (
+                    HistoryRelation.LONGER
+                    if name in self._annotators_with_history
+                    else HistoryRelation.NEW
+                )
                 changes = PersonChanges(name, history)
-            self.people[name] = _with(changes, events)
+            self.people[name] = _with_events(changes, events)
 
-    def _plan(self, works: Sequence[tuple[ImportedWork, str]]) -> list[_Planned]:
-        """Return the events that are not here yet; each work comes with its trace id here."""
+    def _plan_works(self, works: Sequence[tuple[ImportedWork, str]]) -> list[_PlannedWork]:
+        """Return the events that the workspace lacks, and count known and differing ones.
+
+        ``works`` holds each work with its trace id in this workspace.
+        """
         drafts = []
         for work, trace_id in works:
-            where = (work.annotator, trace_id, work.taxonomy)
-            last = self._passes.get(where)
-            number = self._pass_number(where)
+            work_key = (work.annotator, trace_id, work.taxonomy)
+            last_pass = self._passes.get(work_key)
+            number = self._pass_number(work_key)
             labels = [
-                _at_home(label, where, number, work.author_kind) for label in work.labels.values()
+                _label_in_workspace(label, work_key, number, work.author_kind)
+                for label in work.labels.values()
             ]
-            drafts.append((work, where, last, dict(_facts(work, where, labels))))
-        names, known_facts = self._names([name for *_, facts in drafts for name in facts])
-        return [
-            self._planned(
-                work,
-                where,
-                last,
-                {names[name]: fact for name, fact in facts.items()} if names else facts,
-                known_facts,
+            drafts.append(
+                (work, work_key, last_pass, dict(_facts_to_record(work, work_key, labels)))
             )
-            for work, where, last, facts in drafts
-        ]
+        event_ids = [event_id for *_, facts in drafts for event_id in facts]
+        new_ids, known_facts = self._ids_and_known_facts(event_ids)
+        planned_works = []
+        for work, work_key, last_pass, facts in drafts:
+            if new_ids:
+                facts = {new_ids[event_id]: fact for event_id, fact in facts.items()}
+            planned_works.append(self._plan_work(work, work_key, last_pass, facts, known_facts))
+        return planned_works
 
-    def _pass_number(self, where: WorkKey) -> int:
+    def _pass_number(self, work_key: WorkKey) -> int:
         """Return the number of the last reading, or of the first one if there is none."""
-        last = self._passes.get(where)
-        return self._free_numbers.get(where, 1) if last is None else last.number
+        last_pass = self._passes.get(work_key)
+        return self._free_numbers.get(work_key, 1) if last_pass is None else last_pass.number
 
-    def _names(self, ids: Sequence[str]) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
-        """Return the ids that are to be others, and what the events say that are here.
+    def _ids_and_known_facts(
+        self, ids: Sequence[str]
+    ) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
+        """Return a new id for each event id, and the facts of known events by their ids.
 
-        What came with an import that was taken back comes again under another id.
+        The events of an import that was undone get another id. Both mappings are empty if no
+        annotator of the import has events in the workspace.
         """
-        if not self._worked:
+        if not self._annotators_with_history:
             return {}, {}
-        names = {name: name for name in ids}
+        new_ids = {event_id: event_id for event_id in ids}
         known_facts: dict[str, Fact] = {}
-        unsettled = list(ids)
-        while unsettled:
-            present = self._workspace.known_facts([names[name] for name in unsettled])
-            undone = self._workspace.known_facts([undone_id(name) for name in present])
+        unresolved = list(ids)
+        while unresolved:
+            present = self._workspace.known_facts([new_ids[event_id] for event_id in unresolved])
+            undone = self._workspace.known_facts([undone_id(event_id) for event_id in present])
             known_facts |= present
-            unsettled = [name for name in unsettled if undone_id(names[name]) in undone]
-            for name in unsettled:
-                names[name] = again_id(names[name])
-        return names, known_facts
+            unresolved = [
+                event_id for event_id in unresolved if undone_id(new_ids[event_id]) in undone
+            ]
+            for event_id in unresolved:
+                new_ids[event_id] = again_id(new_ids[event_id])
+        return new_ids, known_facts
 
-    def _planned(
+    def _plan_work(
         self,
         work: ImportedWork,
-        where: WorkKey,
-        last: Pass | None,
-        planned: Mapping[str, Fact],
+        work_key: WorkKey,
+        last_pass: Pass | None,
+        facts: Mapping[str, Fact],
         known_facts: Mapping[str, Fact],
-    ) -> _Planned:
-        fresh = dict(planned)
-        for name in planned.keys() & known_facts.keys():
-            self.differing += _differs_from(fresh.pop(name), known_facts[name])
-        current = (
-            None if last is None or not fresh else _CurrentPass.of(self._workspace, where, last)
-        )
-        if current is not None:
-            self.differing += sum(map(current.differs, fresh.values()))
-            fresh = current.unsaid(fresh)
-        self.known += len(planned) - len(fresh)
-        if current is not None and fresh:
-            problem = current.contradiction(fresh.values())
+    ) -> _PlannedWork:
+        """Return the events of a work that the workspace lacks, or the contradiction.
+
+        Adds to the counts of known and differing events. ``facts`` holds the facts by event id.
+        """
+        new_facts = dict(facts)
+        for event_id in facts.keys() & known_facts.keys():
+            self.differing += _differs_from(new_facts.pop(event_id), known_facts[event_id])
+        current_pass = None
+        if last_pass is not None and new_facts:
+            current_pass = _CurrentPass.of(self._workspace, work_key, last_pass)
+            self.differing += sum(map(current_pass.differs, new_facts.values()))
+            new_facts = current_pass.missing_facts(new_facts)
+        self.known += len(facts) - len(new_facts)
+        if current_pass is not None and new_facts:
+            problem = current_pass.contradiction(new_facts.values())
             if problem:
                 location = f"{work.annotator} on {work.trace_id}"
-                return _Planned(problem=RowProblem(work.file, location, problem))
-            fresh = {n: f for n, f in fresh.items() if not isinstance(f, PassStarted)}
-        annotator, trace_id, taxonomy = where
-        number = self._pass_number(where)
-        return _Planned(
+                return _PlannedWork(problem=RowProblem(work.file, location, problem))
+            new_facts = {
+                event_id: fact
+                for event_id, fact in new_facts.items()
+                if not isinstance(fact, PassStarted)
+            }
+        annotator, trace_id, taxonomy = work_key
+        number = self._pass_number(work_key)
+        return _PlannedWork(
             [
-                NewEvent(annotator, trace_id, taxonomy, number, fact, id=name)
-                for name, fact in fresh.items()
+                NewEvent(annotator, trace_id, taxonomy, number, fact, id=event_id)
+                for event_id, fact in new_facts.items()
             ]
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _CurrentPass:
-    """The content of the last pass of a work in this workspace, under ids of its own."""
+    """The content of the last pass of a work in this workspace.
 
-    last: Pass
+    ``labels`` are by mode and target, ``values`` are verdicts by mode, ``notes`` by span key.
+    """
+
+    last_pass: Pass
     labels: Mapping[tuple[str, Target], Label]
     values: Mapping[str, VerdictValue]
     notes: Mapping[str, str]
 
     @classmethod
-    def of(cls, workspace: Workspace, where: WorkKey, last: Pass) -> _CurrentPass:
-        """Read it.
+    def of(cls, workspace: Workspace, work_key: WorkKey, last_pass: Pass) -> _CurrentPass:
+        """Return the content of a pass.
 
         Args:
             workspace: The workspace.
-            where: The annotator, the trace and the taxonomy.
-            last: The last pass.
+            work_key: The annotator, the trace and the taxonomy.
+            last_pass: The last pass.
         """
-        annotator, trace_id, taxonomy = where
-        about = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
-        labels = workspace.labels(**about, pass_number=last.number)
-        verdicts = workspace.verdicts(**about, pass_number=last.number)
-        notes = workspace.span_notes(**about, pass_number=last.number)
+        annotator, trace_id, taxonomy = work_key
+        filters = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
+        labels = workspace.labels(**filters, pass_number=last_pass.number)
+        verdicts = workspace.verdicts(**filters, pass_number=last_pass.number)
+        notes = workspace.span_notes(**filters, pass_number=last_pass.number)
         return cls(
-            last,
+            last_pass,
             {(label.mode, label.target): label for label in labels},
             {verdict.mode: verdict.value for verdict in verdicts},
             {note.key: note.text for note in notes},
         )
 
-    def unsaid(self, fresh: Mapping[str, Fact]) -> dict[str, Fact]:
-        """Return the facts that the pass does not hold.
+    def missing_facts(self, facts_by_id: Mapping[str, Fact]) -> dict[str, Fact]:
+        """Return the facts that the pass does not hold; none if only the start is missing.
 
-        So an export that comes back to its own workspace adds nothing.
+        So importing an export into its own workspace adds nothing.
         """
-        left = {name: fact for name, fact in fresh.items() if not self._is_recorded(fact)}
-        # That a pass began says nothing by itself.
-        return left if any(not isinstance(f, PassStarted) for f in left.values()) else {}
+        missing = {
+            event_id: fact for event_id, fact in facts_by_id.items() if not self._is_recorded(fact)
+        }
+        has_content = any(not isinstance(fact, PassStarted) for fact in missing.values())
+        return missing if has_content else {}
 
     def differs(self, fact: Fact) -> bool:
-        """Return whether the fact is a label that is here with other details."""
+        """Return whether the pass has the label of this fact, with other details."""
         if not isinstance(fact, LabelAdded):
             return False
         own_label = self.labels.get((fact.label.mode, fact.label.target))
-        return own_label is not None and _details(own_label) != _details(fact.label)
+        return own_label is not None and _compared_details(own_label) != _compared_details(
+            fact.label
+        )
 
     def _is_recorded(self, fact: Fact) -> bool:
+        """Return whether the pass already holds the content of a fact."""
         match fact:
             case LabelAdded(label):
                 return (label.mode, label.target) in self.labels
@@ -413,7 +451,7 @@ class _CurrentPass:
                 return self.values.get(mode) is value
             case Judged(looks_at, absent):
                 labelled_modes = {mode for mode, _ in self.labels}
-                return self.last.finished and all(
+                return self.last_pass.finished and all(
                     mode in labelled_modes
                     or self.values.get(mode)
                     is (VerdictValue.ABSENT if mode in absent else VerdictValue.UNSURE)
@@ -422,20 +460,20 @@ class _CurrentPass:
             case SpanNoteSet(key, _, text):
                 return self.notes.get(key) == text
             case PassFinished():
-                return self.last.finished
+                return self.last_pass.finished
             case SuggestionsSeen():
-                return self.last.judge_seen
+                return self.last_pass.judge_seen
             case _:
                 return False
 
-    def contradiction(self, fresh: Iterable[Fact]) -> str | None:
-        """Return the reason why facts cannot be added to it; None if they can."""
-        if self.last.finished:
+    def contradiction(self, new_facts: Iterable[Fact]) -> str | None:
+        """Return the reason why facts cannot be added to the pass; None if they can."""
+        if self.last_pass.finished:
             return (
                 "has finished this trace here, and the file says something else; import it under "
                 "another name with --annotator"
             )
-        for fact in fresh:
+        for fact in new_facts:
             match fact:
                 case SpanNoteSet(key) if key in self.notes:
                     return f"the note on span {key!r} is another here"
@@ -451,38 +489,41 @@ class _CurrentPass:
         return None
 
 
-def _size(work: ImportedWork) -> int:
-    """About how many events one person's work on one trace is."""
+def _event_estimate(work: ImportedWork) -> int:
+    """Return about how many events one annotator's work on one trace becomes."""
     return len(work.labels) + len(work.verdicts) + len(work.notes) + 3
 
 
-def _with(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
-    """Return the person's changes with those of newly added work."""
-    kinds = Counter(type(event.fact) for event in events)
-    begun = set[object]()
-    joined = set[object]()
-    absent = 0
+def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
+    """Return the annotator's changes, with those of newly added events."""
+    counts_by_type = Counter(type(event.fact) for event in events)
+    started_works = set[object]()
+    works_with_verdicts = set[object]()
+    absent_count = 0
     for event in events:
         fact = event.fact
         if isinstance(fact, PassStarted):
-            begun.add((event.trace_id, event.taxonomy))
-        elif isinstance(fact, _SAYING):
-            joined.add((event.trace_id, event.taxonomy))
+            started_works.add((event.trace_id, event.taxonomy))
+        elif isinstance(fact, _LABEL_OR_VERDICT):
+            works_with_verdicts.add((event.trace_id, event.taxonomy))
         elif isinstance(fact, Judged) and fact.absent:
-            joined.add((event.trace_id, event.taxonomy))
-            absent += len(fact.absent)
+            works_with_verdicts.add((event.trace_id, event.taxonomy))
+            absent_count += len(fact.absent)
     return replace(
         changes,
         events=changes.events + len(events),
-        labels_added=changes.labels_added + kinds[LabelAdded],
-        verdicts_added=changes.verdicts_added + kinds[VerdictSet] + absent,
-        passes_added=changes.passes_added + len(begun),
-        passes_joined=changes.passes_joined + len(joined - begun),
-        passes_finished=changes.passes_finished + kinds[Judged] + kinds[PassFinished],
+        labels_added=changes.labels_added + counts_by_type[LabelAdded],
+        verdicts_added=changes.verdicts_added + counts_by_type[VerdictSet] + absent_count,
+        passes_added=changes.passes_added + len(started_works),
+        passes_joined=changes.passes_joined + len(works_with_verdicts - started_works),
+        passes_finished=changes.passes_finished
+        + counts_by_type[Judged]
+        + counts_by_type[PassFinished],
     )
 
 
 def _differs_from(fact: Fact, recorded: Fact) -> bool:
+    """Return whether a label differs from the recorded one, apart from its origin."""
     if isinstance(fact, LabelAdded) and isinstance(recorded, LabelAdded):
         origin = label_origin(recorded.label.annotator, recorded.label.origin)
         recorded_label = structs.replace(recorded.label, origin=origin)
@@ -490,12 +531,12 @@ def _differs_from(fact: Fact, recorded: Fact) -> bool:
     return False
 
 
-def _details(label: Label) -> tuple[object, ...]:
+def _compared_details(label: Label) -> tuple[object, ...]:
     return label.note, label.confidence, label.severity
 
 
 def _last_passes(passes: Iterable[Pass]) -> Mapping[WorkKey, Pass]:
-    """Return the last reading of each work; passes come by number."""
+    """Return the last reading of each work, from passes that are sorted by number."""
     return {_work_of(own_pass): own_pass for own_pass in passes if own_pass.kind.is_reading}
 
 
@@ -503,48 +544,51 @@ def _work_of(trace_pass: Pass) -> WorkKey:
     return trace_pass.annotator, trace_pass.trace_id, trace_pass.taxonomy
 
 
-def _at_home(label: Label, where: WorkKey, number: int, kind: AnnotatorKind) -> Label:
-    """Return the label with the trace id of this workspace, and the label id that follows."""
-    annotator, trace_id, taxonomy = where
+def _label_in_workspace(label: Label, work_key: WorkKey, number: int, kind: AnnotatorKind) -> Label:
+    """Return the label with the trace id of this workspace, and the label id for that trace."""
+    annotator, trace_id, taxonomy = work_key
     is_judge = kind is AnnotatorKind.JUDGE
     if not is_judge and (trace_id, number) == (label.trace_id, label.pass_number):
-        return label  # readers name labels by ``label_id``, and it would come to the same
-    name = suggestion_id if is_judge else label_id
-    own_id = name(annotator, trace_id, taxonomy, label.mode, label.target)
+        return label  # the importer has used ``label_id`` with the same arguments
+    make_id = suggestion_id if is_judge else label_id
+    own_id = make_id(annotator, trace_id, taxonomy, label.mode, label.target)
     return structs.replace(label, id=own_id, trace_id=trace_id, pass_number=number)
 
 
-def _facts(work: ImportedWork, where: WorkKey, labels: list[Label]) -> Iterator[tuple[str, Fact]]:
-    """Yield the facts to record, each with its lasting id."""
-    of_work = lasting_ids(*where)
+def _facts_to_record(
+    work: ImportedWork, work_key: WorkKey, labels: list[Label]
+) -> Iterator[tuple[str, Fact]]:
+    """Yield the facts of a work to record, each with its lasting id."""
+    id_for = lasting_ids(*work_key)
     yield (
-        of_work("pass started"),
+        id_for("pass started"),
         PassStarted(PassKind.ASSISTED if work.judge_seen else PassKind.BLIND),
     )
     if work.judge_seen:
-        yield of_work("suggestions seen"), SuggestionsSeen()
+        yield id_for("suggestions seen"), SuggestionsSeen()
     for label in labels:
         yield lasting_id("label added", label.id), LabelAdded(label)
     # Until a judge has finished a trace, its verdicts count in no figure.
     has_judged = work.author_kind is AnnotatorKind.JUDGE and work.finished_at is not None
     if has_judged:
-        yield of_work("judged"), _judged(work)
+        yield id_for("judged"), _judged_fact(work)
     for mode, value in work.verdicts.items():
         if not has_judged or value is VerdictValue.UNSURE:
-            yield of_work("verdict", mode, value), _verdict(mode, value)
+            yield id_for("verdict", mode, value), _shared_verdict(mode, value)
     for key, text in work.notes.items():
-        yield of_work("span note", key, text), SpanNoteSet(key, "", text)
+        yield id_for("span note", key, text), SpanNoteSet(key, "", text)
     if work.finished_at is not None and work.author_kind is not AnnotatorKind.JUDGE:
-        yield of_work("finished"), PassFinished(at=work.finished_at or None)
+        yield id_for("finished"), PassFinished(at=work.finished_at or None)
 
 
 @lru_cache(maxsize=1000)
-def _verdict(mode: str, value: VerdictValue) -> VerdictSet:
-    """Return the same few are most of what is said."""
+def _shared_verdict(mode: str, value: VerdictValue) -> VerdictSet:
+    """Return a verdict; equal verdicts share one object, since most verdicts are the same few."""
     return VerdictSet(mode, None, value)
 
 
-def _judged(work: ImportedWork) -> Judged:
-    looks_at = dict.fromkeys([*(label.mode for label in work.labels.values()), *work.verdicts])
+def _judged_fact(work: ImportedWork) -> Judged:
+    labelled_modes = [label.mode for label in work.labels.values()]
+    looks_at = dict.fromkeys([*labelled_modes, *work.verdicts])
     absent = [mode for mode, value in work.verdicts.items() if value is VerdictValue.ABSENT]
     return Judged(tuple(looks_at), tuple(absent))

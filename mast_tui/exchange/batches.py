@@ -17,20 +17,21 @@ REGISTERED_AT_ONCE: Final = 6000
 """Traces in one transaction."""
 
 _OTHERS_TURN: Final = 0.03
-"""Seconds between two transactions: who waits for a turn looks every 10 ms whether it is there."""
+"""Seconds between two transactions: a waiting program tries every 10 ms."""
 
 Item = TypeVar("Item")
 
 
 def let_others_write(since: float | None = None) -> None:
-    """Give programs that wait a moment in which nothing here is being written.
+    """Pause for a moment, so that other programs can write.
 
     Args:
-        since: When it began (``time.monotonic``), where something else was done in it meanwhile.
+        since: The time of the last write (``time.monotonic``), from which the pause counts. None
+            for now.
     """
-    left = _OTHERS_TURN if since is None else since + _OTHERS_TURN - monotonic()
-    if left > 0:
-        pause(left)
+    seconds = _OTHERS_TURN if since is None else since + _OTHERS_TURN - monotonic()
+    if seconds > 0:
+        pause(seconds)
 
 
 def batched(
@@ -44,15 +45,15 @@ def batched(
         at_most: The largest total size of a list.
     """
     batch = list[Item]()
-    held = 0
+    total_size = 0
     for item in items:
         item_size = size(item)
-        if batch and held + item_size > at_most:
+        if batch and total_size + item_size > at_most:
             yield batch
             batch = []
-            held = 0
+            total_size = 0
         batch.append(item)
-        held += item_size
+        total_size += item_size
     if batch:
         yield batch
 
@@ -60,19 +61,19 @@ def batched(
 def register_traces(
     records: Sequence[TraceRecord], register: Callable[[TraceRecord], str], workspace: Workspace
 ) -> dict[str, str]:
-    """Keep traces piece by piece; the id that each has in the workspace, by the one it came with.
+    """Register traces in batches, and return the workspace's own id of each by its foreign id.
 
     Args:
-        records: what is known of them.
-        register: keeps one and returns its id here.
-        workspace: what takes them.
+        records: The facts of the traces.
+        register: Registers one trace and returns its id in the workspace.
+        workspace: The workspace.
     """
-    names = {record.trace_id: record.trace_id for record in records}
+    local_ids = {record.trace_id: record.trace_id for record in records}
     for start in range(0, len(records), REGISTERED_AT_ONCE):
         if start:
             let_others_write()
         with workspace.transaction():
             batch = records[start : start + REGISTERED_AT_ONCE]
             for record in workspace.register_unknown_traces(batch):
-                names[record.trace_id] = register(record)
-    return names
+                local_ids[record.trace_id] = register(record)
+    return local_ids

@@ -29,7 +29,7 @@ _COUNTS: Final = (
     ("edited", "event here with another content", "events here with another content"),
 )
 _OVERRULED: Final = {"decisions": "decision", "guidelines": "guideline", "studies": "study"}
-"""The singular of what one person's events may replace of another's."""
+"""The singular for each kind of entry in ``overruled``."""
 _SIGHT: Final = {True: "blind", False: "assisted"}
 _SIGHT_WORDS: Final = {True: "blind", False: "with suggestions shown"}
 
@@ -64,7 +64,10 @@ def changes_in_words(changes: PersonChanges) -> str:
 
 
 def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
-    """Yield a sentence for each person whose history here and in the file differ."""
+    """Yield a sentence for each annotator whose histories here and in the file differ.
+
+    Annotators whose work was replaced on request are left out.
+    """
     for changes in people:
         if changes.replaced:
             continue
@@ -89,7 +92,7 @@ def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
     """
     refused = list(people)
     names = dict.fromkeys(name for changes in refused for name in changes.needs)
-    options = " ".join(f"--replace {_quoted(name)}" for name in names)
+    options = " ".join(f"--replace {_quoted_name(name)}" for name in names)
     return (
         f"{file} was edited, or would replace work that is here: "
         f"{'; '.join(map(changes_in_words, refused))}. Nothing was written. Where that is meant, "
@@ -97,5 +100,5 @@ def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
     )
 
 
-def _quoted(name: str) -> str:
+def _quoted_name(name: str) -> str:
     return f"'{name}'" if " " in name else name

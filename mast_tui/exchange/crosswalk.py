@@ -64,24 +64,24 @@ def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
     """
     if path.suffix.lower() == ".csv":
         return _from_csv(path)
-    return _from_tables(_tables(path), path)
+    return _from_tables(_crosswalk_document(path), path)
 
 
 def _from_csv(path: Path) -> tuple[CrosswalkEntry, ...]:
     """Return the entries of a CSV file."""
-    links = []
+    entries = []
     for row in read_rows(path, allowed=_COLUMNS, needed=_COLUMNS[:2]):
         source = row.cells["from"].strip()
         target = row.cells["to"].strip()
         if not source or not target:
             raise ExchangeError(str(row.problem("both 'from' and 'to' are needed")))
-        links.append(CrosswalkEntry(source, (target,), row.cells.get("taxonomy", "").strip()))
-    if not links:
+        entries.append(CrosswalkEntry(source, (target,), row.cells.get("taxonomy", "").strip()))
+    if not entries:
         raise ExchangeError(f"{path}: the crosswalk is empty")
-    return tuple(links)
+    return tuple(entries)
 
 
-def _tables(path: Path) -> Mapping[str, object]:
+def _crosswalk_document(path: Path) -> Mapping[str, object]:
     """Return the document of a TOML or JSON file."""
     is_json = path.suffix.lower() == ".json"
     try:
@@ -107,10 +107,12 @@ def _from_tables(document: Mapping[str, object], path: Path) -> tuple[CrosswalkE
         if not isinstance(table, dict):
             raise ExchangeError(f"{path}: {name!r} stands outside a table; put it under [modes]")
         for source, targets in table.items():
-            listed = targets if isinstance(targets, list) else [targets]
-            if not all(isinstance(target, str) for target in listed):
+            target_codes = targets if isinstance(targets, list) else [targets]
+            if not all(isinstance(target, str) for target in target_codes):
                 raise ExchangeError(f'{path}: {source!r} wants a code such as "1.3"')
-            entries.append(CrosswalkEntry(source, tuple(listed), ANY if name == "modes" else name))
+            entries.append(
+                CrosswalkEntry(source, tuple(target_codes), ANY if name == "modes" else name)
+            )
     return tuple(entries)
 
 
@@ -133,17 +135,22 @@ def translated(
     Raises:
         ExchangeError: An entry names no mode.
     """
-    maps = {ref: _mapping(ref, incoming, entries, target) for ref in _sources(incoming, target)}
+    slug_maps = {
+        ref: _slugs_by_source(ref, incoming, entries, target)
+        for ref in _source_refs(incoming, target)
+    }
     _refuse_unused(entries, incoming, target, path)
     work = []
     left_out = 0
-    for work_item in incoming.work:
-        if work_item.taxonomy not in maps:
-            work.append(work_item)
+    for imported_work in incoming.work:
+        if imported_work.taxonomy not in slug_maps:
+            work.append(imported_work)
             continue
-        slugs_by_source = maps[work_item.taxonomy]
-        left_out += sum(label.mode not in slugs_by_source for label in work_item.labels.values())
-        work.append(_translated_work(work_item, slugs_by_source, target))
+        slugs_by_source = slug_maps[imported_work.taxonomy]
+        left_out += sum(
+            label.mode not in slugs_by_source for label in imported_work.labels.values()
+        )
+        work.append(_translated_work(imported_work, slugs_by_source, target))
     note = f"{path.name}: labels are those of {target.ref}"
     if left_out:
         note += f"; {left_out} of modes without a link were left out"
@@ -155,11 +162,11 @@ def translated(
     )
 
 
-def _sources(incoming: Incoming, target: Taxonomy) -> list[str]:
+def _source_refs(incoming: Incoming, target: Taxonomy) -> list[str]:
     return [t.ref for t in incoming.taxonomies if t.ref != target.ref]
 
 
-def _mapping(
+def _slugs_by_source(
     ref: str, incoming: Incoming, entries: Sequence[CrosswalkEntry], target: Taxonomy
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the target's slugs by the slug of each linked mode of the taxonomy ``ref``."""
@@ -167,11 +174,8 @@ def _mapping(
     mapping: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         mode = source.find(entry.source) if entry.taxonomy in (ANY, ref) else None
-        slugs = [
-            target_mode.slug
-            for name in entry.targets
-            if (target_mode := target.find(name)) is not None
-        ]
+        target_modes = map(target.find, entry.targets)
+        slugs = [target_mode.slug for target_mode in target_modes if target_mode is not None]
         if mode is not None and slugs:
             mapping[mode.slug] = (*mapping.get(mode.slug, ()), *slugs)
     return mapping

@@ -38,30 +38,33 @@ class CsvRow(NamedTuple):
     @property
     def place(self) -> str:
         """The location of the row, in words."""
-        return _location(self.line)
+        return _line_location(self.line)
 
     def problem(self, reason: object) -> RowProblem:
         """Return a problem at this row."""
         return RowProblem.of(self.file, self.place, reason)
 
 
-def _table(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | RowProblem]]:
+def _columns_and_rows(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | RowProblem]]:
     """Return a file's columns and an iterator of its rows; a broken row is a problem."""
-    text = _text(path)
-    lines_of_text = io.StringIO(text, newline="")
-    reader = csv.reader(lines_of_text, strict=True, delimiter=csv_separator(text))
-    lines = _lines(reader)
-    _, heading = next(lines, (0, None))
+    text = _decoded_text(path)
+    text_file = io.StringIO(text, newline="")
+    reader = csv.reader(text_file, strict=True, delimiter=csv_separator(text))
+    numbered_rows = _numbered_rows(reader)
+    _, heading = next(numbered_rows, (0, None))
     if not isinstance(heading, list) or not any(heading):
         raise ExchangeError(f"{path}: no heading row; the first row names the columns")
     columns = tuple(name.strip() for name in heading)
-    doubled = sorted({name for name in columns if columns.count(name) > 1})
-    if doubled:
-        raise ExchangeError(f"{path}: column {doubled[0]!r} stands twice in the heading row")
-    return columns, _rows(path, columns, lines)
+    duplicate_names = sorted({name for name in columns if columns.count(name) > 1})
+    if duplicate_names:
+        raise ExchangeError(
+            f"{path}: column {duplicate_names[0]!r} stands twice in the heading row"
+        )
+    return columns, _checked_rows(path, columns, numbered_rows)
 
 
-def _text(path: Path) -> str:
+def _decoded_text(path: Path) -> str:
+    """Return the text of a file; raises ``ExchangeError`` if it is not UTF-8."""
     data = path.read_bytes()
     try:
         return data.decode("utf-8-sig")
@@ -72,44 +75,48 @@ def _text(path: Path) -> str:
         ) from None
 
 
-def _rows(
+def _checked_rows(
     path: Path, columns: tuple[str, ...], lines: Iterator[tuple[int, list[str] | str]]
 ) -> Iterator[CsvRow | RowProblem]:
+    """Yield the rows, filled up to all columns; a problem in place of a broken row.
+
+    ``lines`` holds each row's first line with its cells, or with a message if it is broken."""
     width = len(columns)
     for line, cells in lines:
         if isinstance(cells, str):
-            yield RowProblem(path, _location(line), cells)
+            yield RowProblem(path, _line_location(line), cells)
         elif len(cells) > width:
             reason = f"{len(cells)} cells under {width} headings; quote cells with commas"
-            yield RowProblem(path, _location(line), reason)
+            yield RowProblem(path, _line_location(line), reason)
         elif any(map(str.strip, cells)):
             cells += [""] * (width - len(cells))
             yield CsvRow(path, line, columns, cells)
 
 
-def _location(line: int) -> str:
+def _line_location(line: int) -> str:
     return f"line {line}"
 
 
-def _lines(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
-    """Yield each row with its first line; a message in place of a broken row."""
-    begins = 1
-    ended = False
-    while not ended:
-        some = list[tuple[int, list[str] | str]]()
-        limit = csv.field_size_limit(_MAX_CELL)  # of the whole program, so not while others run
+def _numbered_rows(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str] | str]]:
+    """Yield each row with the number of its first line; a message in place of a broken row."""
+    first_line = 1
+    has_ended = False
+    while not has_ended:
+        batch = list[tuple[int, list[str] | str]]()
+        # The limit holds for the whole program, so it is restored before other code runs.
+        limit = csv.field_size_limit(_MAX_CELL)
         try:
-            while len(some) < _ROWS_AT_ONCE:
+            while len(batch) < _ROWS_AT_ONCE:
                 try:
-                    some.append((begins, next(reader)))
+                    batch.append((first_line, next(reader)))
                 except csv.Error as error:
-                    some.append((begins, f"not CSV: {error}"))
-                begins = reader.line_num + 1  # type: ignore[attr-defined]
+                    batch.append((first_line, f"not CSV: {error}"))
+                first_line = reader.line_num + 1  # type: ignore[attr-defined]
         except StopIteration:
-            ended = True
+            has_ended = True
         finally:
             csv.field_size_limit(limit)
-        yield from some
+        yield from batch
 
 
 def stream_rows(
@@ -123,28 +130,31 @@ def stream_rows(
 
     Args:
         files: The files.
-        problems: Takes the rows that cannot be taken apart.
-        allowed: The columns that somebody reads.
-        needed: Those that must be there.
+        problems: Receives a problem for each broken row.
+        allowed: The columns that a file may have.
+        needed: The columns that a file must have.
 
     Raises:
         ExchangeError: A file is no such table.
     """
     tables: list[Iterator[CsvRow | RowProblem]] = []
     for file in files:
-        columns, rows = _table(file)
+        columns, rows = _columns_and_rows(file)
         _check_columns(columns, file, allowed=allowed, needed=needed)
         tables.append(rows)
-    return _sound(chain.from_iterable(tables), problems)
+    return _valid_rows(chain.from_iterable(tables), problems)
 
 
 def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
-    """Return the rows of a small file, as ``stream_rows`` checks them; none may be broken.
+    """Return the rows of a small file.
 
     Args:
         path: The file's path.
-        allowed: The allowed columns.
-        needed: The columns that must be there.
+        allowed: The columns that the file may have.
+        needed: The columns that the file must have.
+
+    Raises:
+        ExchangeError: The file is no such table, or one of its rows is broken.
     """
     problems: list[RowProblem] = []
     rows = list(stream_rows([path], problems, allowed=allowed, needed=needed))
@@ -153,7 +163,10 @@ def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> l
     return rows
 
 
-def _sound(rows: Iterable[CsvRow | RowProblem], problems: list[RowProblem]) -> Iterator[CsvRow]:
+def _valid_rows(
+    rows: Iterable[CsvRow | RowProblem], problems: list[RowProblem]
+) -> Iterator[CsvRow]:
+    """Yield the rows, and add the problems to ``problems``."""
     for row in rows:
         if isinstance(row, CsvRow):
             yield row
@@ -164,7 +177,7 @@ def _sound(rows: Iterable[CsvRow | RowProblem], problems: list[RowProblem]) -> I
 def _check_columns(
     columns: tuple[str, ...], path: Path, *, allowed: Iterable[str], needed: Iterable[str]
 ) -> None:
-    """Refuse a heading row that lacks a needed column or has one that nobody would read."""
+    """Raise ``ExchangeError`` if a needed column is missing or a column is not allowed."""
     for name in needed:
         if name not in columns:
             raise ExchangeError(f"{path}: column {name!r} is missing")
@@ -176,7 +189,7 @@ def _check_columns(
 
 
 def trial_in(text: str) -> int | None:
-    """Return the number of a trial in a cell, None in an empty one; raises ``ValueError``."""
+    """Return the number of a trial in a cell, None if it is empty; raises ``ValueError``."""
     trial = trial_number(text.strip()) if text.strip() else None
     if text.strip() and trial is None:
         raise ValueError(f"trial is {text!r}; it is a whole number from 0")
@@ -184,13 +197,14 @@ def trial_in(text: str) -> int | None:
 
 
 def share_in(name: str, text: str) -> float | None:
-    """Return the number from 0 to 1 in a cell of the column ``name``, None in an empty one.
-
-    Raises ``ValueError`` for anything else.
+    """Return the number in a cell, None if it is empty.
 
     Args:
         name: The column's name.
         text: The cell's text.
+
+    Raises:
+        ValueError: The text is not a number from 0 to 1.
     """
     if not text.strip():
         return None

@@ -59,11 +59,11 @@ _FACTS: Final = (TASK_ID, TRIAL)
 FINISHED: Final = "finished"
 NOTE: Final = "note"
 """The value of a row that holds a note on a span, of no mode."""
-_SAYINGS: Final = 4096
-"""Of how many rows that differ in more than their trace the reading is remembered."""
+_REMEMBERED_ROWS: Final = 4096
+"""The number of parsed rows in the cache; rows that differ only in their trace share one entry."""
 _TARGET_COLUMNS: Final = ("span_first", "span_last", "quote", "char_start", "char_end")
 _VALUES: Final = {value.value: value for value in VerdictValue}
-Word = TypeVar("Word", Severity, Origin)
+EnumValue = TypeVar("EnumValue", Severity, Origin)
 
 _FLAGS: Final = {
     "": False,
@@ -83,9 +83,7 @@ def read_csv_long(
     find_taxonomy: Callable[[str], Taxonomy | None],
     annotator: str | None = None,
 ) -> Incoming:
-    """Read label rows; ``find_taxonomy`` finds a taxonomy by the reference in the taxonomy column.
-
-    A bad row is a problem.
+    """Read label rows; a row that is not valid becomes a problem.
 
     Args:
         files: The files and folders.
@@ -100,25 +98,27 @@ def read_csv_long(
     batch = Gathered()
     names = set[str]()
 
-    @lru_cache(maxsize=_SAYINGS)
-    def parsed(columns: tuple[str, ...], texts: tuple[str, ...]) -> _RowContent:
+    @lru_cache(maxsize=_REMEMBERED_ROWS)
+    def parse_row(columns: tuple[str, ...], texts: tuple[str, ...]) -> _RowContent:
         cells = dict(zip(columns, texts, strict=True))
         name = annotator_of(cells.get("annotator", ""), annotator)
-        chosen = taxonomy_named(cells.get("taxonomy", "").strip() or None, taxonomy, find_taxonomy)
-        return _RowContent(name, annotator_kind(name), chosen, chosen.ref, _adding(cells, chosen))
+        ref = cells.get("taxonomy", "").strip() or None
+        row_taxonomy = taxonomy_named(ref, taxonomy, find_taxonomy)
+        add = _row_adder(cells, row_taxonomy)
+        return _RowContent(name, annotator_kind(name), row_taxonomy, row_taxonomy.ref, add)
 
     for row in stream_rows(files, batch.problems, allowed=(*COLUMNS, *_FACTS), needed=needed):
         texts = row.texts
-        about = row.columns.index("trace_id")
+        trace_column = row.columns.index("trace_id")
         names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
-        trace_id = texts[about].strip()
-        texts[about] = ""
+        trace_id = texts[trace_column].strip()
+        texts[trace_column] = ""
         facts = _take_facts(row.columns, texts)
         try:
             if not trace_id:
                 raise ValueError("'trace_id' is empty")
             trace = _with_facts(batch.traces.get(trace_id), trace_id, facts)
-            name, kind, chosen, ref, add = parsed(row.columns, tuple(texts))
+            name, kind, row_taxonomy, ref, add = parse_row(row.columns, tuple(texts))
             key = (name, trace_id, ref)
             draft = batch.drafts.get(key) or ImportedWork(name, trace_id, ref, kind, file=row.file)
             add(draft, row.place)
@@ -129,7 +129,7 @@ def read_csv_long(
             batch.traces[trace_id] = trace
         if key not in batch.drafts:
             batch.keep(draft)
-            batch.taxonomies[ref] = chosen
+            batch.taxonomies[ref] = row_taxonomy
     check_one_name(annotator, names)
     return batch.done()
 
@@ -139,19 +139,19 @@ def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]
     facts: dict[str, str] = {}
     for name in _FACTS:
         if name in columns:
-            at = columns.index(name)
-            facts[name] = texts[at].strip()
-            texts[at] = ""
+            index = columns.index(name)
+            facts[name] = texts[index].strip()
+            texts[index] = ""
     return facts
 
 
 def _with_facts(
     earlier: TraceRecord | None, trace_id: str, facts: Mapping[str, str]
 ) -> TraceRecord | None:
-    """Return a trace with the facts of one more row; None where no row states any.
+    """Return a trace with the facts of one more row; None if no row has facts.
 
     Raises:
-        ValueError: A cell is no such fact, or rows contradict each other.
+        ValueError: A fact is not valid, or rows contradict each other.
     """
     if not any(facts.values()):
         return earlier
@@ -162,19 +162,23 @@ def _with_facts(
 
 
 class _RowContent(NamedTuple):
-    """The content of a row, whatever trace it is about: most rows repeat a few contents."""
+    """The content of a row without its trace; many rows have the same content."""
 
     annotator: str
     kind: AnnotatorKind
     taxonomy: Taxonomy
     ref: str
     add: Callable[[ImportedWork, str], None]
-    """Add it, with the row's place, to the work on a trace; raises ``ValueError`` if it does not
-    fit the rest."""
+    """Adds the content, with the row's location, to the work on a trace; raises ``ValueError`` if
+    it contradicts other rows."""
 
 
-def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedWork, str], None]:
-    """Return a function that adds the content of a row, with its place, to a work."""
+def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedWork, str], None]:
+    """Return a function that adds the content of a row to a work, with the row's location.
+
+    Raises:
+        ValueError: A cell is not valid.
+    """
     value = cells["value"].strip().lower()
     time = iso_time(cells.get("created_at", ""))
     if value == FINISHED:
@@ -185,19 +189,19 @@ def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedW
     if value == NOTE:
         span, text = _span_note(cells)
         return lambda draft, location: draft.add_note(span, text, location)
-    mode = _mode(cells["mode"], cells.get("slug", ""), taxonomy).slug
+    mode = _mode_in(cells["mode"], cells.get("slug", ""), taxonomy).slug
     verdict = _VALUES.get(value)
     if verdict is None:
         raise ValueError(f"value is {value!r}; it is present, absent, unsure or finished, or note")
     if verdict is not VerdictValue.PRESENT:
         _refuse_cells(cells, value)
         return lambda draft, _location: draft.add_verdict(mode, verdict)
-    target = _target(cells)
+    target = _target_in(cells)
     note = cells.get("note", "")
     confidence = share_in("confidence", cells.get("confidence", ""))
-    severity = _choice(cells, "severity", Severity)
-    origin = _choice(cells, "origin", Origin) or Origin.IMPORTED
-    saw = _flag(cells.get("saw_suggestion", ""))
+    severity = _enum_value_in(cells, "severity", Severity)
+    origin = _enum_value_in(cells, "origin", Origin) or Origin.IMPORTED
+    saw_suggestion = _flag_in(cells.get("saw_suggestion", ""))
     return lambda draft, location: draft.add_label(
         draft.label(
             mode,
@@ -206,7 +210,7 @@ def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedW
             confidence=confidence,
             severity=severity,
             origin=origin,
-            saw_suggestions=saw,
+            saw_suggestions=saw_suggestion,
             created_at=time,
         ),
         location,
@@ -214,8 +218,8 @@ def _adding(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedW
 
 
 def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
-    """Return the key of a span and what is noted beside it."""
-    target = _target(cells)
+    """Return the key of a span and the note on it; raises ``ValueError`` if a cell is wrong."""
+    target = _target_in(cells)
     text = cells.get("note", "")
     if cells["mode"].strip() or cells.get("slug", "").strip():
         raise ValueError("a row with value 'note' is a note on a span and has no mode")
@@ -227,19 +231,20 @@ def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
-    if any(map(cells.get, _TARGET_COLUMNS)):
-        name = next(filter(cells.get, _TARGET_COLUMNS))
-        raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
+    for name in _TARGET_COLUMNS:
+        if cells.get(name):
+            raise ValueError(f"a row with value {value!r} points at no span; empty {name!r}")
 
 
-def _target(cells: Mapping[str, str]) -> Target:
+def _target_in(cells: Mapping[str, str]) -> Target:
+    """Return the target in a row's cells; raises ``ValueError`` if they contradict each other."""
     if not any(map(cells.get, _TARGET_COLUMNS)):
         return WHOLE_TRACE
     first = cells.get("span_first", "") or None
     last = cells.get("span_last", "") or first
     quote = cells.get("quote", "") or None
-    start = _count(cells, "char_start")
-    end = _count(cells, "char_end")
+    start = _character_count_in(cells, "char_start")
+    end = _character_count_in(cells, "char_end")
     if first is None and last is not None:
         raise ValueError("span_last without span_first")
     if start is not None and quote is None:
@@ -251,7 +256,8 @@ def _target(cells: Mapping[str, str]) -> Target:
     return Target(first, last, quote, start, end)
 
 
-def _mode(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
+def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
+    """Return the mode in a row's cells; raises ``ValueError`` if it is unknown."""
     slug = slug_cell.strip()
     name = cell.strip() or slug
     if not name:
@@ -265,7 +271,8 @@ def _mode(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
     return mode
 
 
-def _count(cells: Mapping[str, str], name: str) -> int | None:
+def _character_count_in(cells: Mapping[str, str], name: str) -> int | None:
+    """Return the number in a cell, None if it is empty; raises ``ValueError``."""
     text = cells.get(name, "").strip()
     if not text:
         return None
@@ -274,7 +281,8 @@ def _count(cells: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _choice(cells: Mapping[str, str], name: str, kind: type[Word]) -> Word | None:
+def _enum_value_in(cells: Mapping[str, str], name: str, kind: type[EnumValue]) -> EnumValue | None:
+    """Return the value in a cell, None if it is empty; raises ``ValueError`` if unknown."""
     text = cells.get(name, "").strip().lower()
     if not text:
         return None
@@ -284,7 +292,7 @@ def _choice(cells: Mapping[str, str], name: str, kind: type[Word]) -> Word | Non
         raise ValueError(f"{name} is {text!r}; it is one of {', '.join(kind)}") from None
 
 
-def _flag(text: str) -> bool:
+def _flag_in(text: str) -> bool:
     try:
         return _FLAGS[text.strip().lower()]
     except KeyError:
@@ -292,18 +300,18 @@ def _flag(text: str) -> bool:
 
 
 def iso_time(text: str) -> str:
-    """Return a time as ISO 8601 in UTC; empty stays empty; raises ``ValueError`` otherwise."""
+    """Return a time as ISO 8601 in UTC, empty for an empty text; raises ``ValueError``."""
     text = text.strip()
     if not text:
         return ""
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f"created_at is {text!r}, not a time like 2026-05-04T10:20:30Z") from None
     if text.endswith("Z"):
         return text
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.isoformat().replace("+00:00", "Z")
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return time.isoformat().replace("+00:00", "Z")
 
 
 def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
@@ -314,20 +322,21 @@ def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
         taxonomy: The taxonomy.
     """
     ordered = sorted(all_work, key=lambda work: (work.trace_id, work.annotator))
-    return csv_text(COLUMNS, (row for work in ordered for row in _rows(work, taxonomy)))
+    return csv_text(COLUMNS, (row for work in ordered for row in _work_rows(work, taxonomy)))
 
 
-def _rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
+def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
+    """Yield the rows of a work: labels and verdicts by mode, then notes, then the finish."""
     for mode in taxonomy.all_modes:
         labels = sorted(work.labels_of(mode.slug), key=_sort_key)
         if labels:
             yield from (_label_row(work, mode, label) for label in labels)
         elif mode.slug in work.verdicts:
-            yield _row(work, mode=mode.code, slug=mode.slug, value=work.verdicts[mode.slug])
+            yield _csv_row(work, mode=mode.code, slug=mode.slug, value=work.verdicts[mode.slug])
     for key, text in sorted(work.notes.items()):
-        yield _row(work, value=NOTE, span_first=key, span_last=key, note=text)
+        yield _csv_row(work, value=NOTE, span_first=key, span_last=key, note=text)
     if work.finished_at is not None:
-        yield _row(work, value=FINISHED, created_at=work.finished_at)
+        yield _csv_row(work, value=FINISHED, created_at=work.finished_at)
 
 
 def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
@@ -344,7 +353,7 @@ def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
 
 def _label_row(work: TraceWork, mode: Mode, label: Label) -> dict[str, str]:
     target = label.target
-    return _row(
+    return _csv_row(
         work,
         mode=mode.code,
         slug=mode.slug,
@@ -364,7 +373,7 @@ def _label_row(work: TraceWork, mode: Mode, label: Label) -> dict[str, str]:
     )
 
 
-def _row(work: TraceWork, **cells: str) -> dict[str, str]:
+def _csv_row(work: TraceWork, **cells: str) -> dict[str, str]:
     row = dict.fromkeys(COLUMNS, "")
     row |= {"trace_id": work.trace_id, "annotator": work.annotator, "taxonomy": work.taxonomy}
     return row | cells

@@ -23,7 +23,7 @@ VERSION: Final = "version"
 DATE: Final = "date"
 TASK_ID: Final = "task_id"
 TRIAL: Final = "trial"
-CELLS: Final[Mapping[str, VerdictValue | None]] = {
+VERDICT_BY_CELL: Final[Mapping[str, VerdictValue | None]] = {
     "1": VerdictValue.PRESENT,
     "0": VerdictValue.ABSENT,
     "?": VerdictValue.UNSURE,
@@ -32,7 +32,7 @@ CELLS: Final[Mapping[str, VerdictValue | None]] = {
     "1.0": VerdictValue.PRESENT,
     "0.0": VerdictValue.ABSENT,
 }
-WRITTEN: Final = {
+CELL_BY_VERDICT: Final = {
     VerdictValue.PRESENT: "1",
     VerdictValue.ABSENT: "0",
     VerdictValue.UNSURE: "?",
@@ -42,7 +42,7 @@ NUMBERS: Final[Mapping[VerdictValue | None, int]] = {
     VerdictValue.PRESENT: 1,
     VerdictValue.ABSENT: 0,
 }
-"""What a verdict is as a number; unsure and open are none."""
+"""The number of a verdict; unsure and open have none."""
 
 _OUTCOMES: Final = {
     "": Outcome.UNKNOWN,
@@ -76,7 +76,7 @@ def read_csv_wide(
         cells = row.cells
         names.add(cells.get("annotator", ""))
         try:
-            trace = _trace(cells)
+            trace = _trace_in(cells)
             earlier = batch.traces.get(trace.trace_id)
             trace = trace if earlier is None else joined(earlier, trace)
             name = annotator_of(cells.get("annotator", ""), annotator)
@@ -88,7 +88,7 @@ def read_csv_wide(
                 finished_at="",
                 file=row.file,
             )
-            _add(draft, cells, taxonomy)
+            _add_verdicts(draft, cells, taxonomy)
             earlier_draft = batch.drafts.get(draft.key)
             if earlier_draft is not None and replace(earlier_draft, file=draft.file) != draft:
                 raise ValueError(f"a second row of {name} for {trace.trace_id}, with other cells")
@@ -101,20 +101,21 @@ def read_csv_wide(
     return batch.done()
 
 
-def _add(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
-    """Add what a row's cells say of each mode."""
+def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
+    """Add the verdict on each mode in a row's cells; raises ``ValueError`` for other texts."""
     for mode in taxonomy.modes:
         cell = cells.get(mode.code, "").strip()
-        if cell not in CELLS:
+        if cell not in VERDICT_BY_CELL:
             raise ValueError(f"{mode.code} is {cell!r}; a cell is 1, 0, ? or empty")
-        value = CELLS[cell]
+        value = VERDICT_BY_CELL[cell]
         if value is VerdictValue.PRESENT:
             draft.add_label(draft.label(mode.slug))
         elif value is not None:
             draft.add_verdict(mode.slug, value)
 
 
-def _trace(cells: Mapping[str, str]) -> TraceRecord:
+def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
+    """Return the trace of a row with its facts; raises ``ValueError`` if a cell is not valid."""
     trace_id = cells["trace_id"].strip()
     if not trace_id:
         raise ValueError("'trace_id' is empty")
@@ -129,17 +130,20 @@ def _trace(cells: Mapping[str, str]) -> TraceRecord:
         outcome=_OUTCOMES[outcome],
         score=share_in(SCORE, cells.get(SCORE, "").strip()),
         version=cells.get(VERSION, "").strip() or None,
-        started=_started(cells.get(DATE, "").strip()),
+        started=_start_time_in(cells.get(DATE, "").strip()),
         task_id=cells.get(TASK_ID, "").strip() or None,
         trial=trial_in(cells.get(TRIAL, "")),
     )
 
 
-def _started(text: str) -> float | None:
-    started = unix_seconds(text) if text else None
-    if text and started is None:
+def _start_time_in(text: str) -> float | None:
+    """Return the time in a cell in Unix seconds, None if it is empty; raises ``ValueError``."""
+    if not text:
+        return None
+    start_time = unix_seconds(text)
+    if start_time is None:
         raise ValueError(f"date is {text!r}; it must be as in 2026-03-31")
-    return started
+    return start_time
 
 
 def write_csv_wide(
@@ -164,10 +168,10 @@ def write_csv_wide(
         *([TRIAL] if any(trace.trial is not None for _, trace in rows) else ()),
     ]
     columns = ("trace_id", "annotator", *FACTS, *codes, *optional_columns)
-    return csv_text(columns, (_cells(work, trace, taxonomy) for work, trace in rows))
+    return csv_text(columns, (_row_cells(work, trace, taxonomy) for work, trace in rows))
 
 
-def _cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str, str]:
+def _row_cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str, str]:
     return {
         "trace_id": trace.trace_id,
         "annotator": work.annotator,
@@ -175,7 +179,7 @@ def _cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str,
         "model": trace.model or "",
         "benchmark": trace.benchmark or "",
         "outcome": "" if trace.outcome is Outcome.UNKNOWN else trace.outcome,
-        **{mode.code: WRITTEN[work.verdict(mode.slug)] for mode in taxonomy.modes},
+        **{mode.code: CELL_BY_VERDICT[work.verdict(mode.slug)] for mode in taxonomy.modes},
         SCORE: "" if trace.score is None else repr(trace.score),
         VERSION: trace.version or "",
         TASK_ID: trace.task_id or "",

@@ -49,11 +49,14 @@ class FormatContent(Enum):
 class Format:
     """A file format in which labels are exported or imported.
 
-    ``title`` says what a file holds. ``file_name`` is the suggested name of an export; without a
-    suffix it names a folder. ``reads`` is the importer, ``writes`` the exporter, None if there is
-    none. With ``first_passes`` an export holds finished first passes unless others are requested.
-    With ``uses_workers`` the importer can read files in several processes. With ``holds_texts`` an
-    export holds the texts of traces.
+    Attributes:
+        title: A description of the contents.
+        file_name: The suggested name of an export. Without a suffix it is the name of a folder.
+        reads: The importer, None if there is none.
+        writes: The exporter, None if there is none.
+        first_passes: Whether an export usually holds finished first passes.
+        uses_workers: Whether the importer can read files in several processes.
+        holds_texts: Whether an export holds the texts of traces.
     """
 
     name: str
@@ -114,7 +117,7 @@ class ImportRequest:
         return {taxonomy.ref: taxonomy for taxonomy in self.workspace.taxonomies()}
 
 
-def _ignore(_text: str) -> None:
+def _discard_message(_text: str) -> None:
     """Discard a message."""
 
 
@@ -143,8 +146,8 @@ class ExportRequest:
     pseudonyms: Pseudonyms | None = None
     masks: Masks | None = None
     allow_unordered: bool = False
-    say: Reporter = _ignore
-    stage: Reporter = _ignore
+    say: Reporter = _discard_message
+    stage: Reporter = _discard_message
 
     @property
     def counted_pass(self) -> Which:

@@ -40,43 +40,46 @@ _ENCODER: Final = json.JSONEncoder(default=str)
 
 def lasting_id(*parts: object) -> str:
     """Return a UUIDv5 of the parts: the same content gets the same id at every import, anywhere."""
-    return uuid5(_IDS, f"[{_listed(parts)}]")
+    return uuid5(_IDS, f"[{_json_items(parts)}]")
 
 
 def lasting_ids(*about: object) -> Callable[..., str]:
-    """Make what gives the ids of things about the same: ``lasting_id(kind, *about, *rest)``."""
-    subject = _listed(about)
+    """Return a function of a kind and parts that returns ``lasting_id(kind, *about, *parts)``."""
+    subject = _json_items(about)
 
-    def make(kind: str, *parts: object) -> str:
-        start, after = _around(kind, *parts)
-        return uuid5(_IDS, f"{start}{subject}{after}")
+    def id_for(kind: str, *parts: object) -> str:
+        before, after = _id_text_around(kind, *parts)
+        return uuid5(_IDS, f"{before}{subject}{after}")
 
-    return make
+    return id_for
 
 
 @lru_cache(maxsize=1000, typed=True)
-def _around(kind: str, *parts: object) -> tuple[str, str]:
-    """Return the text before and after the subject that many ids in a row share."""
-    return f"[{_json_of(kind)}, ", f", {_listed(parts)}]" if parts else "]"
+def _id_text_around(kind: str, *parts: object) -> tuple[str, str]:
+    """Return the text before and after the subject in the name of an id.
+
+    The subject, which is ``about`` of ``lasting_ids``, is the same for many ids in a row.
+    """
+    return f"[{_json_of(kind)}, ", f", {_json_items(parts)}]" if parts else "]"
 
 
-def _listed(parts: Iterable[object]) -> str:
+def _json_items(parts: Iterable[object]) -> str:
     return ", ".join(map(_json_of, parts))
 
 
 @lru_cache(maxsize=1000, typed=True)
 def _json_of(part: object) -> str:
-    """Most parts are those of the id before, or one of a few."""
+    """Return a part as JSON; the cache helps because most parts repeat."""
     return _ENCODER.encode(part)
 
 
 def undone_id(event: str) -> str:
-    """Return the id of the event that takes an imported event back, the same anywhere."""
+    """Return the id of the event that undoes an imported event; it is the same on all machines."""
     return lasting_id("undone", event)
 
 
 def again_id(event: str) -> str:
-    """Return the id under which an event comes once more whose import was taken back."""
+    """Return the id for an event that is imported again after its import was undone."""
     return lasting_id("again", event)
 
 
@@ -136,10 +139,10 @@ class LabelDetails(TypedDict, total=False):
 
 @dataclass(slots=True)
 class ImportedWork(TraceWork):
-    """One annotator's work on one trace that a file holds; an importer adds to it row by row.
+    """One annotator's work on one trace from a file; an importer adds to it row by row.
 
-    ``file`` is the first file that names it. ``places`` tells where in the file labels and notes
-    are, by label id and span key, if the importer records it.
+    ``file`` is the first file with this work. ``places`` holds the locations of labels and notes in
+    the file, by label id and span key. It stays empty if the importer does not record them.
     """
 
     file: Path = field(kw_only=True)
@@ -154,7 +157,7 @@ class ImportedWork(TraceWork):
         origin: Origin = Origin.IMPORTED,
         **details: Unpack[LabelDetails],
     ) -> Label:
-        """Make the imported label of a mode at a place; it is not added yet.
+        """Return a new label of a mode, without adding it to the work.
 
         Args:
             mode: The mode's slug.
@@ -176,11 +179,12 @@ class ImportedWork(TraceWork):
         )
 
     def join_label(self, label: Label) -> None:
-        """Add a label; of two of one mode at one place one is kept, with both notes."""
+        """Add a label; if there is one of the same mode and target, join the notes of both."""
         earlier = self.labels.get(label.id)
         if earlier is not None:
-            notes = [earlier.note, *([label.note] if label.note not in earlier.note else [])]
-            note = "\n".join(filter(None, notes))
+            note = earlier.note
+            if label.note not in earlier.note:
+                note = "\n".join(filter(None, (earlier.note, label.note)))
             label = structs.replace(earlier, note=note, severity=earlier.severity or label.severity)
         self.labels[label.id] = label
 
@@ -192,7 +196,7 @@ class ImportedWork(TraceWork):
             location: Its place in the file, for problems with its spans.
 
         Raises:
-            ValueError: It contradicts what came before.
+            ValueError: It contradicts an earlier verdict or label.
         """
         verdict = self.verdicts.get(label.mode)
         if verdict is not None:
@@ -206,11 +210,14 @@ class ImportedWork(TraceWork):
         self.judge_seen = self.judge_seen or label.saw_suggestions
 
     def add_verdict(self, mode: str, value: VerdictValue) -> None:
-        """Add absent or unsure; raises ``ValueError`` where it contradicts what came before.
+        """Add the verdict absent or unsure.
 
         Args:
             mode: The mode's slug.
             value: Absent or unsure.
+
+        Raises:
+            ValueError: It contradicts an earlier verdict or label.
         """
         earlier = self.verdicts.get(mode)
         for label in self.labels.values():
@@ -252,12 +259,12 @@ class Gathered:
     notes: list[str] = field(default_factory=list)
 
     def keep(self, draft: ImportedWork) -> None:
-        """Keep work on a trace; what came before of the same goes."""
+        """Add work on a trace; it replaces earlier work of the same annotator on it."""
         self.drafts[draft.key] = draft
         self.traces.setdefault(draft.trace_id, TraceRecord(draft.trace_id))
 
     def wrong(self, file: Path, location: str, reason: object) -> None:
-        """Note a row that could not be read.
+        """Add a problem for a row that could not be read.
 
         Args:
             file: The file.
@@ -289,14 +296,14 @@ class LabelledRuns(Gathered):
         *,
         by_code: bool = False,
     ) -> None:
-        """Begin with nothing.
+        """Create an empty batch under the taxonomy of a labelled set.
 
         Args:
-            name: What the set, its taxonomy and whoever has labelled it go by.
-            annotator: Who has labelled it, where that is told otherwise.
-            spelling: What is left of the name of a mode where it is spelled in several ways.
-            note: What a person should know of the set.
-            by_code: Whether a mode may be named by its code as well.
+            name: The name of the set, which is also that of its taxonomy and its annotator.
+            annotator: Another name of the annotator, None for the name of the set.
+            spelling: Returns one spelling for all spellings of a mode's name.
+            note: A note on the set for the user.
+            by_code: Whether a mode may be named by its code too.
         """
         taxonomy = shipped_taxonomy(name)
         super().__init__({taxonomy.ref: taxonomy}, notes=[note])
@@ -306,11 +313,13 @@ class LabelledRuns(Gathered):
         self._modes: dict[str, Mode] = {}
         for mode in taxonomy.modes:
             names = [mode.name, *(alias.name for alias in mode.aliases)]
-            for spelled in [*names, mode.code] if by_code else names:
-                self._modes.setdefault(spelling(spelled), mode)
+            if by_code:
+                names.append(mode.code)
+            for mode_name in names:
+                self._modes.setdefault(spelling(mode_name), mode)
 
     def mode(self, field: str, name: str) -> Mode:
-        """Return the mode that a field names; raises ``ValueError`` where there is none.
+        """Return the mode that a field names; raises ``ValueError`` if there is none.
 
         Args:
             field: The name of the field.
@@ -325,11 +334,13 @@ class LabelledRuns(Gathered):
     def work(self, file: Path, native: str, trace: Trace | None, *, replaces: bool) -> ImportedWork:
         """Return the finished work on a run, to which labels are added.
 
+        Adds the work and its trace to the batch, and a note if the trace was not found.
+
         Args:
-            file: the labels' file.
-            native: the id that the labels give; theirs where there is no trace.
-            trace: the run's trace, where it was found.
-            replaces: whether what came before of the same run goes.
+            file: The file of the labels.
+            native: The id of the run in that file, which is used if there is no trace.
+            trace: The trace of the run, None if it was not found.
+            replaces: Whether earlier work on the same run is replaced.
         """
         if trace is None:
             self.notes.append(f"{native}: trace not found; labels kept under this id")
@@ -346,22 +357,22 @@ class LabelledRuns(Gathered):
 
 
 def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
-    """Complete the tables of judges that write down findings only.
+    """Complete the tables of judges that list findings only.
 
-    A judge without an ``absent`` row but with ``finished`` rows has looked for every mode that it
-    names somewhere: in its finished traces, those without a finding are absent. One with
-    ``absent`` but without ``finished`` rows has finished the traces of which it calls a mode
-    absent or is unsure. A judge with neither is refused, since all of its verdicts would be
-    ``present``.
+    - A judge with ``finished`` rows but no ``absent`` row has looked for every mode that it names
+      in any row. In its finished traces these modes are absent unless there is a finding.
+    - A judge with ``absent`` rows but no ``finished`` row has finished the traces with an absent or
+      unsure row.
+    - A judge with neither is refused, since all of its verdicts would be ``present``.
 
     Args:
-        incoming: What was read.
+        incoming: The contents of the import.
         finished: Whether the user declares that each judge has looked for all modes of the
             taxonomy in each trace that it names.
 
     Returns:
-        The same with the absent verdicts that follow, a note for each judge that got some, and a
-        problem for each that is refused.
+        The import with the added absent verdicts, a note for each completed judge, and a problem
+        for each refused judge.
     """
     tables: dict[tuple[str, str], list[ImportedWork]] = {}
     for work in incoming.work:
@@ -369,7 +380,7 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
             tables.setdefault((work.annotator, work.taxonomy), []).append(work)
     taxonomies = {taxonomy.ref: taxonomy for taxonomy in incoming.taxonomies}
     completions = {
-        (name, ref): _completion(name, works, taxonomies[ref], finished=finished)
+        (name, ref): _table_completion(name, works, taxonomies[ref], finished=finished)
         for (name, ref), works in tables.items()
     }
     completed_work = []
@@ -380,8 +391,8 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
         if completion.modes is not None:
             work = _finished_by_judge(work, completion.modes, finished=finished)
         completed_work.append(work)
-    problems = [done.problem for done in completions.values() if done.problem is not None]
-    notes = [done.note for done in completions.values() if done.note is not None]
+    problems = [table.problem for table in completions.values() if table.problem is not None]
+    notes = [table.note for table in completions.values() if table.note is not None]
     return replace(
         incoming,
         work=tuple(completed_work),
@@ -393,8 +404,11 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
 class _Completion(NamedTuple):
     """The completion of one judge's table.
 
-    ``modes`` are those that are absent where a finished trace has no row for them, None where the
-    table stays as it is. ``note`` says so to the user; ``problem`` is why the table is refused.
+    Attributes:
+        modes: The modes that are absent in each finished trace without a row for them. None if
+            the table stays unchanged.
+        note: A note on the completion for the user.
+        problem: The reason why the table is refused, None if it is accepted.
     """
 
     modes: Sequence[str] | None = None
@@ -405,7 +419,7 @@ class _Completion(NamedTuple):
 _UNCHANGED: Final = _Completion()
 
 
-def _completion(
+def _table_completion(
     name: str, works: Sequence[ImportedWork], taxonomy: Taxonomy, *, finished: bool
 ) -> _Completion:
     """Return the completion of a judge's table."""
@@ -422,11 +436,11 @@ def _completion(
         )
         # No mode becomes absent: the traces only count as finished.
         return _Completion([], note)
-    named = {label.mode for work in works for label in work.labels.values()}
-    if not named:
+    named_modes = {label.mode for work in works for label in work.labels.values()}
+    if not named_modes:
         return _UNCHANGED
     if has_finished_rows:
-        modes = [mode for mode in taxonomy.modes if mode.slug in named]
+        modes = [mode for mode in taxonomy.modes if mode.slug in named_modes]
         codes = ", ".join(mode.code for mode in modes)
         note = (
             f"{name} has no absent row: of the modes that it names ({codes}), those without a "
@@ -443,8 +457,8 @@ def _completion(
 
 def _finished_by_judge(work: ImportedWork, modes: Sequence[str], *, finished: bool) -> ImportedWork:
     """Return a judge's work as finished, with absent for the modes on which it has no verdict."""
-    is_listed = bool(work.verdicts) and not modes
-    if work.finished_at is None and not finished and not is_listed:
+    counts_as_finished = bool(work.verdicts) and not modes
+    if work.finished_at is None and not finished and not counts_as_finished:
         return work
     judged_modes = {label.mode for label in work.labels.values()} | work.verdicts.keys()
     absent = {mode: VerdictValue.ABSENT for mode in modes if mode not in judged_modes}
@@ -468,12 +482,12 @@ def taxonomy_named(
     """Return the taxonomy of a row or record.
 
     Args:
-        ref: What it names, None where it names none.
-        default: That of whatever names none.
+        ref: The reference in the row, None if it has none.
+        default: The taxonomy of a row without a reference.
         find_taxonomy: Finds a taxonomy by its reference.
 
     Raises:
-        ValueError: It names one that is not known.
+        ValueError: The taxonomy is not known.
     """
     taxonomy = default if ref in (None, default.ref) else find_taxonomy(str(ref))
     if taxonomy is None:

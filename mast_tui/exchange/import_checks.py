@@ -21,111 +21,118 @@ from mast_tui.labels import Label, Target
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 
-_NEAR: Final = 60.0
-"""From this likeness on (0 to 100) a known name is told as the one that may be meant."""
+_LEAST_SIMILARITY: Final = 60.0
+"""The least similarity (0 to 100) of a known name that a message suggests."""
 
 _NAMES_COMPARED: Final = 50
-"""So many unknown names are held against all known ones: that takes time, and nobody reads more."""
+"""The most unknown names for which a similar name is searched, since the search takes time."""
 
-_NO_TRACE: Final = "no trace of this id is known here"
-_NOBODY: Final = "nobody of this name is known here"
+_UNKNOWN_TRACE: Final = "no trace of this id is known here"
+_UNKNOWN_PERSON: Final = "nobody of this name is known here"
 
 
 def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | None) -> Incoming:
-    """Leave out what is about traces or by annotators that the workspace does not know.
+    """Leave out work on traces or by annotators that the workspace does not know.
 
-    Where it knows no trace, or nobody but judges, all of them are taken.
+    If the workspace has no traces, all traces are accepted. If it has no annotators except judges,
+    all annotators are accepted.
 
     Args:
-        incoming: what was read.
-        workspace: what is to take it.
-        named: whom ``--annotator`` names: asked for by that name, so no slip of the file.
+        incoming: The contents of the import.
+        workspace: The workspace.
+        named: The annotator whom ``--annotator`` names and who is accepted, None for none.
 
     Returns:
-        What is left, with a problem for each name that is not known.
+        The remaining contents, with a problem for each unknown name.
     """
     known_traces = [record.trace_id for record in workspace.traces()]
-    strange_traces = set[str]()
+    unknown_traces = set[str]()
     if known_traces:
-        strange_traces = {
+        unknown_traces = {
             record.trace_id for record in incoming.traces if workspace.find_trace(record) is None
         }
     known_people = _known_people(workspace)
-    strange_people = set[str]()
+    unknown_names = set[str]()
     if known_people:
         names = {work.annotator for work in incoming.work}
-        strange_people = {
+        unknown_names = {
             name
             for name in names - {named}
-            # What somebody who is known here changed there goes by a name that follows from theirs.
+            # Work that a known annotator changed in Label Studio has their name with a suffix.
             if name.removesuffix(CHANGED_THERE) not in known_people
         }
-    if not strange_traces and not strange_people:
+    if not unknown_traces and not unknown_names:
         return incoming
     files: dict[tuple[str, str], Path] = {}
     for work in incoming.work:
         files.setdefault(("trace", work.trace_id), work.file)
         files.setdefault(("person", work.annotator), work.file)
     problems = [
-        *_problems(files, "trace", strange_traces, known_traces, _NO_TRACE),
-        *_problems(files, "person", strange_people, known_people, _NOBODY),
+        *_problems_of_names(files, "trace", unknown_traces, known_traces, _UNKNOWN_TRACE),
+        *_problems_of_names(files, "person", unknown_names, known_people, _UNKNOWN_PERSON),
     ]
     return replace(
         incoming,
-        traces=tuple(record for record in incoming.traces if record.trace_id not in strange_traces),
+        traces=tuple(record for record in incoming.traces if record.trace_id not in unknown_traces),
         work=tuple(
             work
             for work in incoming.work
-            if work.trace_id not in strange_traces and work.annotator not in strange_people
+            if work.trace_id not in unknown_traces and work.annotator not in unknown_names
         ),
         problems=(*incoming.problems, *problems),
     )
 
 
 def unknown_people(file: Path, content: JsonlContent, workspace: Workspace) -> list[RowProblem]:
-    """Return a problem for each author of events who is in no register.
+    """Return a problem for each author of events who is neither registered in the file nor known.
 
-    Known authors are in the register of the file or in the workspace.
+    If the workspace has no annotators except judges, there are no problems.
 
     Args:
-        file: the export.
-        content: what it holds.
-        workspace: what is to take it.
+        file: The export.
+        content: Its contents.
+        workspace: The workspace.
     """
     known_names = _known_people(workspace)
     if not known_names:
         return []
     registered = {name for name, _ in content.annotators}
-    strange = {event.annotator for event in content.foreign.events} - registered - set(known_names)
-    files = {("person", name): file for name in strange}
-    return list(_problems(files, "person", strange, known_names, _NOBODY))
+    unknown_names = (
+        {event.annotator for event in content.foreign.events} - registered - set(known_names)
+    )
+    files = {("person", name): file for name in unknown_names}
+    return list(_problems_of_names(files, "person", unknown_names, known_names, _UNKNOWN_PERSON))
 
 
 def _known_people(workspace: Workspace) -> list[str]:
-    """Everybody who is known, judges too, unless only judges are."""
+    """Return the names of all annotators; none if the workspace has only judges."""
     annotators = workspace.annotators()
     has_people = any(annotator.kind.is_person for annotator in annotators)
     return [annotator.name for annotator in annotators] if has_people else []
 
 
-def _problems(
+def _problems_of_names(
     files: dict[tuple[str, str], Path],
     kind: str,
-    strange: Iterable[str],
+    unknown_names: Iterable[str],
     known_names: Collection[str],
-    otherwise: str,
+    message: str,
 ) -> Iterator[RowProblem]:
-    for number, name in enumerate(sorted(strange)):
-        near = _nearest(name, known_names) if number < _NAMES_COMPARED else None
-        reason = otherwise if near is None else f"did you mean {near}? {otherwise}"
+    """Yield a problem for each unknown name, with a similar known name if there is one.
+
+    ``files`` holds the file of each kind and name.
+    """
+    for number, name in enumerate(sorted(unknown_names)):
+        similar = _most_similar_name(name, known_names) if number < _NAMES_COMPARED else None
+        reason = message if similar is None else f"did you mean {similar}? {message}"
         file = files.get((kind, name), Path("-"))
         yield RowProblem(file, name, reason, Remedy.ALLOW_NEW)
 
 
-def _nearest(name: str, known_names: Collection[str]) -> str | None:
+def _most_similar_name(name: str, known_names: Collection[str]) -> str | None:
     from rapidfuzz import fuzz, process
 
-    match = process.extractOne(name, known_names, scorer=fuzz.ratio, score_cutoff=_NEAR)
+    match = process.extractOne(name, known_names, scorer=fuzz.ratio, score_cutoff=_LEAST_SIMILARITY)
     return None if match is None else str(match[0])
 
 
@@ -138,41 +145,41 @@ _LIST_KEYS: Final = "'mast-tui inspect PATH --spans' lists the keys"
 def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     """Leave out the labels and notes on spans that are not in their trace.
 
-    A span may be given by its number (``#83``) instead of its key. A trace is at hand if the
-    workspace knows its file and can read it; on other traces only keys can be given, and any is
-    accepted.
+    A file may name a span by its number (``#83``) instead of its key. If the workspace cannot read
+    the file of a trace, all keys on it are accepted, but numbers are problems.
 
     Args:
         incoming: The imported labels.
         workspace: The workspace that knows the files of traces.
 
     Returns:
-        The same with numbers replaced by keys, and a problem for each label or note left out.
+        The import with keys in place of numbers, and a problem for each label or note left out.
     """
-    places = [number for number, work in enumerate(incoming.work) if _names_spans(work)]
-    if not places:
+    indices = [index for index, work in enumerate(incoming.work) if _names_spans(work)]
+    if not indices:
         return incoming
     paths = {record.trace_id: record.path for record in workspace.traces()}
+    # All traces of one file are checked together, so that each file is read only once.
     by_file: dict[Path | None, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for number in places:
-        trace_id = incoming.work[number].trace_id
-        by_file[paths.get(trace_id)][trace_id].append(number)
+    for index in indices:
+        trace_id = incoming.work[index].trace_id
+        by_file[paths.get(trace_id)][trace_id].append(index)
     trace_of = traces_from_files(workspace)
     checked: dict[int, _CheckedWork] = {}
-    for path, traces in by_file.items():
-        for trace_id, work_numbers in traces.items():
+    for path, indices_by_trace in by_file.items():
+        for trace_id, work_indices in indices_by_trace.items():
             trace = None if path is None else trace_of(trace_id)
-            for number in work_numbers:
-                work = incoming.work[number]
+            for index in work_indices:
+                work = incoming.work[index]
                 if trace is not None or _names_numbers(work):
-                    checked[number] = _CheckedWork.of(work, trace)
-    problems = [problem for number in sorted(checked) for problem in checked[number].problems]
+                    checked[index] = _CheckedWork.of(work, trace)
+    problems = [problem for index in sorted(checked) for problem in checked[index].problems]
     works = [
-        checked[number].work if number in checked else work
-        for number, work in enumerate(incoming.work)
+        checked[index].work if index in checked else work
+        for index, work in enumerate(incoming.work)
     ]
     remaining = tuple(
-        work for number, work in enumerate(works) if number not in checked or _says(work)
+        work for index, work in enumerate(works) if index not in checked or _has_content(work)
     )
     emptied = {work.trace_id for work in works} - {work.trace_id for work in remaining}
     return replace(
@@ -183,8 +190,8 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
     )
 
 
-def _says(work: ImportedWork) -> bool:
-    """Check if anything is left of a work."""
+def _has_content(work: ImportedWork) -> bool:
+    """Return whether a work has anything in it."""
     return bool(work.labels or work.verdicts or work.notes) or work.finished_at is not None
 
 
@@ -201,14 +208,14 @@ def _names_numbers(work: ImportedWork) -> bool:
 
 @dataclass(slots=True)
 class _CheckedWork:
-    """An annotator's work on a trace without what points nowhere, and the reasons."""
+    """An annotator's work without labels and notes on missing spans, and a problem for each."""
 
     work: ImportedWork
     problems: list[RowProblem] = field(default_factory=list)
 
     @classmethod
     def of(cls, work: ImportedWork, trace: Trace | None) -> _CheckedWork:
-        """Check the work on a trace, None if its file is not at hand.
+        """Return the checked work on a trace.
 
         Args:
             work: The work.
@@ -224,7 +231,7 @@ class _CheckedWork:
                         f"the same label of {label.mode} comes twice with other details"
                     )
             except ValueError as error:
-                checked._note(label.id, error)
+                checked._add_problem(label.id, error)
         notes: dict[str, str] = {}
         for key, text in work.notes.items():
             try:
@@ -232,17 +239,17 @@ class _CheckedWork:
                 if notes.setdefault(span, text) != text:
                     raise ValueError(f"span {span!r} has two notes of one annotator")
             except ValueError as error:
-                checked._note(key, error)
+                checked._add_problem(key, error)
         checked.work = replace(work, labels=labels, notes=notes)
         return checked
 
-    def _note(self, name: str, reason: ValueError) -> None:
+    def _add_problem(self, name: str, reason: ValueError) -> None:
         location = self.work.places.get(name, f"{self.work.annotator} on {self.work.trace_id}")
         self.problems.append(RowProblem(self.work.file, location, str(reason)))
 
 
 def _with_target(label: Label, target: Target) -> Label:
-    """Return the label on a target, with the id that follows from it."""
+    """Return the label with another target, and with the label id for that target."""
     if target == label.target:
         return label
     name = label_id(label.annotator, label.trace_id, label.taxonomy, label.mode, target)
@@ -250,7 +257,7 @@ def _with_target(label: Label, target: Target) -> Label:
 
 
 def _checked_target(target: Target, trace: Trace | None) -> Target:
-    """Return a target with keys for numbers; raises ``ValueError`` if it is not in the trace."""
+    """Return a target with keys in place of numbers; raises ``ValueError`` if spans are missing."""
     if target.first is None or target.last is None:
         return target
     first = _checked_key(target.first, trace)
@@ -265,7 +272,10 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
 
 
 def _checked_key(name: str, trace: Trace | None) -> str:
-    """Return the key of the span with a key or number; raises ``ValueError`` for none."""
+    """Return the key of the span with this key or number; raises ``ValueError`` if missing.
+
+    Without the trace any key is accepted, and a number raises ``ValueError``.
+    """
     number = _NUMBER.match(name)
     if trace is None:
         if number is not None:
@@ -291,13 +301,13 @@ def _check_quote(trace: Trace, key: str, quote: str, start: int | None, end: int
     text = trace.text(trace.index_of(key) or 0)
     position = text.find(quote)
     if position < 0:
-        raise ValueError(f"the quote {_shortened(quote)!r} is not in the text of span {key!r}")
+        raise ValueError(f"the quote {_shortened_text(quote)!r} is not in the text of span {key!r}")
     if start is not None and text[start:end] != quote:
         raise ValueError(
-            f"the quote {_shortened(quote)!r} is not at characters {start} to {end} of span "
+            f"the quote {_shortened_text(quote)!r} is not at characters {start} to {end} of span "
             f"{key!r}, but at {position} to {position + len(quote)}"
         )
 
 
-def _shortened(text: str) -> str:
+def _shortened_text(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"

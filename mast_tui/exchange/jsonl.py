@@ -281,13 +281,14 @@ _KINDS: Final = frozenset(line.__struct_config__.tag for line in get_args(Line))
 
 def workspace_lines(workspace: Workspace) -> Iterator[str]:
     """Yield the lines of the export, each with its line break."""
-    for line in _lines(workspace):
-        yield _text(to_builtins(line))
+    for line in _register_lines(workspace):
+        yield _json_line(to_builtins(line))
     for event in workspace.events():
-        yield _text({"record": "event", **event_to_dict(event)})
+        yield _json_line({"record": "event", **event_to_dict(event)})
 
 
-def _lines(workspace: Workspace) -> Iterator[Line]:
+def _register_lines(workspace: Workspace) -> Iterator[Line]:
+    """Yield the lines of all records except events."""
     yield WorkspaceLine(format=FORMAT, version=VERSION)
     for revision in workspace.revisions():
         yield TaxonomyLine(taxonomy=to_dict(revision.taxonomy), since=revision.since)
@@ -304,13 +305,13 @@ def _lines(workspace: Workspace) -> Iterator[Line]:
         yield TagsLine(taxonomy=taxonomy, annotator=author, given=tag_values(tags))
 
 
-def _text(values: Mapping[str, Any]) -> str:
+def _json_line(values: Mapping[str, Any]) -> str:
     return json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 @dataclass(slots=True)
 class JsonlContent:
-    """The contents of a file in the order of its lines; its events after ``examined``."""
+    """The contents of a file in the order of its lines; ``foreign`` holds its checked events."""
 
     taxonomies: list[Revision] = field(default_factory=list)
     traces: list[TraceRecord] = field(default_factory=list)
@@ -339,7 +340,7 @@ def read_jsonl(path: Path) -> JsonlContent:
                 _check_author(event)
                 events.append(event)
             else:
-                _take(value, content, is_first=number == 1)
+                _add_record(value, content, is_first=number == 1)
         except (InvalidJSON, TaxonomyError, ValueError) as error:
             raise ExchangeError(f"{path}: line {number}: {error}") from None
     if not any(line.strip() for line in lines):
@@ -349,7 +350,7 @@ def read_jsonl(path: Path) -> JsonlContent:
 
 
 def _check_author(event: Event) -> None:
-    """Refuse a decision or guideline that names somebody else as its author."""
+    """Raise ``ValueError`` if a decision or guideline names another author than its event."""
     match event.fact:
         case Decided(after=Decision(decided_by=author)):
             pass
@@ -361,7 +362,11 @@ def _check_author(event: Event) -> None:
         raise ValueError(f"an event of {event.annotator!r} is written as by {author!r}")
 
 
-def _take(value: dict[str, Any], content: JsonlContent, *, is_first: bool) -> None:
+def _add_record(value: dict[str, Any], content: JsonlContent, *, is_first: bool) -> None:
+    """Add the record of a line to the content.
+
+    Raises:
+        ValueError: The record is not valid, or ``is_first`` does not fit its kind."""
     kind = read(value.get("record"), str, "record")
     if is_first != (kind == "workspace"):
         raise ValueError("the first line, and no other, has the record 'workspace'")
@@ -393,45 +398,45 @@ def _take(value: dict[str, Any], content: JsonlContent, *, is_first: bool) -> No
 def merge_content(
     content: JsonlContent, workspace: Workspace, *, replacing: Collection[str] = ()
 ) -> MergeReport:
-    """Bring what a workspace lacks into it, in one transaction.
+    """Add the contents of a file that a workspace lacks to it, in one transaction.
 
-    The union of both by the ids of the events: merging twice changes nothing.
+    Events are recognised by their ids, so merging twice changes nothing.
 
     Args:
-        content: what a file holds.
-        workspace: what takes it.
+        content: The contents of a file.
+        workspace: The workspace.
         replacing: The people and judges whose work may be replaced.
 
     Returns:
         The number of added events, and the changes by name.
 
     Raises:
-        MergeRefused: It would replace work that is here.
-        WorkspaceError: among others, a taxonomy's name stands for another one here.
+        MergeRefused: It would replace work in the workspace.
+        WorkspaceError: For example, a taxonomy of the same name has other modes.
     """
     with workspace.transaction():
         return workspace.merge_events(register_content(content, workspace), replacing=replacing)
 
 
 def register_content(content: JsonlContent, workspace: Workspace) -> Foreign:
-    """Bring all but the events into a workspace, the traces piece by piece.
+    """Add all contents of a file except its events to a workspace, the traces in batches.
 
     Args:
-        content: what a file holds.
-        workspace: what takes it.
+        content: The contents of a file.
+        workspace: The workspace.
 
     Returns:
-        The events, with each trace under the name that it has here.
+        The events of the file, with the workspace's own id of each trace.
     """
     with workspace.transaction():
         workspace.add_revisions(content.taxonomies)
         workspace.add_annotators(content.annotators)
         add_shares(workspace, content.shares)
-    names = register_traces(content.traces, lambda t: register_foreign(workspace, t), workspace)
+    local_ids = register_traces(content.traces, lambda t: register_foreign(workspace, t), workspace)
     with workspace.transaction():
-        add_span_indices(workspace, content.span_indices, content.traces, names)
+        add_span_indices(workspace, content.span_indices, content.traces, local_ids)
         for run in content.runs:
-            workspace.add_run(renamed_run(run, names))
+            workspace.add_run(renamed_run(run, local_ids))
         for taxonomy, author, tags in content.tags:
-            add_tags(workspace, taxonomy, author, tags, names)
-    return renamed(content.foreign, names)
+            add_tags(workspace, taxonomy, author, tags, local_ids)
+    return renamed(content.foreign, local_ids)

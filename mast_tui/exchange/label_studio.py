@@ -63,7 +63,7 @@ WHOLE: Final = "whole_trace"
 ABSENT: Final = "absent"
 UNSURE: Final = "unsure"
 CONFIG_MARK: Final = f'<Choices name="{WHOLE}" toName="{TRACE}" '
-"""What stands near the beginning of every labelling configuration."""
+"""A line near the beginning of every labelling configuration."""
 CHANGED_THERE: Final = " (label-studio)"
 """The suffix for the name of an annotator whose labels were changed in Label Studio."""
 
@@ -112,52 +112,53 @@ def label_studio_tasks(
     kinds: Mapping[str, AnnotatorKind],
     texts: TextsOf,
 ) -> list[Values]:
-    """Return the tasks, by trace id.
+    """Return one task for each trace, sorted by trace id.
 
-    Of a trace without its file only the spans with labels are there, without their text.
+    If a trace's file is missing, its task holds only the labelled spans, without their text.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         taxonomy: The taxonomy.
         records: The known facts of traces by id.
-        kinds: The kinds of annotators by name. An author without a kind, as gold, is an imported
-            annotator to a workspace that reads the tasks.
-        texts: Returns the texts of a trace by its id.
+        kinds: The kinds of annotators by name. Authors without a kind, such as gold, are written
+            as imported annotators.
+        texts: Returns the texts of a trace by its id, None if its file is missing.
     """
-    by_trace: dict[str, list[TraceWork]] = defaultdict(list)
+    work_by_trace: dict[str, list[TraceWork]] = defaultdict(list)
     for work in all_work:
-        by_trace[work.trace_id].append(work)
+        work_by_trace[work.trace_id].append(work)
     return [
-        _task(
+        _task_values(
             records.get(trace_id, TraceRecord(trace_id)),
-            by_trace[trace_id],
+            work_by_trace[trace_id],
             taxonomy,
             kinds,
             texts,
         )
-        for trace_id in sorted(by_trace)
+        for trace_id in sorted(work_by_trace)
     ]
 
 
-def _task(
+def _task_values(
     record: TraceRecord,
     all_work: Sequence[TraceWork],
     taxonomy: Taxonomy,
     kinds: Mapping[str, AnnotatorKind],
     texts: TextsOf,
 ) -> Values:
+    """Return the task of one trace: its spans, annotations of people, and predictions."""
     spans = texts(record.trace_id)
-    at_hand = spans is not None
+    has_texts = spans is not None
     if spans is None:
         spans = _labelled_spans(all_work)
     annotations: list[Values] = []
     predictions: list[Values] = []
-    by_number: Values = {}
+    values_by_number: Values = {}
     for work in sorted(all_work, key=lambda work: work.annotator):
         kind = kinds.get(work.annotator, AnnotatorKind.IMPORTED)
         number = _number_of(work)
-        results, details = _results(work, taxonomy, spans, number)
-        by_number[number] = {
+        results, details = _results_and_details(work, taxonomy, spans, number)
+        values_by_number[number] = {
             "annotator": work.annotator,
             "kind": kind.value,
             "labels": details,
@@ -166,9 +167,9 @@ def _task(
             },
         }
         if work.notes:
-            by_number[number]["span_notes"] = dict(sorted(work.notes.items()))
+            values_by_number[number]["span_notes"] = dict(sorted(work.notes.items()))
         if work.finished_at is not None:
-            by_number[number]["finished_at"] = work.finished_at
+            values_by_number[number]["finished_at"] = work.finished_at
         if not kind.is_person:
             predictions.append(_prediction(work, results))
         else:
@@ -183,17 +184,22 @@ def _task(
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
     data = {"trace_id": record.trace_id, **{k: v for k, v in facts.items() if v is not None}}
     paragraphs = [{"key": s.key, "author": one_line(s.author), "text": s.text} for s in spans]
-    ours = {"version": VERSION, "taxonomy": taxonomy.ref, "texts": at_hand, "by": by_number}
+    meta = {
+        "version": VERSION,
+        "taxonomy": taxonomy.ref,
+        "texts": has_texts,
+        "by": values_by_number,
+    }
     return {
         "data": data | {"spans": paragraphs},
-        "meta": {META: ours},
+        "meta": {META: meta},
         "annotations": annotations,
         "predictions": predictions,
     }
 
 
 def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
-    """Return the spans that labels name, in an order without meaning, without their text."""
+    """Return the labelled spans, without their text, sorted by key."""
     keys = {
         key
         for work in all_work
@@ -205,20 +211,22 @@ def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
 
 
 def _number_of(work: TraceWork) -> str:
-    """Return the lasting number of an annotator's work on a trace."""
+    """Return the number that always identifies this annotator's work on this trace."""
     name = "\n".join(work.key)
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     return str(int.from_bytes(digest[:8]) >> (64 - _ID_BITS))
 
 
-def _results(
+def _results_and_details(
     work: TraceWork, taxonomy: Taxonomy, spans: Sequence[TextSpan], number: str
 ) -> tuple[list[Values], list[Values]]:
-    """Return the results, and each label as it is in the workspace with the region it became."""
+    """Return the results for Label Studio, and the details that an import needs.
+
+    The details hold each label as it is in the workspace, and its region if it has one."""
     modes = {mode.slug: mode for mode in taxonomy.all_modes}
     results: list[Values] = []
     details: list[Values] = []
-    chosen: dict[str, list[str]] = {name: [] for name, _ in _CHOICES}
+    mode_names_by_choice: dict[str, list[str]] = {name: [] for name, _ in _CHOICES}
     for label in sorted(work.labels.values(), key=lambda x: (list(modes).index(x.mode), x.id)):
         name = label_name(modes[label.mode])
         region_value = region_of(label.target, spans)
@@ -226,23 +234,25 @@ def _results(
         if label.id in work.merged:
             detail["merged"] = True
         if region_value is None:
-            if name not in chosen[WHOLE]:
-                chosen[WHOLE].append(name)
+            if name not in mode_names_by_choice[WHOLE]:
+                mode_names_by_choice[WHOLE].append(name)
             details.append(detail)
             continue
-        region = _region(label, region_value, name, number)
+        region = _region_result(label, region_value, name, number)
         detail |= {"region": region["id"], "value": region_value | {"name": name}}
         results.append(region)
         details.append(detail)
     for slug, value in work.verdicts_without_label(taxonomy).items():
-        chosen[ABSENT if value is VerdictValue.ABSENT else UNSURE].append(label_name(modes[slug]))
-    for name, values in chosen.items():
-        if values:
-            results.append(_choice(name, values, number))
+        choice = ABSENT if value is VerdictValue.ABSENT else UNSURE
+        mode_names_by_choice[choice].append(label_name(modes[slug]))
+    for choice, mode_names in mode_names_by_choice.items():
+        if mode_names:
+            results.append(_choice_result(choice, mode_names, number))
     return results, details
 
 
-def _region(label: Label, region_value: Values, name: str, number: str) -> Values:
+def _region_result(label: Label, region_value: Values, name: str, number: str) -> Values:
+    """Return the result of a label on spans; ``number`` identifies the annotator's work."""
     digest = hashlib.sha256(f"{number}\n{label.id}".encode("utf-8", "surrogatepass")).hexdigest()
     return {
         "id": digest[:12],
@@ -254,13 +264,14 @@ def _region(label: Label, region_value: Values, name: str, number: str) -> Value
     }
 
 
-def _choice(name: str, values: Sequence[str], number: str) -> Values:
+def _choice_result(name: str, mode_names: Sequence[str], number: str) -> Values:
+    """Return the result of one of the choices; ``number`` identifies the annotator's work."""
     return {
         "id": f"{name}-{number}",
         "from_name": name,
         "to_name": TRACE,
         "type": "choices",
-        "value": {"choices": list(values)},
+        "value": {"choices": list(mode_names)},
         "meta": {META: number},
     }
 
@@ -279,78 +290,82 @@ def utf16_length(text: str) -> int:
 def code_points(text: str, units: int, *, up: bool = False) -> int:
     """Return the number of code points in the first ``units`` UTF-16 code units of a text.
 
-    Within a pair the place is that before the pair, or with ``up`` that after it.
-
     Args:
         text: The text.
         units: The number of UTF-16 code units.
-        up: Whether a place within a pair moves to its end.
+        up: Whether to count a character that ``units`` cuts in half.
     """
-    counted = 0
+    unit_count = 0
     for index, char in enumerate(text):
-        if counted >= units:
+        if unit_count >= units:
             return index
-        counted += 2 if char > "\uffff" else 1
-        if counted > units:
+        unit_count += 2 if char > "\uffff" else 1
+        if unit_count > units:
             return index + 1 if up else index
     return len(text)
 
 
 def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
-    """Return the place of a target, None for the whole trace and where its spans are not there.
+    """Return the region of a target, None for the whole trace and for spans that are missing.
 
-    A quote whose place is unknown is looked for in its span; where it is not there the region is
-    the whole span.
+    The region of a quote is its place in the span. If the span does not hold the quote, the
+    region is the whole span.
 
     Args:
         target: The target.
         spans: The spans of the trace.
     """
-    places = {span.key: number for number, span in enumerate(spans)}
-    if target.first not in places or target.last not in places:
+    index_by_key = {span.key: index for index, span in enumerate(spans)}
+    if target.first not in index_by_key or target.last not in index_by_key:
         return None
-    first, last = sorted((places[target.first], places[target.last]))
-    bounds = _quote(target, spans[first].text)
-    if bounds is not None:
+    first, last = sorted((index_by_key[target.first], index_by_key[target.last]))
+    quote_range = _quote_range(target, spans[first].text)
+    if quote_range is not None:
         text = spans[first].text
-        start, end = (utf16_length(text[:position]) for position in bounds)
+        start, end = (utf16_length(text[:position]) for position in quote_range)
     else:
         start = 0
         end = utf16_length(spans[last].text)
     return {"start": str(first), "end": str(last), "startOffset": start, "endOffset": end}
 
 
-def _quote(target: Target, text: str) -> tuple[int, int] | None:
+def _quote_range(target: Target, text: str) -> tuple[int, int] | None:
+    """Return start and end of the quote in code points, None if the text lacks it."""
     if target.quote is None:
         return None
     start = target.char_start
     end = target.char_end
     if start is not None and end is not None and text[start:end] == target.quote:
         return start, end
-    position = text.find(target.quote)
-    return None if position < 0 or not target.quote else (position, position + len(target.quote))
+    start = text.find(target.quote)
+    return None if start < 0 or not target.quote else (start, start + len(target.quote))
 
 
 def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
-    """Return the target that a region marks; raises ``ValueError`` where it lies outside the trace.
+    """Return the target that a region marks.
 
-    Whole paragraphs are a range of spans, words of one paragraph a quote. Words over several
-    paragraphs are the range of these, since a quote stands inside one span.
+    - A region of whole paragraphs becomes a range of spans.
+    - A region of words in one paragraph becomes a quote.
+    - A region of words in several paragraphs becomes the range of their spans, since a quote
+      must lie inside one span.
 
     Args:
         value: The region's value.
         spans: The spans of the trace.
+
+    Raises:
+        ValueError: The region lies outside the trace, is empty or has no valid numbers.
     """
-    first = _number(value, "start")
-    last = _number(value, "end")
+    first = _whole_number(value, "start")
+    last = _whole_number(value, "end")
     if not 0 <= first <= last < len(spans):
         raise ValueError(f"lies on paragraphs {first} to {last}, but the task has {len(spans)}")
     first_span = spans[first]
     last_span = spans[last]
     if "startOffset" not in value and "endOffset" not in value:
         return Target(first_span.key, last_span.key)
-    start = code_points(first_span.text, _number(value, "startOffset"))
-    end = code_points(last_span.text, _number(value, "endOffset"), up=True)
+    start = code_points(first_span.text, _whole_number(value, "startOffset"))
+    end = code_points(last_span.text, _whole_number(value, "endOffset"), up=True)
     if first != last or (start == 0 and end == len(first_span.text)):
         return Target(first_span.key, last_span.key)
     if start >= end:
@@ -359,11 +374,14 @@ def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
 
 
 def place_of(value: Mapping[str, object]) -> tuple[int, ...]:
-    """Return comparable numbers of a region's place; raises ``ValueError``."""
-    return tuple(_number(value, name) for name in ("start", "end", "startOffset", "endOffset"))
+    """Return start, end and both offsets of a region; raises ``ValueError`` if one is missing."""
+    return tuple(
+        _whole_number(value, name) for name in ("start", "end", "startOffset", "endOffset")
+    )
 
 
-def _number(value: Mapping[str, object], name: str) -> int:
+def _whole_number(value: Mapping[str, object], name: str) -> int:
+    """Return a field as a number from 0; raises ``ValueError`` if it is none."""
     number = value.get(name)
     if isinstance(number, str) and number.isascii() and number.isdigit():
         return int(number)
@@ -374,7 +392,12 @@ def _number(value: Mapping[str, object], name: str) -> int:
 
 @dataclass(slots=True)
 class WrittenWork(TraceWork):
-    """One annotator's work as it was written: ``regions`` are the labels with a place by region."""
+    """One annotator's work as our export wrote it.
+
+    Attributes:
+        regions: The labels on spans with their region, by the region's id.
+        placeless: The labels without a region.
+    """
 
     regions: dict[str, tuple[Label, Document]] = field(default_factory=dict)
     placeless: list[Label] = field(default_factory=list)
@@ -382,7 +405,7 @@ class WrittenWork(TraceWork):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task: its trace, the taxonomy, the spans, and the written work by its number."""
+    """A task: its trace, the taxonomy, the spans, and the exported work by its number."""
 
     file: Path
     place: str
@@ -392,7 +415,7 @@ class Task:
     written: Mapping[str, WrittenWork]
 
     def mode(self, name: str) -> Mode:
-        """Return the mode that is called so there; raises ``ValueError``."""
+        """Return the mode with this name in Label Studio; raises ``ValueError`` if unknown."""
         for mode in self.taxonomy.all_modes:
             if label_name(mode) == name:
                 return mode
@@ -429,15 +452,15 @@ def read_task(
             "'mast-tui export --format label-studio' wrote"
         )
     trace_id = document.data.trace_id
-    ours = None if document.meta is None else document.meta.mast_tui
-    chosen = taxonomy_named(None if ours is None else ours.taxonomy, taxonomy, find_taxonomy)
+    meta = None if document.meta is None else document.meta.mast_tui
+    task_taxonomy = taxonomy_named(None if meta is None else meta.taxonomy, taxonomy, find_taxonomy)
     spans = tuple(TextSpan(span.key, span.author, span.text) for span in document.data.spans)
     written_work = {}
-    if ours is not None:
+    if meta is not None:
         written_work = {
-            number: _written_work(work, trace_id, chosen) for number, work in ours.by.items()
+            number: _written_work(work, trace_id, task_taxonomy) for number, work in meta.by.items()
         }
-    return Task(file, location, trace_id, chosen, spans, written_work)
+    return Task(file, location, trace_id, task_taxonomy, spans, written_work)
 
 
 class _SpanDocument(Struct, kw_only=True):
@@ -488,7 +511,7 @@ class _MetaDocument(Struct):
 
 
 class _TaskDocument(Struct):
-    """A task, as far as it is read here."""
+    """The fields of a task that this module reads."""
 
     data: _DataDocument | None = None
     meta: _MetaDocument | None = None
@@ -502,6 +525,7 @@ class _ResultValue(Struct):
 
 
 def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -> WrittenWork:
+    """Return an annotator's exported work; raises ``ValueError`` if it is not valid."""
     name = document.annotator
     context = {
         "annotator": name,
@@ -521,10 +545,10 @@ def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) ->
         label = label_from_values(detail.label, context)
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
-        target_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
+        new_id = label_id(name, trace_id, taxonomy.ref, label.mode, label.target)
         origin = label_origin(name, label.origin)
-        label = structs.replace(label, id=target_id, suggestion=None, origin=origin)
-        work.labels[target_id] = label
+        label = structs.replace(label, id=new_id, suggestion=None, origin=origin)
+        work.labels[new_id] = label
         if detail.region is None:
             work.placeless.append(label)
         elif detail.value is None:
@@ -541,7 +565,13 @@ def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) ->
 
 @dataclass(slots=True)
 class _LabelStudioBatch(Gathered):
-    """The tasks that were read so far."""
+    """The tasks that were read so far.
+
+    Attributes:
+        here_already: The number of unchanged annotations whose work is in this workspace.
+        changed: The annotators of changed annotations.
+        skipped: The number of annotations that were skipped in Label Studio.
+    """
 
     here_already: int = 0
     changed: list[str] = field(default_factory=list)
@@ -558,10 +588,12 @@ def read_label_studio(
 ) -> Incoming:
     """Read tasks with their annotations and predictions.
 
-    Work that comes back as it was written keeps its annotator, and is left out where that one has
-    worked on the trace here. Changed work is that of an imported annotator, ``NAME
-    (label-studio)``; work that began in Label Studio is that of its user there. A bad task,
-    annotation or region is a problem.
+    - Unchanged work keeps its annotator. It is left out if the annotator has worked on the trace
+      in this workspace.
+    - Changed work goes to an imported annotator, ``NAME (label-studio)``.
+    - Work that began in Label Studio goes to its user there.
+
+    A bad task, annotation or region is recorded as a problem; the rest is read.
 
     Args:
         files: The files and folders.
@@ -582,14 +614,15 @@ def read_label_studio(
                 continue
             batch.traces.setdefault(task.trace_id, TraceRecord(task.trace_id))
             batch.taxonomies[task.taxonomy.ref] = task.taxonomy
-            for where, annotation in _annotations(value, location):
-                _read_annotation(task, where, annotation, has_work, annotator, batch)
+            for annotation_location, annotation in _task_annotations(value, location):
+                _read_annotation(task, annotation_location, annotation, has_work, annotator, batch)
     if annotator is not None:
         check_one_name(annotator, (name for name, _, _ in batch.drafts))
-    return _incoming(batch, annotator)
+    return _finished_import(batch, annotator)
 
 
-def _incoming(batch: _LabelStudioBatch, annotator: str | None) -> Incoming:
+def _finished_import(batch: _LabelStudioBatch, annotator: str | None) -> Incoming:
+    """Return what was read, with notes on unchanged, changed and skipped annotations."""
     notes = batch.notes
     if batch.here_already:
         notes.append(
@@ -604,11 +637,12 @@ def _incoming(batch: _LabelStudioBatch, annotator: str | None) -> Incoming:
     if annotator is None:
         return incoming
     return replace(
-        incoming, work=tuple(_renamed(work_item, annotator) for work_item in incoming.work)
+        incoming, work=tuple(_work_under_name(work_item, annotator) for work_item in incoming.work)
     )
 
 
-def _renamed(work: ImportedWork, name: str) -> ImportedWork:
+def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
+    """Return the work with another annotator, and new label ids."""
     labels = {}
     for label in work.labels.values():
         new_id = label_id(name, label.trace_id, label.taxonomy, label.mode, label.target)
@@ -618,8 +652,8 @@ def _renamed(work: ImportedWork, name: str) -> ImportedWork:
     return replace(work, annotator=name, author_kind=kind, labels=labels)
 
 
-def _annotations(task: object, location: str) -> Iterator[tuple[str, Document]]:
-    """Yield the annotations and predictions of a task, each with its place."""
+def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Document]]:
+    """Yield the annotations and predictions of a task, each with its location in the file."""
     assert isinstance(task, Mapping)
     for name in ("annotations", "predictions"):
         values = task.get(name)
@@ -637,6 +671,7 @@ def _read_annotation(
     author: str | None,
     batch: _LabelStudioBatch,
 ) -> None:
+    """Add the work of an annotation to the batch, or the problem that prevents it."""
     if annotation.get("was_cancelled") is True:
         batch.skipped += 1
         return
@@ -650,7 +685,7 @@ def _read_annotation(
         batch.wrong(task.file, location, error)
         return
     if written is None:
-        draft.finished_at = _time(annotation)
+        draft.finished_at = _labelled_at(annotation)
     elif draft.labels == written.labels and draft.verdicts == written.verdicts:
         draft.finished_at = written.finished_at
         draft.notes = dict(written.notes)
@@ -658,7 +693,7 @@ def _read_annotation(
             batch.here_already += 1
             return
     else:
-        draft = _changed(draft, written, annotation)
+        draft = _changed_work(draft, written, annotation)
         batch.changed.append(draft.annotator)
     if draft.key in batch.drafts:
         batch.wrong(task.file, location, f"{draft.annotator} has labelled this trace twice there")
@@ -666,22 +701,25 @@ def _read_annotation(
     batch.keep(draft)
 
 
-def _changed(draft: ImportedWork, written: WrittenWork, annotation: Document) -> ImportedWork:
+def _changed_work(draft: ImportedWork, written: WrittenWork, annotation: Document) -> ImportedWork:
+    """Return the work of an annotation that was changed in Label Studio."""
     return replace(
-        _renamed(draft, written.annotator + CHANGED_THERE),
+        _work_under_name(draft, written.annotator + CHANGED_THERE),
         author_kind=AnnotatorKind.IMPORTED,
-        finished_at=_time(annotation) or written.finished_at or "",
+        finished_at=_labelled_at(annotation) or written.finished_at or "",
         notes={},
         places={},
     )
 
 
 def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
-    """Return the written form of this annotation, by its number or by the mark on its regions."""
+    """Return the exported work that this annotation began as; None if it began there.
+
+    A prediction is recognised by its model, an annotation by its number or that of its regions.
+    """
     if "model_version" in annotation:
-        return next(
-            (k for k in task.written.values() if k.annotator == annotation["model_version"]), None
-        )
+        model = annotation["model_version"]
+        return next((work for work in task.written.values() if work.annotator == model), None)
     numbers = [str(annotation.get("import_id")), str(annotation.get("id"))]
     results = annotation.get("result")
     for result in results if isinstance(results, list) else ():
@@ -708,7 +746,8 @@ def _author_name(annotation: Document, author: str | None) -> str:
     return checked_person(name)
 
 
-def _time(annotation: Document) -> str:
+def _labelled_at(annotation: Document) -> str:
+    """Return the time of the last change, or of creation; empty if neither is known."""
     for name in ("updated_at", "created_at"):
         if isinstance(annotation.get(name), str):
             return str(annotation[name])
@@ -723,20 +762,22 @@ def _add_results(
     location: str,
     problems: list[RowProblem],
 ) -> None:
+    """Add the labels and verdicts of an annotation; a bad result becomes a problem."""
     results = annotation.get("result")
     if not isinstance(results, list):
         raise ValueError("'result' is no list")
     for number, result in enumerate(results, start=1):
-        where = f"{location}, result {number}"
+        result_location = f"{location}, result {number}"
         try:
-            _add_result(draft, task, written, result, where)
+            _add_result(draft, task, written, result, result_location)
         except ValueError as error:
-            problems.append(RowProblem(task.file, where, str(error)))
+            problems.append(RowProblem(task.file, result_location, str(error)))
 
 
 def _add_result(
     draft: ImportedWork, task: Task, written: WrittenWork | None, result: object, location: str
 ) -> None:
+    """Add the labels or verdicts of a result; raises ``ValueError`` if it is not valid."""
     result = read(result, dict[str, Any], "result")
     control = result.get("from_name")
     if result.get("value") is None or control not in (MODES, WHOLE, ABSENT, UNSURE):
@@ -744,39 +785,43 @@ def _add_result(
     value = read(result["value"], _ResultValue, "result.value")
     if control == MODES:
         for name in value.paragraphlabels:
-            draft.add_label(_label(draft, task, written, result, task.mode(name)), location)
+            draft.add_label(
+                _label_of_region(draft, task, written, result, task.mode(name)), location
+            )
         return
     for name in value.choices:
         mode = task.mode(name)
         if control != WHOLE:
             draft.add_verdict(mode.slug, VerdictValue(control))
             continue
-        earlier = [x for x in (written.placeless if written else ()) if x.mode == mode.slug]
-        for label in earlier or [draft.label(mode.slug)]:
+        placeless = written.placeless if written else ()
+        exported_labels = [label for label in placeless if label.mode == mode.slug]
+        for label in exported_labels or [draft.label(mode.slug)]:
             draft.add_label(label)
 
 
-def _label(
+def _label_of_region(
     draft: ImportedWork, task: Task, written: WrittenWork | None, result: Document, mode: Mode
 ) -> Label:
-    earlier = None if written is None else written.regions.get(str(result.get("id")))
+    """Return the label of a region: the exported label with its changes, or a new one."""
+    exported_label = None if written is None else written.regions.get(str(result.get("id")))
     value = result["value"]
-    note = _note(result)
-    if earlier is None:
+    note = _region_note(result)
+    if exported_label is None:
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
-    label, region = earlier
+    label, region = exported_label
     if place_of(region) != place_of(value):
         label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:
         label = structs.replace(label, mode=mode.slug, origin=Origin.IMPORTED)
     if note is not None:
         label = structs.replace(label, note=note)
-    name = label_id(draft.annotator, draft.trace_id, draft.taxonomy, label.mode, label.target)
-    return structs.replace(label, id=name)
+    new_id = label_id(draft.annotator, draft.trace_id, draft.taxonomy, label.mode, label.target)
+    return structs.replace(label, id=new_id)
 
 
-def _note(result: Document) -> str | None:
-    """Return the note on a region; None where the region has nothing noted beside it at all."""
+def _region_note(result: Document) -> str | None:
+    """Return the note on a region; None if the region has no ``meta``."""
     meta = result.get("meta")
     if not isinstance(meta, Mapping):
         return None

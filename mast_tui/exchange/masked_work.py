@@ -29,9 +29,9 @@ class WorkMasks:
     """Masks the quotes and notes of labels.
 
     ``redacted_of`` returns the text of a span with its masks, or None if the file of the trace is
-    not at hand; then quotes are masked as a whole. Quotes keep their offsets, which
-    refer to the text that is not masked, unless a mask is in them. With ``in_masked_texts`` the
-    offsets become those in the masked texts, for formats that hold these as well.
+    missing; then quotes are masked as a whole. The offsets of a quote without masks refer to the
+    original text. With ``in_masked_texts`` all offsets refer to the masked text, for formats that
+    hold the masked texts.
     """
 
     masks: Masks
@@ -54,55 +54,55 @@ class WorkMasks:
         evidence = label.evidence
         return structs.replace(
             label,
-            target=self._target(label.trace_id, label.target),
+            target=self._masked_target(label.trace_id, label.target),
             note=self.masks.text(label.note),
             remedy=self.masks.text(label.remedy),
-            evidence=None if evidence is None else self._evidence(label.trace_id, evidence),
+            evidence=None if evidence is None else self._masked_evidence(label.trace_id, evidence),
         )
 
-    def _target(self, trace_id: str, target: Target) -> Target:
+    def _masked_target(self, trace_id: str, target: Target) -> Target:
         if target.quote is None or target.first is None:
             return target
-        quote, start, end = self._quote(
+        quote, start, end = self._masked_quote(
             trace_id, target.first, target.quote, target.char_start, target.char_end
         )
         return Target(target.first, target.last, quote, start, end)
 
-    def _evidence(self, trace_id: str, evidence: Evidence) -> Evidence:
+    def _masked_evidence(self, trace_id: str, evidence: Evidence) -> Evidence:
         wording = None if evidence.wording is None else self.masks.text(evidence.wording)
         if evidence.key is None:
             return structs.replace(evidence, quote=self.masks.text(evidence.quote), wording=wording)
-        quote, start, end = self._quote(
+        quote, start, end = self._masked_quote(
             trace_id, evidence.key, evidence.quote, evidence.char_start, evidence.char_end
         )
         return structs.replace(
             evidence, quote=quote, char_start=start, char_end=end, wording=wording
         )
 
-    def _quote(
+    def _masked_quote(
         self, trace_id: str, key: str, quote: str, start: int | None, end: int | None
     ) -> tuple[str, int | None, int | None]:
-        """Return a quote with masks, and its offsets."""
+        """Return a quote with masks, and its start and end, None if they are not known."""
         redacted = self.redacted_of(trace_id, key)
         if redacted is None:
             return MASKED_QUOTE, None, None
         if start is None or end is None:
-            masked = self.masks.text(quote)
-            if _single_spaced(masked) not in _single_spaced(redacted.text):
-                masked = MASKED_QUOTE
-            return masked, None, None
-        first, last = redacted.to_shown(start, end)
+            masked_quote = self.masks.text(quote)
+            if _single_spaced(masked_quote) not in _single_spaced(redacted.text):
+                masked_quote = MASKED_QUOTE
+            return masked_quote, None, None
+        masked_start, masked_end = redacted.to_shown(start, end)
         if self.in_masked_texts:
-            return redacted.text[first:last], first, last
+            return redacted.text[masked_start:masked_end], masked_start, masked_end
         if any(start < cut.end and cut.start < end for cut in redacted.cuts):
-            return redacted.text[first:last], None, None
+            return redacted.text[masked_start:masked_end], None, None
         return quote, start, end
 
     def gold_entry(self, entry: GoldWithSides) -> GoldWithSides:
         """Return the gold of a trace and its sides with masks in their quotes."""
         trace_id = entry.trace.trace_id
         labels = tuple(
-            replace(label, target=self._target(trace_id, label.target))
+            replace(label, target=self._masked_target(trace_id, label.target))
             for label in entry.gold.labels
         )
         gold = replace(entry.gold, labels=labels)

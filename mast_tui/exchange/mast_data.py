@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,13 +24,13 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace.records import TraceRecord
 
-_DRIFTING: Final = ("3.2", "3.3")
+_AMBIGUOUS_CODES: Final = ("3.2", "3.3")
 _BY_NUMBER: Final = "by number, as no name is printed in the file"
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The slug of each code, and a sentence for people on how 3.2 and 3.3 were bound."""
+    """The slug of each code in a file, and a sentence for users on how 3.2 and 3.3 were bound."""
 
     slugs: Mapping[str, str]
     in_words: str
@@ -38,57 +39,66 @@ class Binding:
 def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
     """Bind the codes by printed names such as ``3.3 Weak Verification``.
 
-    A name is known by the taxonomy's own names first, then by its aliases. Codes without a
-    printed name keep their number, unless a name has given its mode to another code: then they
-    get what is left. Raises ``ValueError`` where names and codes do not go one to one.
+    A code with a printed name gets the mode of that name or alias. Any other code gets the mode of
+    its number, or one of the remaining modes if another code already has that mode.
 
     Args:
         mast: The taxonomy MAST.
         printed: The printed names of each record.
+
+    Raises:
+        ValueError: A code has two names, or two codes have names of one mode.
     """
     slugs = {mode.code: mode.slug for mode in mast.modes}
     named: dict[str, tuple[str, str]] = {}
-    for failure in (failure for failures in printed for failure in failures):
+    for failure in chain.from_iterable(printed):
         code, _, name = failure.strip().partition(" ")
-        mode = _by_name(mast, name)
+        mode = _mode_by_name(mast, name)
         if mode is None or code not in slugs:
             continue
         if code in named and named[code][0] != mode.slug:
             raise ValueError(f"{code} is printed as {named[code][1]!r} and as {name!r}")
         named[code] = (mode.slug, name)
-    slugs = _one_to_one(slugs, {code: slug for code, (slug, _) in named.items()})
-    return Binding(slugs, "; ".join(_in_words(mast, code, slugs, named) for code in _DRIFTING))
+    slugs = _completed_binding(slugs, {code: slug for code, (slug, _) in named.items()})
+    return Binding(
+        slugs, "; ".join(_binding_text(mast, code, slugs, named) for code in _AMBIGUOUS_CODES)
+    )
 
 
-def _one_to_one(by_number: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
+def _completed_binding(by_number: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
+    """Return a different slug for each code: by its name, else its number, else a free one."""
     if len(set(named.values())) < len(named):
         raise ValueError("two codes are printed with names of the same mode")
-    left = [slug for slug in by_number.values() if slug not in named.values()]
+    free_slugs = [slug for slug in by_number.values() if slug not in named.values()]
     slugs = dict(named)
     for code, slug in by_number.items():
-        if code not in named and slug in left:
+        if code not in named and slug in free_slugs:
             slugs[code] = slug
-            left.remove(slug)
+            free_slugs.remove(slug)
     for code in by_number:
         if code not in slugs:
-            slugs[code] = left.pop(0)
+            slugs[code] = free_slugs.pop(0)
     return slugs
 
 
-def _in_words(
+def _binding_text(
     mast: Taxonomy,
     code: str,
     slugs: Mapping[str, str],
     named: Mapping[str, tuple[str, str]],
 ) -> str:
-    bound = mast.mode(slugs[code])
-    how = f"by its name {named[code][1]!r}" if code in named else _BY_NUMBER
-    if code not in named and bound.code != code:
-        how = "what the printed names leave"
-    return f"{code} of the file is {bound.code} {bound.name} ({how})"
+    """Return a sentence part that says which mode a code of the file stands for, and why."""
+    mode = mast.mode(slugs[code])
+    reason = _BY_NUMBER
+    if code in named:
+        _, name = named[code]
+        reason = f"by its name {name!r}"
+    elif mode.code != code:
+        reason = "what the printed names leave"
+    return f"{code} of the file is {mode.code} {mode.name} ({reason})"
 
 
-def _by_name(mast: Taxonomy, name: str) -> Mode | None:
+def _mode_by_name(mast: Taxonomy, name: str) -> Mode | None:
     folded = " ".join(name.split()).casefold()
     for mode in mast.modes:
         if mode.name.casefold() == folded:
@@ -100,7 +110,7 @@ def _by_name(mast: Taxonomy, name: str) -> Mode | None:
 
 
 ANNOTATOR: Final = "mast-data"
-_LABELS: Final = "mast_annotation"
+_LABELS_FIELD: Final = "mast_annotation"
 Record = Mapping[str, Any]
 FindTaxonomy = Callable[[str], Taxonomy | None]
 
@@ -112,9 +122,9 @@ def read_mast_data(
     find_taxonomy: FindTaxonomy,
     annotator: str | None = None,
 ) -> Incoming:
-    """Read one record, a list of them or one a line; a folder stands for the JSON files in it.
+    """Read records: each file holds one record, a list of records or one record a line.
 
-    Null is not judged. A record that cannot be read is a problem.
+    A mode whose value is null gets no verdict. A record that cannot be read becomes a problem.
 
     Args:
         files: The files and folders.
@@ -123,48 +133,49 @@ def read_mast_data(
         annotator: The name of the one author of all rows, None if the rows name them.
     """
     batch = Gathered()
-    foreign = False
+    has_foreign_records = False
     for file, document in read_each(files, batch.problems, read_json):
         records = document if isinstance(document, list) else [document]
-        at_hand = _traces_in(file, records)
-        for number, record in enumerate(records):
+        traces_by_index = _traces_in(file, records)
+        for index, record in enumerate(records):
             try:
-                chosen = _taxonomy(record, taxonomy, find_taxonomy)
-                trace = _trace(record, at_hand.get(number))
-                draft = _draft(record, trace.trace_id, chosen, file, annotator)
+                record_taxonomy = _record_taxonomy(record, taxonomy, find_taxonomy)
+                trace = _record_trace(record, traces_by_index.get(index))
+                draft = _record_work(record, trace.trace_id, record_taxonomy, file, annotator)
                 name, trace_id, _ = draft.key
                 if draft.key in batch.drafts:
                     raise ValueError(f"{name} on trace {trace_id!r} comes twice; keep one record")
                 earlier = batch.traces.get(trace_id)
                 batch.traces[trace_id] = trace if earlier is None else joined(earlier, trace)
             except ValueError as error:
-                batch.wrong(file, f"record {number + 1}", error)
+                batch.wrong(file, f"record {index + 1}", error)
                 continue
             batch.keep(draft)
-            batch.taxonomies[chosen.ref] = chosen
-            foreign = foreign or "annotator" not in record
+            batch.taxonomies[record_taxonomy.ref] = record_taxonomy
+            has_foreign_records = has_foreign_records or "annotator" not in record
     check_one_name(annotator, (name for name, _, _ in batch.drafts))
-    if foreign:
+    if has_foreign_records:
         batch.notes.append(mast_binding(load_mast(), ()).in_words)
     return batch.done()
 
 
 def _traces_in(file: Path, records: Sequence[object]) -> dict[int, TraceRecord]:
-    """Return the traces that records carry themselves, by the number of the record."""
+    """Return the traces that the records hold, by the index of the record."""
     if not any(isinstance(r, Mapping) and ("trace" in r or "trace_text" in r) for r in records):
         return {}
     return {trace.record or 0: TraceRecord.from_trace(trace) for trace in read_traces(file)}
 
 
-def _taxonomy(record: object, default: Taxonomy, find_taxonomy: FindTaxonomy) -> Taxonomy:
-    if not isinstance(record, Mapping) or not isinstance(record.get(_LABELS), Mapping):
-        raise ValueError(f"has no {_LABELS!r} with a 1 or 0 per mode")
+def _record_taxonomy(record: object, default: Taxonomy, find_taxonomy: FindTaxonomy) -> Taxonomy:
+    if not isinstance(record, Mapping) or not isinstance(record.get(_LABELS_FIELD), Mapping):
+        raise ValueError(f"has no {_LABELS_FIELD!r} with a 1 or 0 per mode")
     return taxonomy_named(record.get("taxonomy"), default, find_taxonomy)
 
 
-def _trace(record: Record, at_hand: TraceRecord | None) -> TraceRecord:
-    if at_hand is not None:
-        return at_hand
+def _record_trace(record: Record, held_trace: TraceRecord | None) -> TraceRecord:
+    """Return the trace in a record, or else the trace that its fields name."""
+    if held_trace is not None:
+        return held_trace
     system, model, benchmark = (
         None if record.get(name) is None else str(record[name])
         for name in ("mas_name", "llm_name", "benchmark_name")
@@ -178,14 +189,15 @@ def _trace(record: Record, at_hand: TraceRecord | None) -> TraceRecord:
     return TraceRecord(name, system=system, model=model, benchmark=benchmark)
 
 
-def _draft(
+def _record_work(
     record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, author: str | None
 ) -> ImportedWork:
-    ours = record.get("annotator")
-    name = annotator_of(ANNOTATOR if ours is None else str(ours), author)
-    kind = AnnotatorKind.IMPORTED if ours is None else annotator_kind(name)
+    """Return the work in a record; raises ``ValueError`` if a mode or value is not valid."""
+    record_author = record.get("annotator")
+    name = annotator_of(ANNOTATOR if record_author is None else str(record_author), author)
+    kind = AnnotatorKind.IMPORTED if record_author is None else annotator_kind(name)
     draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at="", file=file)
-    for code, value in record[_LABELS].items():
+    for code, value in record[_LABELS_FIELD].items():
         mode = taxonomy.find(str(code))
         if mode is None:
             raise ValueError(f"mode {code!r} is none of {taxonomy.ref}")
@@ -224,7 +236,7 @@ def mast_data_records(
                 "trace_id": trace.trace_id,
                 "annotator": work.annotator,
                 "taxonomy": taxonomy.ref,
-                _LABELS: {
+                _LABELS_FIELD: {
                     mode.code: NUMBERS.get(work.verdict(mode.slug)) for mode in taxonomy.modes
                 },
             }

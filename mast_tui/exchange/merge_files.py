@@ -39,15 +39,20 @@ from mast_tui.workspace.records import EventConflict, MergeRefused
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
 REPLACED: Final = "replaced:"
-"""So begin the settings that tell what an import changed of others' work, and at whose word."""
+"""The prefix of settings that record how an import changed earlier work, and who allowed it."""
 
 
 @dataclass(slots=True)
 class MergeResult:
     """The result of merging workspace files.
 
-    ``people`` holds the changes by file and name. If files are ``refused`` nothing was written, and
-    both hold the changes that would have been made. ``notes`` are sentences for the user.
+    Attributes:
+        new: The number of added events.
+        known: The number of events that the workspace had already.
+        people: The changes to the work of each annotator.
+        refused: The changes that a refused file would make, by file. If there are any, nothing
+            was written.
+        notes: Sentences for the user.
     """
 
     new: int = 0
@@ -65,56 +70,65 @@ def merge_files(
     replacing: Collection[str] = (),
     asked_by: str | None = None,
 ) -> MergeResult:
-    """Bring what the files hold into a workspace: checked whole, then written piece by piece.
+    """Merge files into a workspace: try all in a copy first, then write them in batches.
 
-    Whether any of it is refused shows in a copy of the workspace, so that nobody waits for it and a
-    refused import writes nothing. What is atomic then: the registers beside the traces; up to
-    ``EVENTS_AT_ONCE`` events of somebody whose work only goes on, which are a state that it once
-    had; and all that comes of anybody else, who is checked once more as it is written. An import
-    that is broken off stands as not finished, and the same words go on with it.
+    The trial shows whether a file is refused, so that a refused import writes nothing and blocks
+    no other process. These parts are written in one transaction each:
+
+    - the registers, except for the traces
+    - up to ``EVENTS_AT_ONCE`` events of an annotator whose history in the file only continues
+      that in the workspace
+    - all events of any other annotator, which are checked again at that time
+
+    An import that was interrupted stays unfinished; the same request continues it.
 
     Args:
-        contents: what the files hold.
-        workspace: what takes it.
-        asked: how the import is asked for, see ``Workspace.begin_import``.
-        replacing: the people whose earlier word may change by it.
-        asked_by: who says so, None where nobody is known.
+        contents: The contents of the files.
+        workspace: The workspace.
+        asked: The request of the import, see ``Workspace.begin_import``.
+        replacing: The annotators whose earlier work may change.
+        asked_by: The name of the user, None if it is not known.
 
     Returns:
-        What was added and changed, or what would have been.
+        The added events and changes; for a refused import, the changes that it would make.
 
     Raises:
-        ExchangeError: ``asked_by`` may not say so: under a study its lead alone may.
-        WorkspaceError: with the file's name; nothing was written, or somebody has changed meanwhile
-            what the file is about.
+        ExchangeError: There is a study, and ``asked_by`` is not its lead, but ``replacing`` is
+            not empty.
+        WorkspaceError: A file cannot be merged, or another process has changed the workspace
+            meanwhile. The message names the file.
     """
     if replacing:
         _check_lead(workspace, asked_by)
-    unfinished = {
+    unfinished_by_request = {
         earlier_import.asked: earlier_import
         for earlier_import in workspace.imports()
         if earlier_import.state is ImportState.UNFINISHED
     }
-    broken_off = unfinished.get(asked)
-    brought = frozenset[str]() if broken_off is None else workspace.noted_events(broken_off)
-    merged = MergeResult(new=-len(brought), known=len(brought))
-    with workspace.trial(without=brought) as trial:
+    interrupted_import = unfinished_by_request.get(asked)
+    earlier_ids = (
+        frozenset[str]()
+        if interrupted_import is None
+        else workspace.noted_events(interrupted_import)
+    )
+    merged = MergeResult(new=-len(earlier_ids), known=len(earlier_ids))
+    with workspace.trial(without=earlier_ids) as trial:
         for file, content in contents.items():
             try:
-                _merge_file(file, content, trial, merged, replacing)
+                _merge_into_trial(file, content, trial, merged, replacing)
             except MergeRefused as error:
                 merged.refused[file] = error.people
             except WorkspaceError as error:
                 raise WorkspaceError(f"{file}: {error}") from error
     if merged.refused:
-        would = [changes for people in merged.refused.values() for changes in people]
-        return MergeResult(people=would, refused=merged.refused)
+        refused_changes = [changes for people in merged.refused.values() for changes in people]
+        return MergeResult(people=refused_changes, refused=merged.refused)
     record = workspace.begin_import(
         "jsonl", [str(file) for file in contents], asked=asked, annotator=asked_by
     )
     for file, content in contents.items():
         try:
-            _Writing(file, content, workspace, record, replacing, asked_by).write()
+            _FileWriter(file, content, workspace, record, replacing, asked_by).write()
         except (ChangedElsewhere, MergeRefused) as error:
             raise WorkspaceError(
                 f"{file}: {error}; what came before that is here. Import it again to finish"
@@ -135,8 +149,8 @@ def merge_files(
     return merged
 
 
-class _Writing:
-    """One file on its way into the workspace, after it was checked."""
+class _FileWriter:
+    """Writes one checked file into the workspace."""
 
     def __init__(
         self,
@@ -148,9 +162,9 @@ class _Writing:
         asked_by: str | None,
     ) -> None:
         self._file = file
-        self._content = content
+        self._comparable_content = content
         self._workspace = workspace
-        self._record = record
+        self._record_replacement = record
         self._replacing = replacing
         self._in_force: InForce = {}
         self._asked_by = asked_by
@@ -158,54 +172,57 @@ class _Writing:
     def write(self) -> None:
         """Write the registers, then each annotator's events.
 
-        What the file's annotators wrote one over the other was checked as a whole, so each of them
-        is compared with what was in force before the file.
+        The trial has checked all annotators of the file together. So each annotator is compared
+        here with the entries that were in force before this file.
         """
-        foreign = register_content(self._content, self._workspace)
+        foreign = register_content(self._comparable_content, self._workspace)
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
-            broken = {
-                name_of_events: event
-                for name_of_events, event in foreign.broken.items()
-                if name_of_events == name
-            }
+            broken = {author: event for author, event in foreign.broken.items() if author == name}
             growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
             if growth.is_plain:
-                self._grow(growth)
+                self._append_growth(growth)
             else:
-                self._merge(Foreign(own_events, broken))
+                self._merge_history(Foreign(own_events, broken))
 
-    def _grow(self, growth: ForeignGrowth) -> None:
-        # What is counted alike comes together: the rest then still is later than what is here.
-        steps = [tuple(alike) for _, alike in groupby(growth.fresh, key=lambda event: event.seq)]
+    def _append_growth(self, growth: ForeignGrowth) -> None:
+        """Append the events of an annotator whose history only continues, in batches."""
+        # Events with one number stay in one batch: the rest is then later than the recorded ones.
+        steps = [tuple(events) for _, events in groupby(growth.fresh, key=lambda event: event.seq)]
         for batch in batched(steps, len, EVENTS_AT_ONCE):
             events = [event for step in batch for event in step]
             with self._workspace.transaction(whole=True):
                 growth = self._workspace.grow(growth, events)
-                self._workspace.note_imported(self._record, [event.id for event in events])
+                self._workspace.note_imported(
+                    self._record_replacement, [event.id for event in events]
+                )
             let_others_write()
 
-    def _merge(self, foreign: Foreign) -> None:
+    def _merge_history(self, foreign: Foreign) -> None:
+        """Merge the events of an annotator whose histories differ, in one transaction."""
         with self._workspace.transaction():
             growth = self._workspace.growth_of(foreign.events, is_broken=bool(foreign.broken))
             report = self._workspace.merge_events(
                 foreign, replacing=self._replacing, in_force=self._in_force
             )
-            self._workspace.note_imported(self._record, [event.id for event in growth.fresh])
+            self._workspace.note_imported(
+                self._record_replacement, [event.id for event in growth.fresh]
+            )
             for changes in report.people:
                 if changes.replaced:
-                    _record(self._workspace, changes, self._file, self._asked_by)
+                    _record_replacement(self._workspace, changes, self._file, self._asked_by)
         let_others_write()
 
 
-def _merge_file(
+def _merge_into_trial(
     file: Path,
     content: JsonlContent,
     workspace: Workspace,
     merged: MergeResult,
     replacing: Collection[str],
 ) -> None:
+    """Merge a file into the trial copy, and add its counts and notes to the result."""
     events = content.foreign.events
     set_ups = new_set_ups(workspace, events)
     earlier_studies = studies_under(workspace, set_ups)
@@ -231,24 +248,24 @@ def _merge_file(
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The facts in a workspace that are nobody's work and that a file may bring up to date.
+    """The facts in a workspace that belong to no annotator and that a file may update.
 
-    ``texts`` holds the content hash of each taxonomy, ``outcomes`` the outcome and score of each
-    trace for which one is known.
+    ``content_hashes`` are those of taxonomies by reference. ``outcomes`` holds the outcome and
+    score of each trace that has one, by trace id.
     """
 
-    texts: Mapping[str, str]
+    content_hashes: Mapping[str, str]
     outcomes: Mapping[str, tuple[Outcome, float | None]]
 
     @classmethod
     def of(cls, workspace: Workspace) -> _Facts:
-        """Read them."""
+        """Return the facts of a workspace."""
         return cls(
             {taxonomy.ref: taxonomy.content_hash for taxonomy in workspace.taxonomies()},
             {
-                taxonomy.trace_id: (taxonomy.outcome, taxonomy.score)
-                for taxonomy in workspace.traces()
-                if taxonomy.outcome is not Outcome.UNKNOWN or taxonomy.score is not None
+                trace.trace_id: (trace.outcome, trace.score)
+                for trace in workspace.traces()
+                if trace.outcome is not Outcome.UNKNOWN or trace.score is not None
             },
         )
 
@@ -259,39 +276,43 @@ class _Facts:
             file: The file.
             now: The facts after it was merged.
         """
-        texts = [
-            ref for ref, content_hash in self.texts.items() if now.texts.get(ref) != content_hash
+        changed_refs = [
+            ref
+            for ref, content_hash in self.content_hashes.items()
+            if now.content_hashes.get(ref) != content_hash
         ]
-        if texts:
+        if changed_refs:
             yield (
-                f"{file}: the texts of {', '.join(texts)} were changed later by the file, so its "
-                "texts count from now on; the earlier ones are kept"
+                f"{file}: the texts of {', '.join(changed_refs)} were changed later by the "
+                "file, so its texts count from now on; the earlier ones are kept"
             )
-        changed = sum(
-            now.outcomes.get(name) != content_hash for name, content_hash in self.outcomes.items()
+        changed_count = sum(
+            now.outcomes.get(trace_id) != outcome for trace_id, outcome in self.outcomes.items()
         )
-        if changed:
-            has = counted(changed, "trace has", "traces have")
+        if changed_count:
+            has = counted(changed_count, "trace has", "traces have")
             yield f"{file}: {has} another outcome or score by the file, which counts from now on"
 
 
-def _record(workspace: Workspace, changes: PersonChanges, file: Path, asked_by: str | None) -> None:
+def _record_replacement(
+    workspace: Workspace, changes: PersonChanges, file: Path, asked_by: str | None
+) -> None:
+    """Record in a setting which work an import has replaced, and who allowed it."""
     time = now()
     entry = {"at": time, "by": asked_by, "file": str(file), "changes": asdict(changes)}
     workspace.set_setting(f"{REPLACED}{time}:{changes.annotator}", json.dumps(entry))
 
 
 def _check_lead(workspace: Workspace, imported_by: str | None) -> None:
+    """Raise ``ExchangeError`` if there are studies, but the user leads none of them."""
     leads = sorted(set(workspace.study_leads().values()))
     if leads and imported_by not in leads:
-        asks = (
-            f"you are {imported_by} here"
-            if imported_by
-            else f"say who you are: --annotator {leads[0]}"
-        )
+        remedy = f"say who you are: --annotator {leads[0]}"
+        if imported_by:
+            remedy = f"you are {imported_by} here"
         raise ExchangeError(
             f"a study is set up here, so only {' or '.join(leads)}, who set it up, may say "
-            f"--replace; {asks}. Nothing was written"
+            f"--replace; {remedy}. Nothing was written"
         )
 
 
@@ -299,7 +320,7 @@ _CONFLICTS_SHOWN = 20
 
 
 def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict]) -> Iterator[str]:
-    """Yield a sentence per conflict, and one for those that are too many to tell.
+    """Yield a sentence for each of the first conflicts, and one with the number of the others.
 
     Args:
         workspace: The workspace.
@@ -314,7 +335,9 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
         if event.id in event_ids
     }
     for conflict in first_conflicts:
-        descriptions = [_description(events[name]) for name in conflict.events if name in events]
+        descriptions = [
+            _quoted_description(events[name]) for name in conflict.events if name in events
+        ]
         yield (
             f"{conflict.annotator} worked in two copies at once: step {conflict.seq} is "
             f"{' in one and '.join(descriptions)} in the other; both are kept, so look at what "
@@ -325,10 +348,10 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
 
 
 def count_different(workspace: Workspace, theirs: Iterable[Event], altered: Sequence[str]) -> int:
-    """Return the number of events here that are different in the file.
+    """Return the number of events in the workspace that have other content in the file.
 
-    The same file imported on two machines makes the same events at other hours; those say the
-    same.
+    Times do not count: a file that was imported on two machines makes the same events at
+    different times.
 
     Args:
         workspace: The workspace.
@@ -340,24 +363,25 @@ def count_different(workspace: Workspace, theirs: Iterable[Event], altered: Sequ
     altered_ids = set(altered)
     their_events = {event.id: event for event in theirs if event.id in altered_ids}
     return sum(
-        _content(event) != _content(their_events[event.id])
+        _comparable_content(event) != _comparable_content(their_events[event.id])
         for name in sorted({event.annotator for event in their_events.values()})
         for event in workspace.events(annotator=name)
         if event.id in their_events
     )
 
 
-def _content(event: Event) -> tuple[object, ...]:
+def _comparable_content(event: Event) -> tuple[object, ...]:
     where = (event.annotator, event.trace_id, event.taxonomy, event.pass_number)
     return (*where, event.kind, event.fact, event.replaces)
 
 
-def _description(event: Event) -> str:
+def _quoted_description(event: Event) -> str:
     where = "" if event.trace_id is None else f" on {event.trace_id}"
-    return f"'{_noun(event.fact, event)}{where}'"
+    return f"'{_fact_description(event.fact, event)}{where}'"
 
 
-def _noun(fact: Fact, event: Event) -> str:
+def _fact_description(fact: Fact, event: Event) -> str:
+    """Return a short description of an event, such as ``label step_repetition``."""
     match fact:
         case LabelAdded(label):
             return f"label {label.mode}"
@@ -380,12 +404,12 @@ def _noun(fact: Fact, event: Event) -> str:
             return event.kind.replace("_", " ")
 
 
-Standing = dict[str, Study | None]
-"""How the study under each taxonomy is set up."""
+StudiesByRef = dict[str, Study | None]
+"""The studies by the reference of their taxonomy, None for a taxonomy without a study."""
 
 
 def new_set_ups(workspace: Workspace, theirs: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the events that set up or change a study and are not here yet.
+    """Return the events that set up or change a study and that the workspace lacks.
 
     Args:
         workspace: The workspace.
@@ -400,7 +424,7 @@ def new_set_ups(workspace: Workspace, theirs: Iterable[Event]) -> tuple[Event, .
     return tuple(event for event in set_ups if event.id not in existing)
 
 
-def studies_under(workspace: Workspace, events: Sequence[Event]) -> Standing:
+def studies_under(workspace: Workspace, events: Sequence[Event]) -> StudiesByRef:
     """Return the studies that these events are about.
 
     Args:
@@ -412,7 +436,7 @@ def studies_under(workspace: Workspace, events: Sequence[Event]) -> Standing:
 
 
 def studies_in_words(
-    workspace: Workspace, events: Sequence[Event], earlier: Standing
+    workspace: Workspace, events: Sequence[Event], earlier: StudiesByRef
 ) -> Iterator[str]:
     """Yield a sentence per study that two copies set up differently; the later one counts.
 

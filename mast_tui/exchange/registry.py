@@ -40,9 +40,10 @@ from mast_tui.exchange.selection import GOLD
 
 if TYPE_CHECKING:
     from mast_tui.exchange.import_batch import Incoming
+    from mast_tui.labels import WorkKey
 
 
-def _csv_long(request: ImportRequest) -> Incoming:
+def _read_csv_long(request: ImportRequest) -> Incoming:
     incoming = read_csv_long(
         request.files,
         taxonomy=request.taxonomy,
@@ -52,12 +53,12 @@ def _csv_long(request: ImportRequest) -> Incoming:
     return complete_judge_tables(incoming, finished=request.judges_finished)
 
 
-def _csv_wide(request: ImportRequest) -> Incoming:
+def _read_csv_wide(request: ImportRequest) -> Incoming:
     incoming = read_csv_wide(request.files, taxonomy=request.taxonomy, annotator=request.annotator)
     return complete_judge_tables(incoming, finished=request.judges_finished)
 
 
-def _mast_data(request: ImportRequest) -> Incoming:
+def _read_mast_data(request: ImportRequest) -> Incoming:
     return read_mast_data(
         request.files,
         taxonomy=request.taxonomy,
@@ -66,14 +67,14 @@ def _mast_data(request: ImportRequest) -> Incoming:
     )
 
 
-def _label_studio(request: ImportRequest) -> Incoming:
+def _read_label_studio(request: ImportRequest) -> Incoming:
+    """Read tasks of Label Studio."""
     # Gold has no pass of its own: it counts as known wherever an annotator has a pass, so that it
     # does not become a side of itself.
-    known_work = {
-        (name, one_pass.trace_id, one_pass.taxonomy)
-        for one_pass in request.workspace.passes()
-        for name in (one_pass.annotator, GOLD)
-    }
+    known_work: set[WorkKey] = set()
+    for own_pass in request.workspace.passes():
+        known_work.add((own_pass.annotator, own_pass.trace_id, own_pass.taxonomy))
+        known_work.add((GOLD, own_pass.trace_id, own_pass.taxonomy))
     return read_label_studio(
         request.files,
         taxonomy=request.taxonomy,
@@ -83,7 +84,7 @@ def _label_studio(request: ImportRequest) -> Incoming:
     )
 
 
-def _page(request: ImportRequest) -> Incoming:
+def _read_run_pages(request: ImportRequest) -> Incoming:
     return read_pages(
         request.files,
         taxonomy=request.taxonomy,
@@ -92,7 +93,7 @@ def _page(request: ImportRequest) -> Incoming:
     )
 
 
-def _who_and_when(request: ImportRequest) -> Incoming:
+def _read_who_and_when(request: ImportRequest) -> Incoming:
     return read_who_and_when(request.files, request.annotator, request.workers)
 
 
@@ -117,7 +118,7 @@ _TABLE: Final = (
         "a row for each label or verdict",
         FormatContent.LABELS,
         "labels.csv",
-        reads=_csv_long,
+        reads=_read_csv_long,
         writes=labels_writer(csv_long_text),
     ),
     Format(
@@ -125,7 +126,7 @@ _TABLE: Final = (
         "a row for each annotator and trace, a column a mode",
         FormatContent.VERDICTS,
         "verdicts.csv",
-        reads=_csv_wide,
+        reads=_read_csv_wide,
         writes=labels_writer(csv_wide_text),
         first_passes=True,
     ),
@@ -148,7 +149,7 @@ _TABLE: Final = (
         "records with mast_annotation, as MAST-Data has them",
         FormatContent.VERDICTS,
         "mast-data.json",
-        reads=_mast_data,
+        reads=_read_mast_data,
         writes=labels_writer(mast_data_text),
     ),
     Format(
@@ -156,7 +157,7 @@ _TABLE: Final = (
         "tasks for Label Studio, and its configuration",
         FormatContent.LABELS,
         "label-studio.json",
-        reads=_label_studio,
+        reads=_read_label_studio,
         writes=labels_writer(label_studio_text),
         holds_texts=True,
     ),
@@ -207,7 +208,7 @@ _TABLE: Final = (
         "page",
         "pages of runs that mast-tui page wrote",
         FormatContent.LABELS,
-        reads=_page,
+        reads=_read_run_pages,
     ),
     Format(
         "mast-human",
@@ -219,7 +220,7 @@ _TABLE: Final = (
         "who-and-when",
         "the decisive errors of Who&When",
         FormatContent.LABELS,
-        reads=_who_and_when,
+        reads=_read_who_and_when,
         uses_workers=True,
     ),
     Format(

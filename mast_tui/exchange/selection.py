@@ -25,8 +25,8 @@ from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 GOLD: Final = "gold"
 ALL: Final = "all"
 
-_NAMED: Final = 3
-"""So many paths and ids are named at most."""
+_NAMES_SHOWN: Final = 3
+"""The most paths and ids that a message names."""
 
 
 def selected_work(
@@ -38,7 +38,7 @@ def selected_work(
     finished_only: bool,
     trace_id: str | None = None,
 ) -> list[TraceWork]:
-    """Return the work of all annotators, or of the one named, per annotator and trace.
+    """Return the work of all annotators or of one annotator, with one entry per pass.
 
     Args:
         workspace: The workspace.
@@ -60,12 +60,12 @@ def selected_work(
     authors = names if labels == ALL else [labels]
     all_passes = workspace.passes(trace_id=trace_id, taxonomy=taxonomy.ref)
     passes = [trace_pass for trace_pass in all_passes if trace_pass.annotator in authors]
-    chosen = counted_passes(passes, which) if finished_only else _begun_passes(passes, which)
-    return _work_of(workspace, taxonomy, chosen.values(), trace_id)
+    counted = counted_passes(passes, which) if finished_only else _chosen_readings(passes, which)
+    return _work_of_passes(workspace, taxonomy, counted.values(), trace_id)
 
 
 def gold_work(entries: Iterable[GoldWithSides], taxonomy: Taxonomy) -> list[TraceWork]:
-    """Return the gold as the words of somebody called ``gold``, per trace.
+    """Return the gold of each trace as the work of an annotator ``gold``.
 
     Args:
         entries: The gold of the traces.
@@ -75,34 +75,39 @@ def gold_work(entries: Iterable[GoldWithSides], taxonomy: Taxonomy) -> list[Trac
 
 
 def check_ordered(entries: Iterable[GoldWithSides]) -> None:
-    """Raise ``UnorderedSpans`` where the order of labelled spans matters and is not known."""
+    """Raise ``UnorderedSpans`` if the order of labelled spans matters and is not known."""
     unordered = [entry for entry in entries if entry.unordered]
     if not unordered:
         return
-    labels = sum(entry.unordered for entry in unordered)
+    span_count = sum(entry.unordered for entry in unordered)
     records = [entry.trace for entry in unordered]
-    nowhere = [record.trace_id for record in records if record.path is None]
-    paths = {record.path: record.path.exists() for record in records if record.path is not None}
+    traces_without_path = [record.trace_id for record in records if record.path is None]
+    paths = dict.fromkeys(record.path for record in records if record.path is not None)
+    existing_files = [str(path) for path in paths if path.exists()]
+    missing_files = [str(path) for path in paths if not path.exists()]
     sentences = [
-        f"The order of {counted(labels, 'labelled span')} in {counted(len(records), 'trace')} is "
-        "unknown, so that places may overlap unseen; nothing was written."
+        f"The order of {counted(span_count, 'labelled span')} in "
+        f"{counted(len(records), 'trace')} is unknown, so that places may overlap unseen; "
+        "nothing was written."
     ]
-    if lost := [str(path) for path, exists in paths.items() if not exists]:
-        sentences.append(f"Their trace files were not found (looked in {_some(lost)}).")
-    if nowhere:
-        sentences.append(f"No file is known of {_some(nowhere)}.")
-    if without := [str(path) for path, exists in paths.items() if exists]:
-        sentences.append(f"The spans are not in the traces there ({_some(without)}).")
+    if missing_files:
+        names = _first_names(missing_files)
+        sentences.append(f"Their trace files were not found (looked in {names}).")
+    if traces_without_path:
+        sentences.append(f"No file is known of {_first_names(traces_without_path)}.")
+    if existing_files:
+        sentences.append(f"The spans are not in the traces there ({_first_names(existing_files)}).")
     raise UnorderedSpans(" ".join(sentences))
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _first_names(names: Sequence[str]) -> str:
+    other_count = len(names) - _NAMES_SHOWN
+    text = ", ".join(names[:_NAMES_SHOWN])
+    return f"{text} and {other_count} more" if other_count > 0 else text
 
 
 def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[TraceWork]:
-    """Return the same work under letters, with ids on which no name can be tried.
+    """Return the work with letters in place of names, and with ids that do not reveal names.
 
     Args:
         all_work: The work of annotators.
@@ -131,10 +136,10 @@ def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
     return new_id, renamed
 
 
-def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
+def _chosen_readings(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str], Pass]:
     """Return the first or last reading of each annotator and trace, finished or not."""
     chosen: dict[tuple[str, str], Pass] = {}
-    for trace_pass in passes:  # they come by number
+    for trace_pass in passes:  # sorted by number
         key = (trace_pass.annotator, trace_pass.trace_id)
         if not trace_pass.kind.is_reading or (which == "first" and key in chosen):
             continue
@@ -143,9 +148,10 @@ def _begun_passes(passes: Iterable[Pass], which: Which) -> dict[tuple[str, str],
     return chosen
 
 
-def _work_of(
+def _work_of_passes(
     workspace: Workspace, taxonomy: Taxonomy, passes: Iterable[Pass], trace_id: str | None
 ) -> list[TraceWork]:
+    """Return the labels, verdicts and notes of each of these passes."""
     labels: dict[PassKey, dict[str, Label]] = defaultdict(dict)
     ref = taxonomy.ref
     for label in workspace.labels(trace_id=trace_id, taxonomy=ref, pass_number=None):
@@ -191,10 +197,9 @@ def gold_entries(
     majority: bool = False,
     settled_only: bool = False,
 ) -> list[GoldWithSides]:
-    """Return the gold of every trace that somebody finished or adjudicated, by trace id.
+    """Return the gold of every trace that an annotator finished or an adjudicator decided.
 
-    With ``settled_only`` one person's word is left out, and with it every trace of which nothing
-    remains.
+    With ``settled_only``, verdicts of one person and traces without any other verdict are left out.
 
     Args:
         workspace: The workspace.

@@ -29,7 +29,7 @@ class TextSpan:
 
 
 TextsOf = Callable[[str], tuple[TextSpan, ...] | None]
-"""The spans of a trace, by its id; None where its file is not at hand."""
+"""Returns the spans of a trace by its id, None if its file is missing."""
 
 
 def texts_from_files(workspace: Workspace, masks: Masks | None = None) -> TextsOf:
@@ -86,7 +86,7 @@ _MESSAGE: Final = re.compile(
 
 
 def read_traces(path: Path) -> tuple[Trace, ...]:
-    """Return the traces in one file, their indices complete; none where it holds no trace."""
+    """Return the traces in one file, with complete indices; none if the file holds no trace."""
     traces = read_file(path, named=True).traces
     for trace in traces:
         read_fully(trace)
@@ -96,7 +96,9 @@ def read_traces(path: Path) -> tuple[Trace, ...]:
 def read_json(path: Path) -> object:
     """Return the file as one JSON document, or as the list of the documents on its lines.
 
-    Raises ``ValueError`` where it is neither, and ``OSError``.
+    Raises:
+        ValueError: It is neither.
+        OSError: The file cannot be read.
     """
     data = path.read_bytes()
     try:
@@ -117,16 +119,16 @@ def read_each(
     read: Callable[[Path], Read],
     suffixes: tuple[str, ...] = (".json", ".jsonl"),
 ) -> Iterator[tuple[Path, Read]]:
-    """Read files one by one; what cannot be read becomes a problem.
+    """Read files one by one; a file that cannot be read becomes a problem.
 
     Args:
-        paths: Files, and folders that stand for the files in them.
-        problems: Takes the problems.
+        paths: The files and folders.
+        problems: Receives the problems.
         read: Reads one file, as ``read_json`` does.
-        suffixes: Which files of a folder are meant.
+        suffixes: The suffixes of the files that are read in a folder.
 
     Yields:
-        Each file that could be read, with what it holds.
+        Each file that could be read, with its content.
     """
     for file in files_under(paths, suffixes):
         try:
@@ -152,7 +154,9 @@ def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Pa
 
 
 def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
-    """Return the first and last key of the spans made of a message of a message list.
+    """Return the first and last key of the spans that come from one message of a message list.
+
+    Returns None if no span comes from it.
 
     Args:
         trace: The trace.
@@ -167,7 +171,10 @@ def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
 
 
 def _message_number(trace: Trace, location: str) -> int | None:
-    """Return the number of the message that a span was made of, from its place in the source."""
+    """Return the number of a span's message in a message list, from the span's place.
+
+    Returns None if the place is not in a message list.
+    """
     pointer = re.sub(r"\Aline [0-9]+ ", "", location)
     if pointer == location and trace.record is not None:
         pointer = location.removeprefix(f"/{trace.record}")
@@ -176,10 +183,10 @@ def _message_number(trace: Trace, location: str) -> int | None:
 
 
 def step_numbers(trace: Trace) -> dict[str, int]:
-    """By the key of each span the number of its step, from 0, as labelled sets count them.
+    """Return the number of each span's step by the span's key, from 0, as labelled sets count.
 
-    In a message list a step is a message, of which several spans may be made; elsewhere every span
-    is one.
+    In a message list each message is a step, which may have several spans. In other traces each
+    span is a step.
     """
     spans = [trace.span(index) for index in range(len(trace))]
     numbers = [_message_number(trace, span.place) for span in spans]
@@ -189,6 +196,6 @@ def step_numbers(trace: Trace) -> dict[str, int]:
 
 
 def step_of_key(key: str) -> int | None:
-    """Return the number of the step that the key of a span in a message list stands for, from 0."""
+    """Return the number in the key of a span in a message list, from 0; None for other keys."""
     match = _MESSAGE.match(key)
     return int(match[1]) if match else None

@@ -1,4 +1,4 @@
-"""Taking an import back: what it brought is undone by events of its own, for nothing is erased.
+"""Undoing an import by events that reverse its events, since no event is ever erased.
 
 The registers (traces, taxonomies, annotators) stay as the import left them.
 """
@@ -44,7 +44,8 @@ from mast_tui.workspace.events.types import (
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 
 _NOTICED: Final = SpansRead | SuggestionsSeen | Revealed
-"""What only notes that somebody has looked: nothing is built on it, and it cannot be undone."""
+"""Facts that only record what an annotator has seen. No work builds on them, and they cannot be
+undone."""
 
 _IN_WORDS: Final[tuple[tuple[type, str], ...]] = (
     (LabelAdded, "labels added"),
@@ -68,9 +69,10 @@ _Work = tuple[str, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The result of taking an import back: the number of undone events, or the reasons against it.
+    """The result of undoing an import.
 
-    Where something was, nothing has changed.
+    ``events`` counts the undone events. ``built_on`` describes later work that builds on the
+    import; if there is any, nothing was undone.
     """
 
     record: ImportRecord
@@ -78,8 +80,8 @@ class Undone:
     built_on: tuple[str, ...] = ()
 
 
-def goes_on(workspace: Workspace, asked: str) -> bool:
-    """Return whether this import completes one that was broken off.
+def continues_import(workspace: Workspace, asked: str) -> bool:
+    """Return whether this import continues an import that was interrupted.
 
     Args:
         workspace: The workspace.
@@ -102,14 +104,14 @@ def find_import(workspace: Workspace, import_id: str, *, only: str | None = None
     Raises:
         ExchangeError: There is no such import, or it was taken back already.
     """
-    every = [record for record in workspace.imports() if only in (None, record.format)]
+    imports = [record for record in workspace.imports() if only in (None, record.format)]
     if not import_id:
-        standing = [record for record in every if record.state is not ImportState.UNDONE]
-        if not standing:
+        not_undone = [record for record in imports if record.state is not ImportState.UNDONE]
+        if not not_undone:
             raise ExchangeError("there is no import here that could be taken back")
-        return standing[-1]
-    matches = [record for record in every if record.id == import_id] or [
-        record for record in every if record.id.endswith(import_id)
+        return not_undone[-1]
+    matches = [record for record in imports if record.id == import_id] or [
+        record for record in imports if record.id.endswith(import_id)
     ]
     if len(matches) != 1:
         reason = "several imports end so" if matches else "there is no such import here"
@@ -122,28 +124,29 @@ def find_import(workspace: Workspace, import_id: str, *, only: str | None = None
 
 
 def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | None) -> Undone:
-    """Take back what an import brought, unless something was built on it.
+    """Undo an import, unless later work builds on it.
 
-    Everything is looked at before the first event is written. They are written in batches, each
-    person's work on a trace whole; one that is broken off goes on when it is asked for again.
+    All works are checked before the first event is written. The events are written in batches of
+    complete works. An undo that was interrupted continues when it is requested again.
 
     Args:
-        workspace: where it was made.
-        record: the import.
-        undone_by: who takes it back, None where nobody is known.
+        workspace: The workspace.
+        record: The import.
+        undone_by: The name of the user, None if it is not known.
 
     Returns:
-        What was taken back, or what stands in the way.
+        The number of undone events, or the later work that prevents the undo.
 
     Raises:
-        WorkspaceError: it cannot be written; the batches before that stay.
+        ExchangeError: Work was built on the import while it was being undone.
+        WorkspaceError: The workspace cannot be written; earlier batches stay.
     """
     works = workspace.import_works(record)
     batches = [
         [work for work, _ in batch]
         for batch in batched(works, lambda work_with_size: work_with_size[1], EVENTS_AT_ONCE)
     ]
-    undoing = _Undoing(workspace, record)
+    undoing = _ImportUndo(workspace, record)
     built_on: list[str] = []
     for batch in batches:
         undoing.read(batch)
@@ -167,43 +170,44 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
     return Undone(record, events)
 
 
-class _Undoing:
-    """One import being taken back."""
+class _ImportUndo:
+    """The undo of one import."""
 
     def __init__(self, workspace: Workspace, record: ImportRecord) -> None:
         self._workspace = workspace
         self._record = record
         self._noted = workspace.noted_events(record)
-        self._undoing = f"{IMPORT_PREFIX}undo:{record.id}"
+        self._undo_action = f"{IMPORT_PREFIX}undo:{record.id}"
         self._works: dict[_Work, Sequence[Event]] = {}
-        self._events_then = -1
+        self._read_event_count = -1
 
     def read(self, works: Sequence[_Work]) -> None:
-        """Read all events of some works, and what others have said of the labels in them.
+        """Read all events of some works, and the reviews and decisions that refer to them.
 
-        Nothing is read again while the workspace has as many events as then: none is ever erased.
+        They are read again only if the workspace has more events than before.
         """
-        events_now = self._workspace.event_count()
-        if events_now == self._events_then and self._works.keys() == set(works):
+        event_count = self._workspace.event_count()
+        if event_count == self._read_event_count and self._works.keys() == set(works):
             return
-        self._events_then = events_now
+        self._read_event_count = event_count
         self._read_answers()
         self._works = {}
-        traces = defaultdict[tuple[str, str], list[str]](list)
+        trace_ids_by_author = defaultdict[tuple[str, str], list[str]](list)
         for annotator, trace_id, taxonomy in works:
             if trace_id is None or taxonomy is None:
                 work = (annotator, trace_id, taxonomy)
-                self._works[work] = self._read_one(work)
+                self._works[work] = self._read_work(work)
             else:
-                traces[annotator, taxonomy].append(trace_id)
-        for (annotator, taxonomy), trace_ids in traces.items():
-            by_trace = self._workspace.events_on_traces(annotator, taxonomy, trace_ids)
+                trace_ids_by_author[annotator, taxonomy].append(trace_id)
+        for (annotator, taxonomy), trace_ids in trace_ids_by_author.items():
+            events_by_trace = self._workspace.events_on_traces(annotator, taxonomy, trace_ids)
             self._works |= {
-                (annotator, trace_id, taxonomy): events for trace_id, events in by_trace.items()
+                (annotator, trace_id, taxonomy): events
+                for trace_id, events in events_by_trace.items()
             }
 
     def _read_answers(self) -> None:
-        """Read reviews by suggestion, and decisions by trace and taxonomy."""
+        """Read the reviewers by suggestion, and deciders with the sides by trace and taxonomy."""
         self._reviews = defaultdict[str, list[str]](list)
         for review in self._workspace.reviews(pass_number=None):
             self._reviews[review.suggestion].append(review.annotator)
@@ -216,77 +220,86 @@ class _Undoing:
                 ]
 
     def built_on(self, work: _Work) -> Iterator[str]:
-        """Return later work that rests on what the import brought to a work, in words."""
-        events = self._events(work)
-        ours = [event for event in events if self._is_ours(event)]
-        where = work[0] if work[1] is None else f"{work[0]} on {work[1]}"
-        later = [event for event in _effective(events) if event.seq >= ours[0].seq]
-        later = [event for event in later if not self._is_ours(event)]
-        imports = sorted({e.action for e in later if e.action.startswith(IMPORT_PREFIX)})
-        for action in imports:
-            yield f"{where}: import {action.rsplit(':', 1)[-1]} has added to it"
-        counts = Counter(_fact_text(e.fact) for e in later if e.action not in imports)
-        if counts:
-            sentence = ", ".join(counts)
-            yield f"{where}: {sentence} since"
-        labels = {event.fact.label.id for event in ours if isinstance(event.fact, LabelAdded)}
-        answered = Counter(name for label in labels for name in self._reviews.get(label, ()))
-        for name, count in sorted(answered.items()):
-            if not self._came_along(name, work, ReviewSet):
-                yield f"{where}: {name} has reviewed suggestions of it ({count})"
-        if work[1] is None or work[2] is None:
+        """Yield descriptions of later work that builds on the imported events of a work."""
+        annotator, trace_id, taxonomy = work
+        events = self._events_of(work)
+        imported = [event for event in events if self._is_imported(event)]
+        subject = annotator if trace_id is None else f"{annotator} on {trace_id}"
+        later = [
+            event
+            for event in _effective_events(events)
+            if event.seq >= imported[0].seq and not self._is_imported(event)
+        ]
+        later_imports = {e.action for e in later if e.action.startswith(IMPORT_PREFIX)}
+        for action in sorted(later_imports):
+            yield f"{subject}: import {action.rsplit(':', 1)[-1]} has added to it"
+        texts = dict.fromkeys(_fact_text(e.fact) for e in later if e.action not in later_imports)
+        if texts:
+            yield f"{subject}: {', '.join(texts)} since"
+        labels = {event.fact.label.id for event in imported if isinstance(event.fact, LabelAdded)}
+        review_counts = Counter(name for label in labels for name in self._reviews.get(label, ()))
+        for name, count in sorted(review_counts.items()):
+            if not self._came_with_import(name, work, ReviewSet):
+                yield f"{subject}: {name} has reviewed suggestions of it ({count})"
+        if trace_id is None or taxonomy is None:
             return
         deciders = {
             adjudicator
-            for adjudicator, sides in self._decided[work[1], work[2]]
-            if work[0] in sides
+            for adjudicator, sides in self._decided[trace_id, taxonomy]
+            if annotator in sides
         }
         for name in sorted(deciders):
-            if not self._came_along(name, work, Decided):
-                yield f"{where}: {name} has decided conflicts about it"
+            if not self._came_with_import(name, work, Decided):
+                yield f"{subject}: {name} has decided conflicts about it"
 
     def take_back(self, works: Sequence[_Work]) -> int:
-        """Append what undoes the events of works, the last of each first; return how many."""
+        """Append events that undo the imported events of works, and return their number."""
         count = 0
-        inverses = (inverse for work in works for inverse in self._inverses(work))
-        for undoes, together in groupby(inverses, key=itemgetter(0)):
-            new = [event for _, event in together]
-            count += len(self._workspace.append(new, action=self._undoing, undoes=undoes))
+        inverses = (inverse for work in works for inverse in self._inverse_events(work))
+        for action, events_of_action in groupby(inverses, key=itemgetter(0)):
+            new = [event for _, event in events_of_action]
+            count += len(self._workspace.append(new, action=self._undo_action, undoes=action))
         return count
 
-    def _inverses(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
-        """Yield what undoes each event of a work, with the action that is undone."""
-        events = self._events(work)
+    def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
+        """Yield an event that undoes each imported event, with the action of the latter.
+
+        The last event of the work comes first.
+        """
+        events = self._events_of(work)
         for event in reversed(events):
-            if self._is_ours(event) and (fact := _inverse_of(event, events)) is not None:
+            if not self._is_imported(event):
+                continue
+            fact = _inverse_of(event, events)
+            if fact is not None:
                 new = NewEvent(*work, event.pass_number, fact, id=undone_id(event.id))
                 yield event.action, new
 
-    def _events(self, work: _Work) -> Sequence[Event]:
+    def _events_of(self, work: _Work) -> Sequence[Event]:
         read = self._works.get(work)
-        return self._read_one(work) if read is None else read
+        return self._read_work(work) if read is None else read
 
-    def _read_one(self, work: _Work) -> Sequence[Event]:
+    def _read_work(self, work: _Work) -> Sequence[Event]:
         annotator, trace_id, taxonomy = work
         own_events = self._workspace.events(
             annotator=annotator, trace_id=trace_id, taxonomy=taxonomy
         )
         return [event for event in own_events if (event.trace_id, event.taxonomy) == work[1:]]
 
-    def _is_ours(self, event: Event) -> bool:
+    def _is_imported(self, event: Event) -> bool:
         if self._record.keeps_actions:
             return event.id in self._noted
         return event.action == self._record.action
 
-    def _came_along(self, name: str, work: _Work, kind: type[Fact]) -> bool:
+    def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:
         """Return whether all events of a kind on a trace came with the same import."""
-        own_events = [e for e in self._events((name, *work[1:])) if isinstance(e.fact, kind)]
-        # What was taken back of it a moment ago is nothing that somebody said since.
-        return all(self._is_ours(e) or e.action == self._undoing for e in own_events)
+        own_events = [e for e in self._events_of((name, *work[1:])) if isinstance(e.fact, kind)]
+        # Events of this undo are no later work of the annotator.
+        return all(self._is_imported(e) or e.action == self._undo_action for e in own_events)
 
 
-def _effective(events: Sequence[Event]) -> Iterator[Event]:
-    """Yield the events that say something and were not taken back since."""
+def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
+    """Yield the events that were not undone and that record more than what was seen."""
     undone = set[str]()
     for event in events:
         if event.undoes is not None:
@@ -294,8 +307,8 @@ def _effective(events: Sequence[Event]) -> Iterator[Event]:
         if event.redoes is not None:
             undone.discard(event.redoes)
     for event in events:
-        stands = event.undoes is None and event.redoes is None and event.action not in undone
-        if stands and not isinstance(event.fact, _NOTICED):
+        is_change = event.undoes is None and event.redoes is None
+        if is_change and event.action not in undone and not isinstance(event.fact, _NOTICED):
             yield event
 
 
@@ -304,23 +317,23 @@ def _fact_text(fact: Fact) -> str:
 
 
 def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
-    """Return the fact that takes back an event of an import; None if it only noted something."""
+    """Return the fact that undoes an event of an import; None if there is nothing to undo."""
     earlier = events[: events.index(event)]
     match event.fact:
         case PassStarted(kind, copy_of):
-            begun = any(
+            is_started = any(
                 isinstance(effective.fact, PassStarted)
                 and effective.pass_number == event.pass_number
-                for effective in _effective(earlier)
+                for effective in _effective_events(earlier)
             )
-            return None if begun else PassWithdrawn(kind, copy_of)
+            return None if is_started else PassWithdrawn(kind, copy_of)
         case Judged():
-            judged = [
+            judgements = [
                 effective.fact
-                for effective in _effective(earlier)
+                for effective in _effective_events(earlier)
                 if isinstance(effective.fact, Judged)
             ]
-            return judged[-1] if judged else PassWithdrawn(PassKind.BLIND)
+            return judgements[-1] if judgements else PassWithdrawn(PassKind.BLIND)
         case PassKindSet(before=first, after=then):
             return PassKindSet(then, first)
         case SightSet(was, blind):

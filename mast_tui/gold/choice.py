@@ -1,4 +1,4 @@
-"""The answers that an adjudicator has for a conflict: one side, all, nobody, unsure, elsewhere."""
+"""An adjudicator's possible answers to a conflict: one side, all, nobody, unsure, elsewhere."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ UNSURE = Choice(VerdictValue.UNSURE)
 
 
 def take_side(conflict: Conflict, annotator: str) -> Choice:
-    """Return an annotator's answer: the verdict with its places, or the place as they marked it.
+    """Return the choice of one side's answer: its verdict with its places, or its marked place.
 
-    Who did not mark a place says that it is none. Raises ``KeyError`` for somebody who is no side
-    of the conflict.
+    In a conflict over a place, the choice of a side without a mark is absent.
 
     Args:
         conflict: The conflict.
         annotator: The annotator's name.
+
+    Raises:
+        KeyError: The annotator is no side of the conflict.
     """
     side_answer = {answer.annotator: answer for answer in conflict.said}[annotator]
     if conflict.kind is ConflictKind.PLACE and not side_answer.targets:
@@ -39,26 +41,28 @@ def take_side(conflict: Conflict, annotator: str) -> Choice:
 
 
 def take_all(conflict: Conflict, order: Order = no_order) -> Choice | None:
-    """Return everything that was marked, with one covering place for those that overlap.
+    """Return the choice of all marked places, with one covering place for overlapping ones.
 
-    None where no side says present, so that there is nothing to put together.
+    Returns None if no side says present.
 
     Args:
         conflict: The conflict.
         order: Returns the index of a span by its key, None if it is not known.
     """
-    finders = tuple(s.annotator for s in conflict.said if s.value is VerdictValue.PRESENT)
-    if not finders:
+    present_sides = tuple(
+        answer.annotator for answer in conflict.said if answer.value is VerdictValue.PRESENT
+    )
+    if not present_sides:
         return None
     targets = tuple(item.target for item in items_of_mode(conflict.labels, order))
-    markers = tuple(s.annotator for s in conflict.said if s.targets)
-    return Choice(VerdictValue.PRESENT, targets, markers or finders)
+    marking_sides = tuple(answer.annotator for answer in conflict.said if answer.targets)
+    return Choice(VerdictValue.PRESENT, targets, marking_sides or present_sides)
 
 
 def elsewhere(conflict: Conflict, target: Target, order: Order = no_order) -> Choice:
-    """Return that the mode shows at a place of the adjudicator's own.
+    """Return the choice of a place of the adjudicator's own, at which the mode shows.
 
-    The sides whose marks it touches agree with it.
+    Its ``sides`` are those with a mark that overlaps the place.
 
     Args:
         conflict: The conflict.

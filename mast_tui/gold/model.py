@@ -39,11 +39,14 @@ class Said(Struct, frozen=True, omit_defaults=True):
 class Decision(Struct, frozen=True, omit_defaults=True):
     """An adjudicator's decision about a mode's verdict or about one item.
 
-    ``item`` is the mode's slug for its verdict, else the id of the item (``item_id``).
-    ``targets`` are the places chosen, all of them where the value is present: with a verdict those
-    of the mode, with an item what stands in its stead. On an item any other value means that the
-    place is not taken. ``sides`` are the annotators whose word was taken, and ``said`` is what the
-    sides had said by then, so that later changes can be told.
+    Attributes:
+        item: The mode's slug for its verdict, otherwise the id of the item (``item_id``).
+        value: The verdict. On an item any other value than present means that the place does
+            not count.
+        targets: With a present verdict all places of the mode, with an item the places that
+            replace it.
+        sides: The annotators whose answer was chosen.
+        said: The answers of the sides at that time, so that later changes can be found.
     """
 
     mode: str
@@ -66,7 +69,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 class Guideline(Struct, frozen=True, omit_defaults=True):
     """An agreement about a mode in general, as an adjudicator wrote it.
 
-    ``trace_id`` and ``item`` name the decision that gave occasion to it, both None for none.
+    ``trace_id`` and ``item`` name the decision that was its occasion, None if there was none.
     ``written_at`` is ISO 8601 in UTC.
     """
 
@@ -81,10 +84,13 @@ class Guideline(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An open question. ``id`` is the ``item`` of a decision on it.
+    """An open question.
 
-    ``said`` holds every side with a verdict, or for a place every side that named places; one
-    that did not mark this place has no targets. ``where`` is the place to look at first.
+    Attributes:
+        id: The ``item`` of a decision on it.
+        said: The answers of all sides with a verdict; for a place, of all sides that marked any
+            place. A side that did not mark this place has no targets.
+        where: The place to look at first.
     """
 
     id: str
@@ -97,11 +103,12 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class GoldVerdict:
-    """The verdict on one mode, how it came about, and what each side said.
+    """The verdict on one mode, its source, and the verdict of each side.
 
-    ``value`` is None while it is unresolved. ``judge_seen`` is whether a side with a verdict, or
-    the decision, had a judge on screen; ``changed`` whether a side has said something else since
-    the decision.
+    Attributes:
+        value: The verdict, None while it is unresolved.
+        judge_seen: Whether a side with a verdict, or the adjudicator, saw a judge's answer.
+        changed: Whether a side has changed its answer since the decision.
     """
 
     mode: str
@@ -117,12 +124,16 @@ class GoldVerdict:
 
 @dataclass(frozen=True, slots=True)
 class GoldLabel:
-    """One place where a mode shows, and whose labels stand behind it.
+    """One place where a mode shows, with the labels from which it follows.
 
-    ``merged`` says that the target covers different ones. ``labels`` are ids, ``notes`` pairs of
-    annotator and note; ``severity`` is what all who gave one agree on. ``severity_source`` is
-    ``unanimous`` where all annotators of the place gave it, ``majority`` where several did and
-    others left it open, and ``single`` where one did.
+    Attributes:
+        merged: Whether the target covers different targets of labels.
+        labels: The ids of the labels.
+        notes: Pairs of annotator and note.
+        severity: The severity, if all annotators who gave one agree.
+        severity_source: ``unanimous`` if all annotators of the place gave the severity,
+            ``majority`` if several did, ``single`` if one did.
+        changed: Whether a side has changed its answer since the decision.
     """
 
     mode: str
@@ -143,14 +154,14 @@ class GoldLabel:
 
 @dataclass(frozen=True, slots=True)
 class GoldTrace:
-    """Gold of one trace: a verdict per mode, the settled labels, and what is left to decide."""
+    """Gold of one trace: a verdict per mode, the resolved labels, and the open conflicts."""
 
     verdicts: tuple[GoldVerdict, ...]
     labels: tuple[GoldLabel, ...]
     conflicts: tuple[Conflict, ...]
 
     def verdict(self, mode: str) -> GoldVerdict:
-        """Return the verdict on a mode; raises ``KeyError`` for one that was not asked about."""
+        """Return the verdict on a mode; raises ``KeyError`` if the gold does not have the mode."""
         for verdict in self.verdicts:
             if verdict.mode == mode:
                 return verdict

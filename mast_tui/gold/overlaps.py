@@ -20,12 +20,12 @@ _Pointed = TypeVar("_Pointed")
 
 
 def no_order(_key: str) -> int | None:
-    """Return the order of a trace that is not at hand: no place is known."""
+    """Return None, as the order of a trace whose spans have no known index."""
     return None
 
 
 def no_orders(_trace_id: str) -> Order:
-    """Return the orders of traces of which none is at hand."""
+    """Return ``no_order`` for every trace."""
     return no_order
 
 
@@ -43,10 +43,11 @@ def place_name(target: Target) -> str:
 def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
     """Return whether two targets have a part in common.
 
-    The whole trace names no place, so it overlaps only itself. Quotes in one span overlap where
-    their characters do; one whose place in the span is not known overlaps all that is there.
-    Where the order of the spans is not known, only targets in the same span can overlap, and
-    equal ones do.
+    - The whole trace overlaps only itself.
+    - Quotes in one span overlap if their characters do. A quote whose characters are not known
+      overlaps every target in the span.
+    - Other targets overlap if they share a span. If the order of their spans is not known, only
+      equal targets overlap.
 
     Args:
         a: A target.
@@ -57,46 +58,52 @@ def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
         return True
     if a.is_whole or b.is_whole:
         return False
-    if _span(a) is not None and _span(a) == _span(b):
-        quotes = _characters(a), _characters(b)
-        if quotes[0] is None or quotes[1] is None:
+    if _single_span(a) is not None and _single_span(a) == _single_span(b):
+        a_characters = _character_range(a)
+        b_characters = _character_range(b)
+        if a_characters is None or b_characters is None:
             return True
-        return max(quotes[0][0], quotes[1][0]) < min(quotes[0][1], quotes[1][1])
-    ends = _ends(a, order), _ends(b, order)
-    if ends[0] is None or ends[1] is None:
+        a_start, a_end = a_characters
+        b_start, b_end = b_characters
+        return max(a_start, b_start) < min(a_end, b_end)
+    a_spans = _index_range(a, order)
+    b_spans = _index_range(b, order)
+    if a_spans is None or b_spans is None:
         return False
-    return max(ends[0][0], ends[1][0]) <= min(ends[0][1], ends[1][1])
+    a_first, a_last = a_spans
+    b_first, b_last = b_spans
+    return max(a_first, b_first) <= min(a_last, b_last)
 
 
 def cover(targets: Sequence[Target], order: Order = no_order) -> Target:
-    """Return the smallest target that holds all of these, which must hang together by ``overlap``.
+    """Return the smallest target that covers all of these, which must be connected by overlaps.
 
-    Quotes in one span give the quote from the first start to the last end; a quote and anything
-    wider give spans. Raises ``ValueError`` for none, or for targets that nothing is known to cover.
+    For quotes in one span it is the quote from the first start to the last end. For other targets
+    it is a range of spans.
 
     Args:
         targets: The targets.
         order: Returns the index of a span by its key, None if it is not known.
+
+    Raises:
+        ValueError: There are no targets, or the order of their spans is not known.
     """
     first = targets[0] if targets else None
     if first is None:
         raise ValueError("no targets to cover")
     if all(target == first for target in targets):
         return first
-    spans = {_span(target) for target in targets}
+    spans = {_single_span(target) for target in targets}
     if len(spans) == 1 and None not in spans:
         return _covering_quote(targets) or Target(first.first, first.first)
-    ranges = []
+    key_by_index: dict[int, str] = {}
     for target in targets:
-        ends = _ends(target, order)
-        if ends is None or target.first is None or target.last is None:
-            raise ValueError(f"nothing is known to cover {place_name(target)} and the others")
-        backwards = order(target.first) != ends[0]
-        keys = (target.last, target.first) if backwards else (target.first, target.last)
-        ranges.append((ends, keys))
-    start = min(ranges, key=lambda r: r[0][0])[1][0]
-    end = max(ranges, key=lambda r: r[0][1])[1][1]
-    return Target(start, end)
+        for key in (target.first, target.last):
+            index = None if key is None else order(key)
+            if key is None or index is None:
+                raise ValueError(f"nothing is known to cover {place_name(target)} and the others")
+            key_by_index.setdefault(index, key)
+    return Target(key_by_index[min(key_by_index)], key_by_index[max(key_by_index)])
 
 
 def in_reading_order(
@@ -114,19 +121,20 @@ def in_reading_order(
         target = target_of(item)
         if target.is_whole:
             return (0, 0, 0, 0)
-        ends = _ends(target, order)
-        if ends is None:
+        index_range = _index_range(target, order)
+        if index_range is None:
             return (2, 0, 0, 0)
-        return (1, ends[0], target.char_start or 0, ends[1])
+        first_index, last_index = index_range
+        return (1, first_index, target.char_start or 0, last_index)
 
     return sorted(items, key=rank)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Labels of one mode whose targets overlap: one thing, marked by one annotator or more.
+    """Labels of one mode whose targets overlap, as one failure that annotators have marked.
 
-    ``target`` covers them all.
+    ``target`` covers the targets of all labels.
     """
 
     mode: str
@@ -135,7 +143,7 @@ class Item:
 
     @property
     def id(self) -> str:
-        """A name that stays while the labels stay where they are."""
+        """The id of the item, which depends on its mode and target."""
         return item_id(self.mode, self.target)
 
     @property
@@ -150,9 +158,10 @@ class Item:
 
 
 def joins_separate_places(item: Item, order: Order = no_order) -> bool:
-    """Return whether an annotator marked places in an item that do not touch each other.
+    """Return whether one annotator marked several places in an item that do not overlap.
 
-    They are several failures to that annotator, which only another's wider place joins.
+    For that annotator they are several failures, which only the wider place of another annotator
+    connects.
 
     Args:
         item: Labels of one mode that overlap, directly or through others.
@@ -183,9 +192,14 @@ def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Ite
     """
     groups: list[list[Label]] = []
     for label in labels:
-        touching = [g for g in groups if any(overlap(label.target, o.target, order) for o in g)]
-        groups = [g for g in groups if g not in touching]
-        groups.append([*(other for group in touching for other in group), label])
+        joined_group: list[Label] = []
+        other_groups: list[list[Label]] = []
+        for group in groups:
+            if any(overlap(label.target, member.target, order) for member in group):
+                joined_group += group
+            else:
+                other_groups.append(group)
+        groups = [*other_groups, [*joined_group, label]]
     items = [
         Item(group[0].mode, tuple(group), cover([label.target for label in group], order))
         for group in groups
@@ -193,19 +207,19 @@ def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Ite
     return tuple(in_reading_order(items, lambda item: item.target, order))
 
 
-def _span(target: Target) -> str | None:
+def _single_span(target: Target) -> str | None:
     """Return the key of a target's only span; None for a range and the whole trace."""
     return target.first if target.first == target.last else None
 
 
-def _characters(target: Target) -> tuple[int, int] | None:
+def _character_range(target: Target) -> tuple[int, int] | None:
     if target.quote is None or target.char_start is None or target.char_end is None:
         return None
     return target.char_start, target.char_end
 
 
-def _ends(target: Target, order: Order) -> tuple[int, int] | None:
-    """Return the indices of a target's first and last span, None where either is not known."""
+def _index_range(target: Target, order: Order) -> tuple[int, int] | None:
+    """Return the indices of a target's first and last span, None if either is not known."""
     if target.first is None or target.last is None:
         return None
     first = order(target.first)
@@ -217,15 +231,19 @@ def _ends(target: Target, order: Order) -> tuple[int, int] | None:
 
 def _covering_quote(targets: Sequence[Target]) -> Target | None:
     """Return the quote that joins quotes of one span; None if they do not fit together."""
-    quotes = []
+    ranges_with_quotes = []
     for target in targets:
-        bounds = _characters(target)
-        if bounds is None or target.quote is None or len(target.quote) != bounds[1] - bounds[0]:
+        character_range = _character_range(target)
+        if (
+            character_range is None
+            or target.quote is None
+            or len(target.quote) != character_range[1] - character_range[0]
+        ):
             return None
-        quotes.append((bounds, target.quote))
-    quotes.sort()
-    (start, end), text = quotes[0]
-    for (next_start, next_end), quote in quotes[1:]:
+        ranges_with_quotes.append((character_range, target.quote))
+    ranges_with_quotes.sort()
+    (start, end), text = ranges_with_quotes[0]
+    for (next_start, next_end), quote in ranges_with_quotes[1:]:
         if next_start > end:
             return None
         if next_end > end:
@@ -238,40 +256,39 @@ def _covering_quote(targets: Sequence[Target]) -> Target | None:
 def unordered_labels(
     sides: Sequence[TraceWork], decisions: Sequence[Decision], modes: Collection[str], order: Order
 ) -> tuple[Label, ...]:
-    """Return the labels on spans whose order matters for the gold and is not known.
+    """Return the labels on spans whose order matters for the gold but is not known.
 
-    The order of a label matters where another side, or a decision, has another place of the same
-    mode, and one of both is a range of spans. Two single spans overlap only if they are the same.
+    The order matters if another side or a decision has another place of the same mode, and one of
+    both places is a range of spans. Two single spans overlap only if they are equal.
 
     Args:
         sides: The annotators who finished the trace.
         decisions: The decisions in force.
         modes: The slugs of the taxonomy.
-        order: Gives the index of a span by its key, None where it is not known.
+        order: Returns the index of a span by its key, None if it is not known.
     """
-    labels: dict[str, list[Label]] = defaultdict(list)
+    labels_by_mode: dict[str, list[Label]] = defaultdict(list)
     for side in sides:
         for label in side.labels.values():
             if not label.target.is_whole:
-                labels[label.mode].append(label)
-    decided: dict[str, set[Target]] = defaultdict(set)
+                labels_by_mode[label.mode].append(label)
+    decided_targets: dict[str, set[Target]] = defaultdict(set)
     for decision in decisions:
-        decided[decision.mode].update(t for t in decision.targets if not t.is_whole)
-    return tuple(
-        label
-        for mode in modes
-        for label in labels.get(mode, ())
-        if any(
-            _needs_order(label.target, other) and not _is_known(order, label.target, other)
-            for other in (
-                *(
-                    label_of_mode.target
-                    for label_of_mode in labels[mode]
-                    if label_of_mode.annotator != label.annotator
-                ),
-                *decided[mode],
-            )
+        decided_targets[decision.mode].update(t for t in decision.targets if not t.is_whole)
+
+    def is_unordered(label: Label) -> bool:
+        side_targets = (
+            other.target
+            for other in labels_by_mode[label.mode]
+            if other.annotator != label.annotator
         )
+        return any(
+            _needs_order(label.target, target) and not _has_known_order(order, label.target, target)
+            for target in (*side_targets, *decided_targets[label.mode])
+        )
+
+    return tuple(
+        label for mode in modes for label in labels_by_mode.get(mode, ()) if is_unordered(label)
     )
 
 
@@ -279,6 +296,6 @@ def _needs_order(target: Target, other: Target) -> bool:
     return target != other and (target.first != target.last or other.first != other.last)
 
 
-def _is_known(order: Order, *targets: Target) -> bool:
+def _has_known_order(order: Order, *targets: Target) -> bool:
     keys = {key for target in targets for key in (target.first, target.last) if key is not None}
     return all(order(key) is not None for key in keys)

@@ -1,6 +1,6 @@
-"""Gold of one trace: what its annotators say together, and what an adjudicator decided.
+"""Gold of one trace, from the answers of its annotators and the decisions of adjudicators.
 
-Verdict and place are settled apart.
+Verdicts and places are resolved separately.
 
 **Verdicts.** Per mode, the verdicts of all sides that have one: equal ones are ``unanimous``, a
 lone one ``single``. Open is not a verdict, so it disagrees with nobody. Different ones are a
@@ -65,29 +65,27 @@ def gold_of_trace(
 ) -> GoldTrace:
     """Return the gold of one trace under one taxonomy.
 
-    ``sides`` are the annotators who finished it, each once; ``decisions`` those in force, oldest
-    first, of which the last on an item holds; ``modes`` the slugs of the taxonomy, in its order:
-    what the sides say of others is left out. ``order`` gives a span's index by its key, None where
-    it is not known: then only equal targets, or targets in the same span, are one item. Raises
-    ``ValueError`` where an annotator is there twice.
-
     Args:
-        sides: The work of the annotators who finished the trace.
-        decisions: The decisions in force.
-        modes: The slugs of the taxonomy.
-        order: Returns the index of a span by its key, None if it is not known.
+        sides: The work of the annotators who finished the trace, each annotator once.
+        decisions: The decisions in force, oldest first; the last decision on an item counts.
+        modes: The slugs of the taxonomy in its order. Answers on other modes are left out.
+        order: Returns the index of a span by its key, None if it is not known. Without indices,
+            only equal targets and targets in the same span are one item.
         majority: Whether a majority resolves a verdict.
         boundaries: Whether overlapping places with different ends are a conflict.
+
+    Raises:
+        ValueError: An annotator is among the sides twice.
     """
     names = [side.annotator for side in sides]
     if len(set(names)) < len(names):
         raise ValueError(f"an annotator stands twice among the sides: {', '.join(names)}")
     rules = _Rules(order, majority, boundaries)
-    settled = [_resolve(mode, sides, _in_force(mode, decisions), rules) for mode in modes]
-    conflicts = [conflict for gold in settled for conflict in gold.conflicts]
+    gold_by_mode = [_gold_of_mode(mode, sides, _in_force(mode, decisions), rules) for mode in modes]
+    conflicts = [conflict for gold in gold_by_mode for conflict in gold.conflicts]
     return GoldTrace(
-        verdicts=tuple(verdict for gold in settled for verdict in gold.verdicts),
-        labels=tuple(label for gold in settled for label in gold.labels),
+        verdicts=tuple(verdict for gold in gold_by_mode for verdict in gold.verdicts),
+        labels=tuple(label for gold in gold_by_mode for label in gold.labels),
         conflicts=tuple(sorted(conflicts, key=lambda c: c.kind is ConflictKind.PLACE)),
     )
 
@@ -100,7 +98,7 @@ def words_on(mode: str, sides: Sequence[TraceWork]) -> tuple[Said, ...]:
         sides: The work of the annotators who finished the trace.
     """
     return tuple(
-        Said(side.annotator, value, _targets(_labels(mode, [side])))
+        Said(side.annotator, value, _targets_of_labels(_labels_of_mode(mode, [side])))
         for side in sides
         if (value := side.verdict(mode)) is not None
     )
@@ -109,7 +107,7 @@ def words_on(mode: str, sides: Sequence[TraceWork]) -> tuple[Said, ...]:
 def words_at(
     mode: str, target: Target, sides: Sequence[TraceWork], order: Order = no_order
 ) -> tuple[Said, ...]:
-    """Return the marks of the sides in those items of a mode that a target touches.
+    """Return the sides with labels in those items of a mode that a target overlaps.
 
     Args:
         mode: The mode's slug.
@@ -117,15 +115,19 @@ def words_at(
         sides: The work of the annotators who finished the trace.
         order: Returns the index of a span by its key, None if it is not known.
     """
-    touched = [
+    overlapping_labels = [
         label
-        for item in items_of_mode(_labels(mode, sides), order)
+        for item in items_of_mode(_labels_of_mode(mode, sides), order)
         if overlap(item.target, target, order)
         for label in item.labels
     ]
-    names = dict.fromkeys(label.annotator for label in touched)
+    names = dict.fromkeys(label.annotator for label in overlapping_labels)
     return tuple(
-        Said(name, VerdictValue.PRESENT, _targets(x for x in touched if x.annotator == name))
+        Said(
+            name,
+            VerdictValue.PRESENT,
+            _targets_of_labels(label for label in overlapping_labels if label.annotator == name),
+        )
         for name in names
     )
 
@@ -140,7 +142,7 @@ class _Rules:
 
 
 def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
-    """Return the decisions on a mode that hold, oldest first: of several on one item the last."""
+    """Return the last decision on each item of a mode, oldest first."""
     last: dict[str, Decision] = {}
     for decision in decisions:
         if decision.mode == mode:
@@ -149,19 +151,19 @@ def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
     return tuple(last.values())
 
 
-def _resolve(
+def _gold_of_mode(
     mode: str, sides: Sequence[TraceWork], decisions: tuple[Decision, ...], rules: _Rules
 ) -> GoldTrace:
-    """Gold of one mode: one verdict, its labels, what is left to decide."""
-    decided = next((d for d in decisions if d.is_verdict), None)
-    verdict = _verdict(mode, sides, decided, rules)
+    """Return the gold of one mode: one verdict, its labels, and its open conflicts."""
+    verdict_decision = next((decision for decision in decisions if decision.is_verdict), None)
+    verdict = _gold_verdict(mode, sides, verdict_decision, rules)
     if verdict.value is VerdictValue.PRESENT:
-        labels, open_places = _places(mode, sides, decisions, rules)
-        return GoldTrace((verdict,), labels, open_places)
+        labels, place_conflicts = _labels_and_conflicts(mode, sides, decisions, rules)
+        return GoldTrace((verdict,), labels, place_conflicts)
     answers = words_on(mode, sides)
     if verdict.source is not Resolution.UNRESOLVED or not answers:
         return GoldTrace((verdict,), (), ())
-    items = items_of_mode(_labels(mode, sides), rules.order)
+    items = items_of_mode(_labels_of_mode(mode, sides), rules.order)
     conflict = Conflict(
         id=mode,
         kind=ConflictKind.VERDICT,
@@ -173,32 +175,36 @@ def _resolve(
     return GoldTrace((verdict,), (), (conflict,))
 
 
-def _verdict(
+def _gold_verdict(
     mode: str, sides: Sequence[TraceWork], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
+    """Return the verdict of the gold on a mode; ``decided`` is the decision on it, if any."""
     answers = words_on(mode, sides)
-    values = [s.value for s in answers if s.value is not None]
-    every = {side.annotator: side.verdict(mode) for side in sides}
-    seen = any(side.saw_judge(mode) for side in sides if every[side.annotator] is not None)
+    values = [answer.value for answer in answers if answer.value is not None]
+    value_by_side = {side.annotator: side.verdict(mode) for side in sides}
+    judge_seen = any(
+        side.saw_judge(mode) for side in sides if value_by_side[side.annotator] is not None
+    )
     if decided is not None:
         return GoldVerdict(
             mode,
             decided.value,
             Resolution.ADJUDICATED,
-            every,
-            judge_seen=seen or decided.judge_seen,
+            value_by_side,
+            judge_seen=judge_seen or decided.judge_seen,
             decided_by=decided.decided_by,
             decided_at=decided.decided_at,
             reason=decided.reason,
             changed=comparable_verdicts(decided.said) != comparable_verdicts(answers),
         )
-    value, source = _common_value(values, rules.majority)
-    return GoldVerdict(mode, value, source, every, judge_seen=seen)
+    value, source = _value_and_source(values, rules.majority)
+    return GoldVerdict(mode, value, source, value_by_side, judge_seen=judge_seen)
 
 
-def _common_value(
+def _value_and_source(
     values: Sequence[VerdictValue], majority: bool
 ) -> tuple[VerdictValue | None, Resolution]:
+    """Return the value that follows from the verdicts of the sides, None if unresolved."""
     if len(values) == 1:
         return values[0], Resolution.SINGLE
     if values and all(value is values[0] for value in values):
@@ -209,93 +215,110 @@ def _common_value(
     return None, Resolution.UNRESOLVED
 
 
-def _places(
+def _labels_and_conflicts(
     mode: str, sides: Sequence[TraceWork], decisions: tuple[Decision, ...], rules: _Rules
 ) -> tuple[tuple[GoldLabel, ...], tuple[Conflict, ...]]:
-    """Labels and open conflicts of a mode whose verdict is present."""
-    marks = _labels(mode, sides)
-    on_items = tuple(d for d in decisions if not d.is_verdict)
-    decided = next((d for d in decisions if d.is_verdict), None)
-    if decided is None:
-        items = items_of_mode(marks, rules.order)
+    """Return the labels and open conflicts of a mode whose verdict is present."""
+    side_labels = _labels_of_mode(mode, sides)
+    item_decisions = tuple(decision for decision in decisions if not decision.is_verdict)
+    verdict_decision = next((decision for decision in decisions if decision.is_verdict), None)
+    if verdict_decision is None:
+        items = items_of_mode(side_labels, rules.order)
     else:
-        items = tuple(_item_at(mode, target, marks, rules.order) for target in decided.targets)
-        on_items = _decisions_with(decided, decisions, rules.order)
-    claims, left = _claims(items, on_items, rules.order)
+        items = tuple(
+            _decided_item(mode, target, side_labels, rules.order)
+            for target in verdict_decision.targets
+        )
+        item_decisions = _decisions_with(verdict_decision, decisions, rules.order)
+    decided_items, other_items = _items_by_decision(items, item_decisions, rules.order)
     labels: list[GoldLabel] = []
-    open_places: list[Conflict] = []
-    for decision, claimed in claims:
-        labels += _by_decision(decision, claimed, sides, rules.order)
-    placing = {label.annotator for label in marks if not label.target.is_whole}
-    for item in left:
-        if decided is not None:
-            agreeing = [label for label in item.labels if label.annotator in decided.sides]
-            labels.append(_gold_label(mode, item.target, agreeing, sides, decided))
+    conflicts: list[Conflict] = []
+    for decision, items_of_decision in decided_items:
+        labels += _labels_of_decision(decision, items_of_decision, sides, rules.order)
+    placing_sides = {label.annotator for label in side_labels if not label.target.is_whole}
+    for item in other_items:
+        if verdict_decision is not None:
+            chosen_sides = verdict_decision.sides
+            agreeing = [label for label in item.labels if label.annotator in chosen_sides]
+            labels.append(_gold_label(mode, item.target, agreeing, sides, verdict_decision))
             continue
-        peers = set(item.annotators) if item.target.is_whole else placing
-        source = _common_place(item, peers, rules)
+        asked_sides = set(item.annotators) if item.target.is_whole else placing_sides
+        source = _place_source(item, asked_sides, rules)
         if source is Resolution.UNRESOLVED:
-            open_places.append(_place_conflict(item, sides, peers))
+            conflicts.append(_place_conflict(item, sides, asked_sides))
         elif source is not None:
             labels += _accepted_labels(item, source, sides)
     in_order = in_reading_order(labels, lambda label: label.target, rules.order)
-    return tuple(in_order), tuple(open_places)
+    return tuple(in_order), tuple(conflicts)
 
 
 def _decisions_with(
     decided: Decision, decisions: Sequence[Decision], order: Order
 ) -> tuple[Decision, ...]:
-    """Return the decisions on items that hold beside a decision on the verdict.
+    """Return the decisions on items that count together with a decision on the verdict.
 
-    Later ones all do; of the earlier ones those that name a place which it leaves alone.
+    All later decisions count. An earlier decision counts if it chose a place that overlaps no
+    place of the decision on the verdict.
     """
-    since = decisions.index(decided)
+    verdict_index = decisions.index(decided)
     earlier = [
-        d
-        for d in decisions[:since]
-        if not any(overlap(t, u, order) for t in d.targets for u in decided.targets)
-        and d.value is VerdictValue.PRESENT
+        decision
+        for decision in decisions[:verdict_index]
+        if decision.value is VerdictValue.PRESENT
+        and not _any_overlap(decision.targets, decided.targets, order)
     ]
-    return (*earlier, *decisions[since + 1 :])
+    return (*earlier, *decisions[verdict_index + 1 :])
 
 
-def _claims(
+def _any_overlap(targets: Iterable[Target], other_targets: Sequence[Target], order: Order) -> bool:
+    return any(overlap(target, other, order) for target in targets for other in other_targets)
+
+
+def _items_by_decision(
     items: Sequence[Item], decisions: Sequence[Decision], order: Order
 ) -> tuple[list[tuple[Decision, list[Item]]], list[Item]]:
-    """Return the items that each decision is about, and the items that no decision is about.
+    """Return each decision with its items, and the items without a decision.
 
-    An item keeps the decision that names it. Where its labels have moved since, the decision goes
-    with what overlaps the places that it was about, the latest decision first.
+    A decision belongs to the item with its id. If there is no such item, because labels have moved
+    since, it belongs to all items that overlap its places. The latest decision is served first.
     """
-    left = {item.id: item for item in items}
-    claimed = {d.item: [left.pop(d.item)] if d.item in left else [] for d in decisions}
+    free_items = {item.id: item for item in items}
+    items_by_id: dict[str, list[Item]] = {}
+    for decision in decisions:
+        item = free_items.pop(decision.item, None)
+        items_by_id[decision.item] = [] if item is None else [item]
     for decision in reversed(decisions):
-        if claimed[decision.item]:
+        if items_by_id[decision.item]:
             continue
-        about = [*decision.targets, *(t for answer in decision.said for t in answer.targets)]
-        moved = [
-            item
-            for item in left.values()
-            if any(overlap(item.target, target, order) for target in about)
+        answer_targets = [target for answer in decision.said for target in answer.targets]
+        targets = [*decision.targets, *answer_targets]
+        moved_items = [
+            item for item in free_items.values() if _any_overlap(targets, [item.target], order)
         ]
-        claimed[decision.item] = moved
-        for item in moved:
-            del left[item.id]
-    return [(d, claimed[d.item]) for d in decisions], list(left.values())
+        items_by_id[decision.item] = moved_items
+        for item in moved_items:
+            del free_items[item.id]
+    decided_items = [(decision, items_by_id[decision.item]) for decision in decisions]
+    return decided_items, list(free_items.values())
 
 
-def _by_decision(
-    decision: Decision, claimed: Sequence[Item], sides: Sequence[TraceWork], order: Order
+def _labels_of_decision(
+    decision: Decision, items: Sequence[Item], sides: Sequence[TraceWork], order: Order
 ) -> list[GoldLabel]:
+    """Return the labels that follow from a decision on an item; none if it was not present."""
     if decision.value is not VerdictValue.PRESENT:
         return []
-    marks = [label for item in claimed for label in item.labels]
+    item_labels = [label for item in items for label in item.labels]
     changed = comparable_places(decision.said) != {
-        (name, frozenset(label.target for label in marks if label.annotator == name))
-        for name in {label.annotator for label in marks}
+        (name, frozenset(label.target for label in item_labels if label.annotator == name))
+        for name in {label.annotator for label in item_labels}
     }
-    # Of the whole mode: a place of the adjudicator's own may touch what other items are about.
-    agreeing = [x for x in _labels(decision.mode, sides) if x.annotator in decision.sides]
+    # Labels of all items count: a place of the adjudicator's own may overlap other items.
+    agreeing = [
+        label
+        for label in _labels_of_mode(decision.mode, sides)
+        if label.annotator in decision.sides
+    ]
     return [
         _gold_label(
             decision.mode,
@@ -309,42 +332,49 @@ def _by_decision(
     ]
 
 
-def _common_place(item: Item, peers: set[str], rules: _Rules) -> Resolution | None:
-    """Return the source of an item that all who could mark it share; None if it is voted down."""
-    marked = len(item.annotators)
-    if len(peers) == 1:
+def _place_source(item: Item, asked_sides: set[str], rules: _Rules) -> Resolution | None:
+    """Return the source of an item among its possible annotators; None if a majority lacks it."""
+    marking_count = len(item.annotators)
+    if len(asked_sides) == 1:
         return Resolution.SINGLE
-    if rules.boundaries and marked > 1 and len(item.targets) > 1:
+    if rules.boundaries and marking_count > 1 and len(item.targets) > 1:
         return Resolution.UNRESOLVED
     if joins_separate_places(item, rules.order):
         return Resolution.UNRESOLVED
-    if marked == len(peers):
+    if marking_count == len(asked_sides):
         return Resolution.UNANIMOUS
-    if rules.majority and 2 * marked != len(peers):
-        return Resolution.MAJORITY if 2 * marked > len(peers) else None
+    if rules.majority and 2 * marking_count != len(asked_sides):
+        return Resolution.MAJORITY if 2 * marking_count > len(asked_sides) else None
     return Resolution.UNRESOLVED
 
 
 def _accepted_labels(item: Item, source: Resolution, sides: Sequence[TraceWork]) -> list[GoldLabel]:
-    """Return an item's labels as gold: one target for several sides, a side's own as they stand."""
+    """Return an item's labels as gold: one label for several sides, or all labels of one side."""
     if len(item.annotators) == 1:
         return [
-            _gold_label(item.mode, t, [x for x in item.labels if x.target == t], sides, source)
-            for t in item.targets
+            _gold_label(
+                item.mode,
+                target,
+                [label for label in item.labels if label.target == target],
+                sides,
+                source,
+            )
+            for target in item.targets
         ]
     label = _gold_label(item.mode, item.target, item.labels, sides, source)
     return [replace(label, merged=len(item.targets) > 1)]
 
 
-def _place_conflict(item: Item, sides: Sequence[TraceWork], peers: set[str]) -> Conflict:
+def _place_conflict(item: Item, sides: Sequence[TraceWork], asked_sides: set[str]) -> Conflict:
+    """Return the conflict over an item, with the marks of all sides who could mark it."""
     answers = tuple(
         Said(
             side.annotator,
             VerdictValue.PRESENT,
-            _targets(label for label in item.labels if label.annotator == side.annotator),
+            _targets_of_labels(label for label in item.labels if label.annotator == side.annotator),
         )
         for side in sides
-        if side.annotator in peers
+        if side.annotator in asked_sides
     )
     return Conflict(item.id, ConflictKind.PLACE, item.mode, answers, item.labels, item.target)
 
@@ -357,11 +387,18 @@ def _gold_label(
     origin: Resolution | Decision,
     changed: bool = False,
 ) -> GoldLabel:
+    """Return a label of the gold at a target, with the facts of the labels behind it."""
     decision = origin if isinstance(origin, Decision) else None
     names = tuple(dict.fromkeys(label.annotator for label in labels))
-    graded = {label.annotator: label.severity for label in labels if label.severity is not None}
-    severity = next(iter(graded.values())) if len(set(graded.values())) == 1 else None
-    seen = any(side.saw_judge(mode) for side in sides if side.annotator in names)
+    severity_by_annotator = {
+        label.annotator: label.severity for label in labels if label.severity is not None
+    }
+    severity = (
+        next(iter(severity_by_annotator.values()))
+        if len(set(severity_by_annotator.values())) == 1
+        else None
+    )
+    judge_seen = any(side.saw_judge(mode) for side in sides if side.annotator in names)
     return GoldLabel(
         mode,
         target,
@@ -370,8 +407,10 @@ def _gold_label(
         annotators=names,
         notes=tuple((label.annotator, label.note) for label in labels if label.note),
         severity=severity,
-        severity_source=None if severity is None else _severity_source(len(graded), len(names)),
-        judge_seen=seen or (decision is not None and decision.judge_seen),
+        severity_source=None
+        if severity is None
+        else _severity_source(len(severity_by_annotator), len(names)),
+        judge_seen=judge_seen or (decision is not None and decision.judge_seen),
         decided_by=decision.decided_by if decision else None,
         decided_at=decision.decided_at if decision else None,
         reason=decision.reason if decision else "",
@@ -379,23 +418,23 @@ def _gold_label(
     )
 
 
-def _severity_source(graded: int, annotators: int) -> Resolution:
-    """Return how far a severity is shared: by all annotators of a label, by several, or by one."""
-    if graded == 1:
+def _severity_source(giving_count: int, annotator_count: int) -> Resolution:
+    """Return the source of a severity, from the numbers of annotators who gave it and of all."""
+    if giving_count == 1:
         return Resolution.SINGLE
-    return Resolution.UNANIMOUS if graded == annotators else Resolution.MAJORITY
+    return Resolution.UNANIMOUS if giving_count == annotator_count else Resolution.MAJORITY
 
 
-def _item_at(mode: str, target: Target, marks: Sequence[Label], order: Order) -> Item:
-    """Return a decided place as an item, with the labels that it touches."""
+def _decided_item(mode: str, target: Target, marks: Sequence[Label], order: Order) -> Item:
+    """Return a decided place as an item with the labels that overlap it."""
     return Item(mode, tuple(m for m in marks if overlap(m.target, target, order)), target)
 
 
-def _labels(mode: str, sides: Sequence[TraceWork]) -> list[Label]:
+def _labels_of_mode(mode: str, sides: Sequence[TraceWork]) -> list[Label]:
     return [label for side in sides for label in side.labels_of(mode)]
 
 
-def _targets(labels: Iterable[Label]) -> tuple[Target, ...]:
+def _targets_of_labels(labels: Iterable[Label]) -> tuple[Target, ...]:
     return tuple(dict.fromkeys(label.target for label in labels))
 
 

@@ -1,7 +1,7 @@
 """The sources of gold: the numbers of verdicts that two people share or that one person gave.
 
-A verdict is ``settled`` where two or more said the same of it, a majority did, or an adjudicator
-decided it; a ``single`` one is one person's word.
+A verdict is settled if two or more annotators agree, a majority agrees, or an adjudicator decided
+it. A ``single`` verdict comes from one annotator.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ SOURCES: Final = (*SETTLED, Resolution.SINGLE, Resolution.UNRESOLVED)
 class GoldMixJson(TypedDict):
     """The sources of the verdicts of a gold.
 
-    ``sources`` counts verdicts (trace × mode), ``traces`` those with at least one such verdict, so
-    that a trace may count under several. ``unresolved`` verdicts, on which annotators differ, are
-    in no figure. ``annotators`` are the people behind them. With
-    ``settled_only`` verdicts of one person were left out. ``not_in_study`` are the people who have
-    no part in the study, with how many traces each has finished; none of that counts. ``merged``
-    counts the places that cover different ones of several people.
+    Attributes:
+        sources: The number of verdicts (trace × mode) by source. Unresolved verdicts, on which
+            annotators differ, are in no figure.
+        traces: The number of traces with at least one verdict of a source, by source.
+        annotators: The annotators who gave the verdicts.
+        settled_only: Whether verdicts of one person were left out.
+        not_in_study: The number of finished traces of each person without a part in the study;
+            their work does not count.
+        merged: The number of places that cover different places of several annotators.
     """
 
     sources: dict[str, int]
@@ -51,21 +54,21 @@ def gold_mix(
     """Count verdicts and traces by source.
 
     Args:
-        verdicts: By trace id the sources of its verdicts that have a value or are unresolved.
-        annotators: The people behind them.
+        verdicts: The sources of verdicts with a value and of unresolved verdicts, by trace id.
+        annotators: The annotators who gave the verdicts.
         settled_only: Whether verdicts of one person were left out before.
-        not_in_study: Finished traces of people without a part in the study, left out before.
-        merged: How many places cover different ones of several people.
+        not_in_study: The number of finished traces of each person without a part in the study.
+        merged: The number of places that cover different places of several annotators.
     """
     verdict_counts: Counter[Resolution] = Counter()
-    traces: Counter[Resolution] = Counter()
+    trace_counts: Counter[Resolution] = Counter()
     for trace_sources in verdicts.values():
-        counts = Counter(trace_sources)
-        verdict_counts.update(counts)
-        traces.update(counts.keys())
+        trace_verdict_counts = Counter(trace_sources)
+        verdict_counts.update(trace_verdict_counts)
+        trace_counts.update(trace_verdict_counts.keys())
     return {
         "sources": {source.value: verdict_counts[source] for source in SOURCES},
-        "traces": {source.value: traces[source] for source in SOURCES},
+        "traces": {source.value: trace_counts[source] for source in SOURCES},
         "annotators": sorted(annotators),
         "settled_only": settled_only,
         "not_in_study": dict(not_in_study),
@@ -74,39 +77,39 @@ def gold_mix(
 
 
 def counted_source(verdict: GoldVerdict) -> Resolution | None:
-    """Return the source of a verdict; None where nobody has one, or its value was left out."""
+    """Return the source of a verdict; None if no side has a verdict or its value was left out."""
     if verdict.value is not None:
         return verdict.source
-    differ = verdict.source is Resolution.UNRESOLVED
-    return Resolution.UNRESOLVED if differ and any(verdict.sides.values()) else None
+    is_unresolved = verdict.source is Resolution.UNRESOLVED and any(verdict.sides.values())
+    return Resolution.UNRESOLVED if is_unresolved else None
 
 
 def only_settled(gold: GoldTrace) -> GoldTrace:
-    """Return the gold without what is one person's word.
+    """Return the gold without answers of one person alone.
 
-    Such a verdict has no value, such a place, or one of such a verdict, is no label, and such a
-    severity is none, unless an adjudicator took that person's word.
+    - Verdicts of one person lose their value, and their labels and conflicts are left out.
+    - Labels of one person are left out.
+    - A severity of one person is removed, unless an adjudicator decided the label.
     """
     single = {verdict.mode for verdict in gold.verdicts if verdict.source is Resolution.SINGLE}
-    return GoldTrace(
-        tuple(
-            replace(verdict, value=None) if verdict.mode in single else verdict
-            for verdict in gold.verdicts
-        ),
-        tuple(
-            label
-            if label.severity_source is not Resolution.SINGLE
-            or label.source is Resolution.ADJUDICATED
-            else replace(label, severity=None, severity_source=None)
-            for label in gold.labels
-            if label.mode not in single and label.source is not Resolution.SINGLE
-        ),
-        tuple(conflict for conflict in gold.conflicts if conflict.mode not in single),
-    )
+    verdicts = [
+        replace(verdict, value=None) if verdict.mode in single else verdict
+        for verdict in gold.verdicts
+    ]
+    labels = []
+    for label in gold.labels:
+        if label.mode in single or label.source is Resolution.SINGLE:
+            continue
+        is_decided = label.source is Resolution.ADJUDICATED
+        if label.severity_source is Resolution.SINGLE and not is_decided:
+            label = replace(label, severity=None, severity_source=None)
+        labels.append(label)
+    conflicts = [conflict for conflict in gold.conflicts if conflict.mode not in single]
+    return GoldTrace(tuple(verdicts), tuple(labels), tuple(conflicts))
 
 
 def is_gold(mix: GoldMixJson) -> bool:
-    """Return whether any verdict is more than one person's."""
+    """Return whether there is any settled verdict."""
     return any(mix["sources"][source.value] for source in SETTLED)
 
 
@@ -120,16 +123,16 @@ def gold_name(mix: GoldMixJson) -> str:
 
 def gold_words(mix: GoldMixJson) -> str:
     """Return a name for the labels and the sources of their verdicts; plain names, unescaped."""
-    counts = {name: n for name, n in mix["sources"].items() if n}
-    parts = ", ".join(f"{n} {name}" for name, n in counts.items()) or "no verdict"
+    counts = {name: count for name, count in mix["sources"].items() if count}
+    parts = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no verdict"
     if mix["merged"]:
         parts += f"; {mix['merged']} places cover different ones"
-    outside = ", ".join(f"{name} {n}" for name, n in mix["not_in_study"].items())
-    if outside:
-        parts += f"; not counted, as not in the study: {outside} traces"
+    outsiders = ", ".join(f"{name} {count}" for name, count in mix["not_in_study"].items())
+    if outsiders:
+        parts += f"; not counted, as not in the study: {outsiders} traces"
     if is_gold(mix) or not counts:
-        only = ", only what is settled" if mix["settled_only"] else ""
-        return f"gold{only} (verdicts: {parts})"
+        restriction = ", only what is settled" if mix["settled_only"] else ""
+        return f"gold{restriction} (verdicts: {parts})"
     people = mix["annotators"]
     if len(people) == 1:
         return f"{people[0]}'s, one person's and so no gold (verdicts: {parts})"

@@ -14,11 +14,11 @@ from mast_tui.labels import WholeNumber
 
 
 class InvalidStudy(MastError, ValueError):
-    """A protocol that cannot be kept."""
+    """A protocol that contradicts itself or has a value out of range."""
 
 
 class OpenModes(StrEnum):
-    """The verdict that finishing gives to open modes where spans were not read."""
+    """The verdict that finishing gives to open modes if spans were not read."""
 
     ASK = "ask"
     LEAVE = "leave"
@@ -26,9 +26,14 @@ class OpenModes(StrEnum):
 
 
 class Membership(Struct, frozen=True):
-    """An annotator is dealt traces of the batches from ``first`` on, counted from 0, up to ``end``
-    (exclusive); None while there is no end. With a ``weight`` of 2 they get twice as many as
-    somebody with 1."""
+    """The time in which an annotator is dealt traces.
+
+    Attributes:
+        annotator: The annotator's name.
+        first: The first batch, counted from 0.
+        end: The end of the batches (exclusive), None while there is no end.
+        weight: The share of traces: an annotator with 2 gets twice as many as one with 1.
+    """
 
     annotator: str
     first: WholeNumber
@@ -36,12 +41,12 @@ class Membership(Struct, frozen=True):
     weight: float = 1.0
 
     def holds(self, batch_number: int) -> bool:
-        """Return whether it is valid for a batch, counted from 0."""
+        """Return whether the annotator is dealt traces of a batch, counted from 0."""
         return self.first <= batch_number and (self.end is None or batch_number < self.end)
 
 
 class Release(Struct, frozen=True):
-    """Traces that an annotator has not finished and gives back: others label them."""
+    """Unfinished traces that an annotator has given back, so that others label them."""
 
     annotator: str
     traces: tuple[str, ...]
@@ -55,11 +60,15 @@ class Assignment(Struct, frozen=True):
 
 
 class Draw(Struct, frozen=True, omit_defaults=True):
-    """The systematic sample of ``of`` traces that a batch is; ``lot`` counts batches from 0.
+    """The draw of a batch that is a systematic sample.
 
-    Either each trace had the same chance, and the sample is spread over the values of ``by``; or
-    each had its own of the ``chances``, in the order of the batch's traces. Those follow from the
-    doubt that the labels of ``judge`` leave.
+    Attributes:
+        lot: The batch, counted from 0.
+        of: The number of traces from which it was drawn.
+        by: The facts over whose values the sample is spread, if all chances are equal.
+        seed: The seed of the draw.
+        chances: The chances of the batch's traces in their order; empty if all are equal.
+        judge: The judge whose uncertain labels give the chances.
     """
 
     lot: WholeNumber
@@ -144,6 +153,7 @@ class Study(Struct, frozen=True):
             raise InvalidStudy("a blind study shows no suggestions at all, so no share is without")
 
     def _check_draws(self) -> None:
+        """Raise ``InvalidStudy`` if a draw does not fit its batch."""
         for draw in self.draws:
             traces = counted(draw.of, "trace")
             if not 0 <= draw.lot < len(self.batches) or draw.of < len(self.batches[draw.lot]):
@@ -155,16 +165,17 @@ class Study(Struct, frozen=True):
                 raise InvalidStudy(f"each trace of lot {draw.lot + 1} has a chance over 0, up to 1")
 
     def _check_assignments(self) -> None:
+        """Raise ``InvalidStudy`` if an assignment is unknown, empty or doubled."""
         known_ids = frozenset(self.traces)
-        seen: set[str] = set()
+        assigned_ids: set[str] = set()
         for assignment in self.assignments:
             trace_id = assignment.trace_id
             names = assignment.annotators
             if trace_id not in known_ids:
                 raise InvalidStudy(f"trace {trace_id!r} is not in the study")
-            if trace_id in seen or not names or len(set(names)) < len(names):
+            if trace_id in assigned_ids or not names or len(set(names)) < len(names):
                 raise InvalidStudy(f"who labels trace {trace_id!r} is said twice, or not at all")
-            seen.add(trace_id)
+            assigned_ids.add(trace_id)
 
     def members(self, batch_number: int) -> tuple[str, ...]:
         """Return the annotators who are dealt traces of a batch, counted from 0."""
@@ -204,8 +215,8 @@ class Study(Struct, frozen=True):
     def chances_alike(self) -> bool:
         """True if each trace came into the study with the same chance.
 
-        That is so where all batches were taken in whole, and where they are samples of the same
-        traces, a later one of those that the earlier had left.
+        This holds if no batch is a sample, or if each batch is a sample with equal chances of the
+        traces that the earlier batches have left.
         """
         if not self.draws:
             return True
@@ -217,50 +228,60 @@ class Study(Struct, frozen=True):
         )
 
     def trace_weights(self, labelled: Collection[str]) -> dict[str, float] | None:
-        """Return how many traces of the whole each labelled trace represents.
+        """Return for each labelled trace how many traces of the population it represents.
 
-        A batch represents, by one over its chances, the traces that were left when it was drawn;
-        with the traces of earlier batches these are the whole. The estimate of the earlier batches
-        alone and the estimate with the batch are joined in proportion to the traces on which each
-        rests. This has no bias for any proportion (Des Raj 1956, Journal of the American
-        Statistical Association 51:269-284). If all chances are equal, all weights are equal.
+        A trace of a batch represents one over its chance of the traces that were left when the
+        batch was drawn. Each batch gives an estimate of the population together with the earlier
+        batches. It is combined with the estimate of the earlier batches alone, in proportion to
+        the number of labelled traces of each. This has no bias for any proportion (Des Raj 1956,
+        Journal of the American Statistical Association 51:269-284). If all chances are equal, all
+        weights are equal.
 
         Args:
-            labelled: The traces that are counted; of each batch they are taken for a random part.
+            labelled: The ids of the counted traces, which count as a random part of each batch.
 
         Returns:
-            The weights by trace id; None where the batches are no samples of one whole.
+            The weights by trace id; None if the batches are no samples of one population.
         """
         draws = {draw.lot: draw for draw in self.draws}
         if 0 not in draws:
             return None
-        whole = draws[0].of
-        earlier = 0
+        population = draws[0].of
+        earlier_count = 0
         weights: dict[str, float] = {}
         batch_weights: dict[str, float] = {}
         for number, batch in enumerate(self.batches):
             draw = draws.get(number)
-            if draw is None or draw.of != whole - earlier:
+            if draw is None or draw.of != population - earlier_count:
                 return None
-            earlier += len(batch)
+            earlier_count += len(batch)
             chances = draw.chances or (len(batch) / draw.of,) * len(batch)
-            done = {
+            labelled_chances = {
                 trace_id: c
                 for trace_id, c in zip(batch, chances, strict=True)
                 if trace_id in labelled
             }
-            if not done:
+            if not labelled_chances:
                 continue
-            had = len(weights)
-            n = had + len(done)
-            each = len(batch) / len(done)
-            part = had * (whole - n) / (n * (whole - had)) if had else 0.0
+            earlier_labelled = len(weights)
+            labelled_count = earlier_labelled + len(labelled_chances)
+            batch_weight = len(batch) / len(labelled_chances)
+            earlier_share = (
+                earlier_labelled
+                * (population - labelled_count)
+                / (labelled_count * (population - earlier_labelled))
+                if earlier_labelled
+                else 0.0
+            )
             weights = {
-                trace_id: part * weight + (1 - part) * batch_weights[trace_id]
+                trace_id: earlier_share * weight + (1 - earlier_share) * batch_weights[trace_id]
                 for trace_id, weight in weights.items()
             }
-            weights |= {trace_id: (1 - part) * each / chance for trace_id, chance in done.items()}
-            batch_weights |= dict.fromkeys(done, each)
+            weights |= {
+                trace_id: (1 - earlier_share) * batch_weight / chance
+                for trace_id, chance in labelled_chances.items()
+            }
+            batch_weights |= dict.fromkeys(labelled_chances, batch_weight)
         return weights
 
     @property
@@ -270,23 +291,22 @@ class Study(Struct, frozen=True):
 
 
 def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
-    """Return the changed parts of a protocol on which figures rest, in words.
+    """Return the names of changed parts of a protocol on which figures depend.
 
-    Taking in traces as a further batch, who is there from the next batch on, what is given back,
-    adjudicators, retests and how adjudication goes may change. The order in which annotators are
-    named says nothing.
+    These parts may change: further batches, the annotators of later batches, further releases,
+    adjudicators, retests, the rules of adjudication, and the order of annotators.
 
     Args:
         old: The study before.
         after: The study afterwards.
     """
     changes = []
-    numbers = range(len(old.batches)) or range(1)
-    if any(set(old.members(number)) != set(after.members(number)) for number in numbers):
+    batch_numbers = range(len(old.batches)) or range(1)
+    if any(set(old.members(number)) != set(after.members(number)) for number in batch_numbers):
         changes.append("the annotators")
     elif any(
         old.weight(name, number) != after.weight(name, number)
-        for number in numbers
+        for number in batch_numbers
         for name in old.members(number)
     ):
         changes.append("the annotators' weights")
@@ -302,10 +322,10 @@ def changes_to_figures(old: Study, after: Study) -> tuple[str, ...]:
             changes.append(title)
     if after.batches[: len(old.batches)] != old.batches:
         changes.append("the traces taken in")
-    fixed = len(old.assignments)
+    old_assignment_count = len(old.assignments)
     known_ids = frozenset(old.traces)
-    if after.assignments[:fixed] != old.assignments or any(
-        assignment.trace_id in known_ids for assignment in after.assignments[fixed:]
+    if after.assignments[:old_assignment_count] != old.assignments or any(
+        assignment.trace_id in known_ids for assignment in after.assignments[old_assignment_count:]
     ):
         changes.append("who labels which trace")
     if after.releases[: len(old.releases)] != old.releases:

@@ -18,19 +18,19 @@ from mast_tui.study.chance import drawn, rounded, stem
 from mast_tui.study.model import Study
 
 RETEST_GAP: Final = 10
-"""After how many other finished traces one comes back, while there is anything else to do."""
+"""The number of traces that are finished between a trace and its retest, if there are as many."""
 
 
 def assigned(study: Study, annotator: str) -> tuple[str, ...]:
-    """Return the ids of an annotator's traces in the order in which they come; nobody else's order.
+    """Return the ids of an annotator's traces in the annotator's own order.
 
-    Traces of earlier batches come first. Empty for whoever is no annotator of the study.
+    Traces of earlier batches come first. Empty if the person is no annotator of the study.
 
     Args:
         study: The study.
         annotator: The annotator's name.
     """
-    return _plan(study).assigned.get(annotator, ())
+    return _plan_of_study(study).assigned.get(annotator, ())
 
 
 def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
@@ -40,25 +40,25 @@ def annotators_of(study: Study, trace_id: str) -> tuple[str, ...]:
         study: The study.
         trace_id: The trace's id.
     """
-    return _plan(study).annotators.get(trace_id, ())
+    return _plan_of_study(study).annotators.get(trace_id, ())
 
 
 def overlap_traces(study: Study) -> tuple[str, ...]:
-    """Return the ids of the traces that several label, in the order of the study."""
-    return _plan(study).overlap
+    """Return the ids of the traces that several annotators label, in the order of the study."""
+    return _plan_of_study(study).overlap
 
 
 def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
-    """Return the ids of the traces on which the study hides suggestions from somebody.
+    """Return the ids of the traces on which the study hides suggestions from a person.
 
-    From an annotator these are a share of their own traces. From somebody who has no part in the
-    study they are all traces that any annotator labels without suggestions.
+    For an annotator these are a share of their own traces. For a person without a part in the study
+    they are all traces that any annotator labels without suggestions.
 
     Args:
         study: The study.
         annotator: The person's name.
     """
-    withheld = _plan(study).withheld
+    withheld = _plan_of_study(study).withheld
     if annotator in study.participants:
         return withheld.get(annotator, frozenset())
     return frozenset[str]().union(*withheld.values())
@@ -67,13 +67,13 @@ def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
     """Return the ids of an annotator's traces for retests, in the annotator's order.
 
-    Of each batch they are taken from what comes early, so that enough is left to come between.
+    They are among the early traces of each batch, so that enough traces follow before the retest.
 
     Args:
         study: The study.
         annotator: The annotator's name.
     """
-    return _plan(study).retests.get(annotator, ())
+    return _plan_of_study(study).retests.get(annotator, ())
 
 
 def retests_due(
@@ -83,11 +83,10 @@ def retests_due(
     *,
     retested: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the ids of the traces that come back now, those finished longest ago first.
+    """Return the ids of the traces whose retest is due, the earliest finished first.
 
-    ``finished_in_order`` are the annotator's finished traces, each once, the earliest first;
-    ``retested`` those that have come back already. A trace is due when ``RETEST_GAP`` others were
-    finished after it. Once no trace of the annotator is left unfinished, one other is enough.
+    A trace is due when ``RETEST_GAP`` others were finished after it. If all traces of the annotator
+    are finished, one other is enough.
 
     Args:
         study: The study.
@@ -96,16 +95,20 @@ def retests_due(
         retested: The traces that were labelled again already.
     """
     finished = list(dict.fromkeys(finished_in_order))
-    nothing_left = set(assigned(study, annotator)) <= set(finished)
-    gap = 1 if nothing_left else RETEST_GAP
+    all_finished = set(assigned(study, annotator)) <= set(finished)
+    gap = 1 if all_finished else RETEST_GAP
     planned = set(retest_traces(study, annotator)).difference(retested)
-    early = finished[: max(len(finished) - gap, 0)]
-    return tuple(trace_id for trace_id in early if trace_id in planned)
+    old_enough = finished[: max(len(finished) - gap, 0)]
+    return tuple(trace_id for trace_id in old_enough if trace_id in planned)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """All that follows from a study; by annotator, but for ``annotators``, which is by trace."""
+    """The plan that follows from a study.
+
+    ``annotators`` holds the annotators by trace; ``assigned``, ``withheld`` and ``retests`` hold
+    traces by annotator.
+    """
 
     annotators: Mapping[str, tuple[str, ...]]
     overlap: tuple[str, ...]
@@ -115,88 +118,103 @@ class _Plan:
 
 
 @lru_cache(maxsize=4)
-def _plan(study: Study) -> _Plan:
+def _plan_of_study(study: Study) -> _Plan:
+    """Return the plan of a study, batch by batch, then with the traces that were given back."""
     dealing = _Dealing(study)
     overlap: list[str] = []
     queues: dict[str, list[str]] = {name: [] for name in study.annotators}
-    held: dict[str, set[str]] = defaultdict(set)
-    back: dict[str, list[str]] = defaultdict(list)
-    earlier = 0
+    withheld: dict[str, set[str]] = defaultdict(set)
+    retests: dict[str, list[str]] = defaultdict(list)
+    earlier_count = 0
 
-    def take(name: str, ids: Sequence[str]) -> None:
-        """Append the traces that an annotator was dealt at once to their queue.
+    def add_to_queue(name: str, ids: Sequence[str]) -> None:
+        """Append traces to an annotator's queue, and draw those without suggestions and retests.
 
         Args:
             name: The annotator's name.
-            ids: The ids.
+            ids: The ids of the traces.
         """
-        in_order = _in_order(study, name, ids)
+        in_order = _order_of_annotator(study, name, ids)
         queue = queues[name]
-        held[name] |= set(_spread(study, "withheld", name, in_order, len(queue), study.withheld))
-        room = RETEST_GAP
-        back[name] += _spread(study, "retest", name, in_order, len(queue), study.retests, room=room)
+        withheld[name] |= set(
+            _spread_sample(study, "withheld", name, in_order, len(queue), study.withheld)
+        )
+        retests[name] += _spread_sample(
+            study, "retest", name, in_order, len(queue), study.retests, room=RETEST_GAP
+        )
         queue += in_order
 
     for number, batch in enumerate(study.batches):
-        several = _several(study, batch, earlier)
-        earlier += len(batch)
-        dealing.deal(batch, several, number)
-        overlap += [trace_id for trace_id in batch if dealing.shared(trace_id, several)]
+        overlap_ids = _overlap_of_batch(study, batch, earlier_count)
+        earlier_count += len(batch)
+        dealing.deal(batch, overlap_ids, number)
+        overlap += [trace_id for trace_id in batch if dealing.shared(trace_id, overlap_ids)]
         for name in queues:
-            take(name, [trace_id for trace_id in batch if name in dealing.annotators[trace_id]])
-    passed_on = dealing.pass_on()
+            own_ids = [trace_id for trace_id in batch if name in dealing.annotators[trace_id]]
+            add_to_queue(name, own_ids)
+    passed_on_ids = dealing.pass_on()
     for name in queues:
-        take(name, passed_on[name])
+        add_to_queue(name, passed_on_ids[name])
 
-    def still(name: str, ids: Iterable[str]) -> tuple[str, ...]:
+    def kept_ids(name: str, ids: Iterable[str]) -> tuple[str, ...]:
         """Return the ids that an annotator was dealt and has not given back.
 
         Args:
-            name: The name.
-            ids: The ids.
+            name: The annotator's name.
+            ids: The ids of the traces.
         """
         return tuple(trace_id for trace_id in ids if name in dealing.annotators[trace_id])
 
     return _Plan(
         dealing.annotators,
         tuple(overlap),
-        {name: still(name, queue) for name, queue in queues.items()},
-        {name: frozenset(still(name, ids)) for name, ids in held.items()},
-        {name: still(name, ids) for name, ids in back.items()},
+        {name: kept_ids(name, queue) for name, queue in queues.items()},
+        {name: frozenset(kept_ids(name, ids)) for name, ids in withheld.items()},
+        {name: kept_ids(name, ids) for name, ids in retests.items()},
     )
 
 
-def _several(study: Study, batch: Sequence[str], earlier: int) -> frozenset[str]:
-    """Return the traces of a batch that several annotators label."""
+def _overlap_of_batch(study: Study, batch: Sequence[str], earlier_count: int) -> frozenset[str]:
+    """Return the traces of a batch that several annotators label.
+
+    ``earlier_count`` is the number of traces in earlier batches.
+    """
     if study.per_trace == 1:
         return frozenset()
-    count = rounded(study.overlap, earlier + len(batch)) - rounded(study.overlap, earlier)
-    places = sorted(
+    count = _share_of_batch(study.overlap, len(batch), earlier_count)
+    indices = sorted(
         range(len(batch)), key=lambda i: (drawn(study.seed, "overlap", stem(batch[i])), i)
     )
-    return frozenset(batch[index] for index in places[:count])
+    return frozenset(batch[index] for index in indices[:count])
+
+
+def _share_of_batch(share: float, count: int, earlier_count: int) -> int:
+    """Return how many traces of a batch complete a share of all traces so far."""
+    return rounded(share, earlier_count + count) - rounded(share, earlier_count)
 
 
 class _Dealing:
-    """Deals traces out, each to those who have fewest of its kind in the batch.
+    """Deals traces out to annotators.
 
-    Among these to those who have met least on a trace, then to those who have fewest in all.
+    A trace goes to the annotators with the fewest traces of its kind in the batch for their weight.
+    Among equal ones it goes to those who share the fewest traces, then to those with the fewest
+    traces in all, then by lot.
     """
 
     def __init__(self, study: Study) -> None:
         self.annotators: dict[str, tuple[str, ...]] = {}
         self._study = study
-        self._met: Counter[tuple[str, str]] = Counter()
-        self._all: Counter[str] = Counter()
-        self._fixed = {
+        self._meeting_counts: Counter[tuple[str, str]] = Counter()
+        self._total_counts: Counter[str] = Counter()
+        self._fixed_annotators = {
             assignment.trace_id: tuple(sorted(assignment.annotators))
             for assignment in study.assignments
         }
 
     def deal(self, batch: Sequence[str], several: Collection[str], batch_number: int) -> None:
-        """Deal out a batch, of which ``several`` go to more than one.
+        """Deal out a batch, of which ``several`` go to more than one annotator.
 
-        What is fixed comes first, so that the others get more of what is dealt.
+        Fixed traces come first, so that the dealing makes up for differences between annotators.
 
         Args:
             batch: The ids of the traces of a batch.
@@ -207,13 +225,16 @@ class _Dealing:
             name: self._study.weight(name, batch_number)
             for name in self._study.members(batch_number)
         }
-        for shared, how_many in ((True, self._study.per_trace), (False, 1)):
-            had: Counter[str] = Counter()
-            ids = [trace_id for trace_id in batch if self.shared(trace_id, several) is shared]
-            for trace_id in (trace_id for trace_id in ids if trace_id in self._fixed):
-                self._give(trace_id, self._fixed[trace_id], had)
-            for trace_id in (trace_id for trace_id in ids if trace_id not in self._fixed):
-                self._give(trace_id, self._choose(trace_id, how_many, had, weights), had)
+        for is_shared, annotator_count in ((True, self._study.per_trace), (False, 1)):
+            batch_counts: Counter[str] = Counter()
+            ids = [trace_id for trace_id in batch if self.shared(trace_id, several) is is_shared]
+            fixed_ids = [trace_id for trace_id in ids if trace_id in self._fixed_annotators]
+            dealt_ids = [trace_id for trace_id in ids if trace_id not in self._fixed_annotators]
+            for trace_id in fixed_ids:
+                self._assign(trace_id, self._fixed_annotators[trace_id], batch_counts)
+            for trace_id in dealt_ids:
+                names = self._chosen_annotators(trace_id, annotator_count, batch_counts, weights)
+                self._assign(trace_id, names, batch_counts)
 
     def shared(self, trace_id: str, several: Collection[str]) -> bool:
         """Return whether several annotators label a trace.
@@ -222,70 +243,81 @@ class _Dealing:
             trace_id: The trace's id.
             several: The ids of the traces that several annotators label.
         """
-        fixed = self._fixed.get(trace_id)
+        fixed = self._fixed_annotators.get(trace_id)
         return trace_id in several if fixed is None else len(fixed) > 1
 
     def pass_on(self) -> Mapping[str, list[str]]:
-        """Give to others what was given back, each to whoever has fewest; by name who got what.
+        """Deal the traces that were given back to others, and return these traces by new annotator.
 
-        Where nobody else is left a trace has one annotator less.
+        Each goes to the annotator with the fewest traces in all. If every annotator has had a
+        trace, it loses one annotator.
         """
         received: dict[str, list[str]] = defaultdict(list)
-        had_it: dict[str, set[str]] = defaultdict(set)
+        earlier_annotators: dict[str, set[str]] = defaultdict(set)
         for release in self._study.releases:
             for trace_id in release.traces:
                 if release.annotator not in self.annotators.get(trace_id, ()):
                     continue
-                had_it[trace_id].update(self.annotators[trace_id])
-                candidates = [name for name in self._study.present if name not in had_it[trace_id]]
-                stay = {*self.annotators[trace_id]} - {release.annotator}
-                self._all[release.annotator] -= 1
+                earlier_names = earlier_annotators[trace_id]
+                earlier_names.update(self.annotators[trace_id])
+                candidates = [name for name in self._study.present if name not in earlier_names]
+                names = {*self.annotators[trace_id]} - {release.annotator}
+                self._total_counts[release.annotator] -= 1
                 if candidates:
-                    draws = self._draws(trace_id, candidates)
+                    draws = self._draws_of_annotators(trace_id, candidates)
                     batch_number = len(self._study.batches)
-                    chosen = min(
+                    new_name = min(
                         candidates,
-                        key=lambda x: (
-                            (self._all[x] + 1) / self._study.weight(x, batch_number),
-                            draws[x],
-                            x,
+                        key=lambda name: (
+                            (self._total_counts[name] + 1) / self._study.weight(name, batch_number),
+                            draws[name],
+                            name,
                         ),
                     )
-                    received[chosen].append(trace_id)
-                    self._all[chosen] += 1
-                    stay.add(chosen)
-                self.annotators[trace_id] = tuple(sorted(stay))
+                    received[new_name].append(trace_id)
+                    self._total_counts[new_name] += 1
+                    names.add(new_name)
+                self.annotators[trace_id] = tuple(sorted(names))
         return received
 
-    def _draws(self, trace_id: str, people: Iterable[str]) -> dict[str, int]:
+    def _draws_of_annotators(self, trace_id: str, people: Iterable[str]) -> dict[str, int]:
+        """Return a pseudo-random number for each person, which decides between equal ones."""
         root = stem(trace_id)
         return {name: drawn(self._study.seed, "deal", root, name) for name in people}
 
-    def _choose(
-        self, trace_id: str, how_many: int, had: Counter[str], weights: Mapping[str, float]
+    def _chosen_annotators(
+        self,
+        trace_id: str,
+        annotator_count: int,
+        batch_counts: Counter[str],
+        weights: Mapping[str, float],
     ) -> tuple[str, ...]:
-        draws = self._draws(trace_id, weights)
+        """Return the annotators for a trace, by name."""
+        draws = self._draws_of_annotators(trace_id, weights)
         chosen: list[str] = []
 
         def rank(name: str) -> tuple[float, int, float, int, str]:
-            met = sum(self._met[min(name, other), max(name, other)] for other in chosen)
-            # With the one that is dealt, so that the first goes to whoever is to get most.
-            load = (had[name] + 1) / weights[name]
-            total_load = (self._all[name] + 1) / weights[name]
-            return load, met, total_load, draws[name], name
+            pairs = [(min(name, other), max(name, other)) for other in chosen]
+            meeting_count = sum(self._meeting_counts[pair] for pair in pairs)
+            # Loads include this trace, so that the first trace goes to the greatest weight.
+            load = (batch_counts[name] + 1) / weights[name]
+            total_load = (self._total_counts[name] + 1) / weights[name]
+            return load, meeting_count, total_load, draws[name], name
 
-        for _ in range(min(how_many, len(weights))):
+        for _ in range(min(annotator_count, len(weights))):
             chosen.append(min((name for name in draws if name not in chosen), key=rank))
         return tuple(sorted(chosen))
 
-    def _give(self, trace_id: str, names: tuple[str, ...], had: Counter[str]) -> None:
-        had.update(names)
-        self._all.update(names)
-        self._met.update(combinations(names, 2))
+    def _assign(self, trace_id: str, names: tuple[str, ...], batch_counts: Counter[str]) -> None:
+        """Record the annotators of a trace, and count it for each of them."""
+        batch_counts.update(names)
+        self._total_counts.update(names)
+        self._meeting_counts.update(combinations(names, 2))
         self.annotators[trace_id] = names
 
 
-def _in_order(study: Study, name: str, ids: Sequence[str]) -> list[str]:
+def _order_of_annotator(study: Study, name: str, ids: Sequence[str]) -> list[str]:
+    """Return the ids in the random order in which an annotator gets them."""
     draws = [
         (drawn(study.seed, "order", name, stem(trace_id)), index)
         for index, trace_id in enumerate(ids)
@@ -293,28 +325,29 @@ def _in_order(study: Study, name: str, ids: Sequence[str]) -> list[str]:
     return [ids[index] for _, index in sorted(draws)]
 
 
-def _spread(
+def _spread_sample(
     study: Study,
     purpose: str,
     name: str,
     ids: Sequence[str],
-    earlier: int,
+    earlier_count: int,
     share: float,
     *,
     room: int = 0,
 ) -> list[str]:
-    """Return a share of an annotator's traces of a batch, after so many in earlier batches.
+    """Return a share of an annotator's traces of a batch, spread evenly over their order.
 
-    One is drawn from each of as many equal stretches, so that they lie evenly over the time in
-    which the annotator learns and tires. Where it can be, the last ``room`` are not drawn.
+    The traces are divided into equal parts, and one is drawn from each, since annotators learn and
+    tire with time. If possible, the last ``room`` traces are not drawn. ``earlier_count`` is the
+    number of the annotator's traces in earlier batches.
     """
-    count = rounded(share, earlier + len(ids)) - rounded(share, earlier)
+    count = _share_of_batch(share, len(ids), earlier_count)
     pool = ids[: max(len(ids) - room, count)]
-    ends = [len(pool) * part // count for part in range(count + 1)] if count else []
+    borders = [len(pool) * part // count for part in range(count + 1)] if count else []
     return [
         min(
             pool[start:end],
             key=lambda trace_id: (drawn(study.seed, purpose, name, stem(trace_id)), trace_id),
         )
-        for start, end in pairwise(ends)
+        for start, end in pairwise(borders)
     ]

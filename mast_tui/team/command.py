@@ -68,7 +68,7 @@ def add_command(request: TeamAddRequest) -> None:
     password = workspace.add_member(
         request.name, TeamRole(request.role), assisted=request.common.assisted
     )
-    address = _address(workspace.name, request.name)
+    address = _member_address(workspace.name, request.name)
     line = None if password is None else _password_line(address, request.name, password)
     if is_first and workspace.shows_who_is_connected():
         say(
@@ -144,15 +144,13 @@ class TeamRemoveRequest:
 def remove_command(request: TeamRemoveRequest) -> None:
     """Remove NAME from the team: the server shows them nothing any more. Their labels stay."""
     role_dropped = open_workspace(request.common).remove_member(request.name)
-    role_note = (
-        ""
-        if role_dropped
-        else "; the role stays, as it was created elsewhere or is needed elsewhere"
-    )
+    role_note = ""
+    if not role_dropped:
+        role_note = "; the role stays, as it was created elsewhere or is needed elsewhere"
     print_line(f"{request.name} was removed from the team{role_note}")
 
 
-def _address(url: str, name: str) -> str:
+def _member_address(url: str, name: str) -> str:
     """Return the URL of a workspace with another user."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]

@@ -1,13 +1,13 @@
 """A workspace in a PostgreSQL database, for many programs on many machines at once.
 
-Besides the tables of every workspace it has ``workspace_version``, one row that identifies it. A
-writer first takes a turn, which is a lock on a row of the table ``turns``: the row without a name
-for registers, or that of an annotator to add events, as all computed rows belong to that annotator.
-Only users who may write in a name can lock its row.
+Besides the tables of every workspace it has ``workspace_version``, whose one row identifies it. A
+writer first takes a turn, which is a lock on a row of the table ``turns``. To write registers it is
+the row without a name. To add events it is the row of their annotator, since all computed rows
+belong to that annotator. Only users who may write in a name can lock its row.
 
 A member of a team writes by calling functions. Calls that add events are held until something is
-read or the transaction ends, and are then sent as one statement: a label takes one round trip. The
-predecessor of an event is mostly known from the previous write, and the function refuses an event
+read or the transaction ends, and are then sent as one statement, so a label takes one round trip.
+The predecessor of an event is mostly known from the previous write. The function refuses an event
 with another predecessor.
 
 Text on a server cannot contain NUL, which is stored as two other characters (``_ESCAPES``).
@@ -52,7 +52,7 @@ from mast_tui.workspace.database import (
     READS_REGISTERS,
     WRITES_BY_CALLS,
     Database,
-    Held,
+    HeldCalls,
     NotLatest,
     ServerCall,
     Values,
@@ -87,10 +87,10 @@ _CHANNEL: Final = "mast_tui"
 _PRESENCE_CHANNEL: Final = "mast_tui_presence"
 _NOTIFY: Final = f"NOTIFY {_CHANNEL}"
 _NOTIFY_CALL: Final = ServerCall("pg_notify(%s, '')", (_CHANNEL,))
-_MAINTENANCE: Final = "postgres"
+_MAINTENANCE_DATABASE: Final = "postgres"
 """The database to connect to for creating others."""
 
-_AT_CONNECT: Final = "SET jit = off; SET search_path = public"
+_CONNECT_STATEMENT: Final = "SET jit = off; SET search_path = public"
 """The first statement of each connection. The default search path begins with the schema named like
 the user: for a user ``team`` that is the schema of the team's tables."""
 
@@ -111,7 +111,7 @@ class _EscapingDumper(StrDumperUnknown):
     """Escaping of text on the way to the server."""
 
     def dump(self, obj: str) -> Buffer | None:
-        return super().dump(_escape(obj))
+        return super().dump(_escaped_text(obj))
 
 
 class _UnescapingLoader(Loader):
@@ -129,14 +129,15 @@ _ESCAPES: Final[Mapping[str, str]] = {_ESCAPE: _ESCAPE + "S", "\0": _ESCAPE + "0
 """The stored form of characters that are escaped."""
 
 
-def _escape(text: str) -> str:
+def _escaped_text(text: str) -> str:
+    """Return a text with escapes for the characters that a server cannot store."""
     if "\0" in text or _ESCAPE in text:
         text = text.replace(_ESCAPE, _ESCAPES[_ESCAPE]).replace("\0", _ESCAPES["\0"])
     return text
 
 
 @compiles(sqlite.dml.OnConflictDoNothing, "postgresql")
-def _do_nothing(
+def _compile_do_nothing(
     clause: sqlite.dml.OnConflictDoNothing, compiler: SQLCompiler, **options: Any
 ) -> str:
     """Compile SQLite's upsert for PostgreSQL, whose syntax SQLite has adopted."""
@@ -145,7 +146,9 @@ def _do_nothing(
 
 
 @compiles(sqlite.dml.OnConflictDoUpdate, "postgresql")
-def _do_update(clause: sqlite.dml.OnConflictDoUpdate, compiler: SQLCompiler, **options: Any) -> str:
+def _compile_do_update(
+    clause: sqlite.dml.OnConflictDoUpdate, compiler: SQLCompiler, **options: Any
+) -> str:
     translated = postgresql.dml.OnConflictDoUpdate(
         index_elements=clause.inferred_target_elements, set_=clause.update_values_to_set
     )
@@ -175,7 +178,7 @@ class PostgresServer(Database):
         self._password = password
         self._was_notified = False
         self._must_notify = False
-        self._held = Held()
+        self._held_calls = HeldCalls()
         self._last_notify = 0.0
         self._answer_seconds: float | None = None
         """The seconds after which a silent server counts as away; None to wait without limit."""
@@ -187,15 +190,15 @@ class PostgresServer(Database):
         self._outbox: Outbox | None = None
         self.presence = Presence()
         self._presence = self.presence
-        self._readers = self._engine(reads_only=True)
-        self._writers = self._engine(reads_only=False)
-        self._writers.update_execution_options(held=self._held)
-        with self._in_words():
+        self._readers = self._make_engine(reads_only=True)
+        self._writers = self._make_engine(reads_only=False)
+        self._writers.update_execution_options(held=self._held_calls)
+        with self._readable_errors():
             if create:
-                self._make_database()
+                self._create_database()
             self._writer = self._writers.connect()
             try:
-                self._prepare(create=create)
+                self._prepare_tables(create=create)
                 self.member = rights.member(self._writer)
                 self._set_up_member()
             except BaseException:
@@ -204,6 +207,7 @@ class PostgresServer(Database):
                 raise
 
     def _set_up_member(self) -> None:
+        """Set the options of the connections to the rights of the member, if there is one."""
         member = self.member
         if member is None:
             return
@@ -225,7 +229,7 @@ class PostgresServer(Database):
         if self._closed:
             return
         self._closing = True
-        has_turn = self._turn.acquire(timeout=_CONNECT_SECONDS)
+        has_turn = self._write_lock.acquire(timeout=_CONNECT_SECONDS)
         try:
             self._closed = True
             if has_turn:
@@ -237,10 +241,10 @@ class PostgresServer(Database):
             self._readers.dispose()
         finally:
             if has_turn:
-                self._turn.release()
+                self._write_lock.release()
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox:
-        """Create the outbox; from now on no screen waits long for a server that does not answer.
+        """Create the outbox; from now on screens wait only a few seconds for the server.
 
         Args:
             folder: The folder for the outbox.
@@ -255,29 +259,29 @@ class PostgresServer(Database):
 
     @property
     def away(self) -> bool:
-        """True until all queued changes are sent; callers that need all of them are refused."""
+        """True for screens and cached readers while the server is away or changes are queued."""
         outbox = self._outbox
         if outbox is None or not outbox.known.ready or not (self._away or outbox.waiting):
             return False
         at_screen = write_status() is not None or _blocks_event_loop()
-        return at_screen or get_ident() in self.content
+        return at_screen or get_ident() in self.cached_readers
 
     # Transactions
 
     @property
-    def _waits_in_vain(self) -> bool:
+    def _waits_for_silent_server(self) -> bool:
         return self._away and self.away
 
-    def _reader(self) -> AbstractContextManager[Connection]:
-        """Return a connection to the server; while it is away, to the data that was read ahead."""
-        tried = False
+    def _open_reader(self) -> AbstractContextManager[Connection]:
+        """Return a connection to the server or, while it is away, to the data read ahead."""
+        has_retried = False
         while not self.away:
             try:
                 return self._reading_connection()
             except DBAPIError as error:
-                if tried or not _is_lost(error.orig):
+                if has_retried or not _is_lost(error.orig):
                     raise
-                tried = True  # the pooled connection was lost meanwhile
+                has_retried = True  # the pooled connection was lost meanwhile
             except ServerAway:
                 if not self.away:
                     raise
@@ -285,6 +289,7 @@ class PostgresServer(Database):
         return self._outbox.known.reading()
 
     def _reading_connection(self) -> Connection:
+        """Return a connection in a transaction; raises ``ServerAway`` instead of blocking keys."""
         if self._away and self._answer_seconds is not None and _blocks_event_loop():
             # Another thread reports when the server is back.
             raise ServerAway(f"{self.name}: no connection to the server: it does not answer now")
@@ -296,48 +301,50 @@ class PostgresServer(Database):
             raise
         return connection
 
-    def _begin(self, whose: Collection[str]) -> None:
-        if whose:  # callers that add events retry themselves
-            self._begin_at_once(whose)
+    def _begin_transaction(self, annotators: Collection[str]) -> None:
+        """Begin a transaction, and wait for a server that is away if that blocks no keys."""
+        if annotators:  # callers that add events retry themselves
+            self._begin_without_retry(annotators)
             return
         until = deadline()
         while True:
             try:
-                self._begin_at_once(whose)
+                self._begin_without_retry(annotators)
                 return
             except (DBAPIError, ServerAway) as error:
-                lost = isinstance(error, ServerAway) or _is_lost(error.orig)
+                is_lost = isinstance(error, ServerAway) or _is_lost(error.orig)
                 # With an outbox another thread waits for the server, so that keys are not blocked.
-                if not lost or time.monotonic() > until or self._answer_seconds is not None:
+                if not is_lost or time.monotonic() > until or self._answer_seconds is not None:
                     raise
             pause(LOOK_FOR_SERVER)
             self._check_not_closing()
 
-    def _begin_at_once(self, whose: Collection[str]) -> None:
+    def _begin_without_retry(self, annotators: Collection[str]) -> None:
+        """Begin a transaction and take the turns; a member's transaction begins with its calls."""
         self._connect_again()
-        self._may_queue = list(whose) == [self._outbox_annotator]
+        self._may_queue = list(annotators) == [self._outbox_annotator]
         try:
             self._limit_waiting()
-            if whose and self.member is not None:
-                self._held.calls = []
+            if annotators and self.member is not None:
+                self._held_calls.calls = []
                 return
-            beginning = ["BEGIN"]
+            statements = ["BEGIN"]
             if not sees_own_only(self._writer):  # annotators never take the registers' turn
-                beginning.append(_turns(whose))
-            with _waiting_for_others():
-                self._run("; ".join(beginning))
+                statements.append(_turns_statement(annotators))
+            with _reported_wait():
+                self._run_statement("; ".join(statements))
         except BaseException:
-            self._take_back()
+            self._roll_back()
             raise
 
     def _limit_waiting(self) -> None:
-        """Set the time that the server waits for locks to that of this transaction."""
+        """Set how long the server waits for locks in this transaction."""
         seconds: float = _LOCK_SECONDS
         if self._may_queue and self._answer_seconds is not None:
             # Shorter than the client waits, so that the server gives up first.
             seconds = self._answer_seconds / 2
         if self._writer.info.get("lock_seconds") != seconds:
-            self._run(f"SET lock_timeout = '{seconds}s'")
+            self._run_statement(f"SET lock_timeout = '{seconds}s'")
             self._writer.info["lock_seconds"] = seconds
 
     def _connect_again(self) -> None:
@@ -349,25 +356,26 @@ class PostgresServer(Database):
         self._writer = connection
         self._was_notified = True  # notifications may have been missed
 
-    def _take_back(self) -> None:
-        self._held.calls = None
+    def _roll_back(self) -> None:
+        self._held_calls.calls = None
         with suppress(DBAPIError):  # a lost connection has rolled it back
-            super()._take_back()
+            super()._roll_back()
 
     def _commit(self) -> None:
+        """Commit, send the held calls, and notify other programs if that is due."""
         must_notify = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
         self._must_notify = True
-        calls = self._held.calls
-        self._held.calls = None
+        calls = self._held_calls.calls
+        self._held_calls.calls = None
         if calls is None:
-            self._run("; ".join(["COMMIT", *([_NOTIFY] if must_notify else [])]))
+            self._run_statement("; ".join(["COMMIT", *([_NOTIFY] if must_notify else [])]))
         elif calls:
-            self._call_held([*calls, *([_NOTIFY_CALL] if must_notify else [])])
+            self._send_held_calls([*calls, *([_NOTIFY_CALL] if must_notify else [])])
         if must_notify:
             self._last_notify = time.monotonic()
             self._must_notify = False
 
-    def _run(self, statement: str) -> object:
+    def _run_statement(self, statement: str) -> object:
         return self._writer.exec_driver_sql(statement)
 
     def _in_transaction(self) -> bool:
@@ -385,10 +393,11 @@ class PostgresServer(Database):
             status.on_server = True
 
     def changed_elsewhere(self) -> bool:
-        if self._closed or not self._turn.acquire(blocking=False):
+        """Return whether another program has written, or the connection was lost meanwhile."""
+        if self._closed or not self._write_lock.acquire(blocking=False):
             return False
         try:
-            with self._in_words():
+            with self._readable_errors():
                 self._connect_again()
                 try:
                     self._exchange_notifications()
@@ -398,7 +407,7 @@ class PostgresServer(Database):
             self._was_notified = self._was_notified or self._away
             self._away = False
         finally:
-            self._turn.release()
+            self._write_lock.release()
         was_notified = self._was_notified
         self._was_notified = False
         return was_notified
@@ -408,17 +417,17 @@ class PostgresServer(Database):
         statement = _NOTIFY if self._must_notify else "SELECT 1"
         driver = driver_of(self._writer)
         presence = self._presence.to_say()
-        with self._answering(driver, self._answer_seconds):
+        with self._answer_within(driver, self._answer_seconds):
             if presence is not None:
                 driver.execute("SELECT pg_notify(%s, %s)", [_PRESENCE_CHANNEL, presence])
             driver.execute(statement, prepare=False)
         self._must_notify = False
 
     @property
-    def _patience(self) -> float | None:
+    def _answer_timeout(self) -> float | None:
         """The seconds that the caller waits for an answer; None without limit.
 
-        Long reads run beside the screen and may take long.
+        Reads in other threads than the screen's have no limit, since they may take long.
         """
         seconds = self._answer_seconds
         if seconds is None or _blocks_event_loop() or (self._may_queue and self.within):
@@ -429,7 +438,7 @@ class PostgresServer(Database):
         """Do nothing: there is no file."""
 
     def check(self) -> None:
-        """Check that the server answers; it looks after its own files."""
+        """Check that the server answers; the server checks its own files."""
         with self.reading() as connection:
             connection.exec_driver_sql("SELECT 1")
 
@@ -448,10 +457,11 @@ class PostgresServer(Database):
 
     # Connections
 
-    def _engine(self, *, reads_only: bool) -> Engine:
+    def _make_engine(self, *, reads_only: bool) -> Engine:
+        """Return SQLAlchemy's engine for reading or for writing."""
         engine = create_engine(
             "postgresql+psycopg://",
-            creator=lambda: self._connect(reads_only=reads_only),
+            creator=lambda: self._new_connection(reads_only=reads_only),
             # Servers have some hundred connections for everybody.
             pool_size=1,
             max_overflow=8,
@@ -460,44 +470,46 @@ class PostgresServer(Database):
         if reads_only:
             event.listen(engine, "begin", _begin_reading)
         else:
-            event.listen(engine, "do_execute", self._send_first)
-            event.listen(engine, "do_executemany", self._send_first)
-        event.listen(engine, "do_execute", self._execute)
+            event.listen(engine, "do_execute", self._send_before_reading)
+            event.listen(engine, "do_executemany", self._send_before_reading)
+        event.listen(engine, "do_execute", self._execute_statement)
         event.listen(engine, "do_executemany", self._execute_many)
         return engine
 
-    def _send_first(self, *_: Any) -> None:
-        """Begin the transaction and send the held calls, before something is read."""
-        if self._held.calls is None:
+    def _send_before_reading(self, *_: Any) -> None:
+        """Begin the transaction and send the held calls, before a statement reads."""
+        if self._held_calls.calls is None:
             return
-        calls = self._held.calls
-        self._held.calls = None
+        calls = self._held_calls.calls
+        self._held_calls.calls = None
         self._writer.exec_driver_sql("BEGIN")
         if calls:
-            self._writer.exec_driver_sql(*_joined(calls))
+            self._writer.exec_driver_sql(*_joined_calls(calls))
 
-    def _call_held(self, calls: Sequence[ServerCall]) -> None:
+    def _send_held_calls(self, calls: Sequence[ServerCall]) -> None:
         """Send the held calls as one statement, which is a transaction by itself."""
         driver = driver_of(self._writer)
-        seconds = self._patience
-        statement, values = _joined(calls)
-        with _waiting_for_others():
+        seconds = self._answer_timeout
+        statement, values = _joined_calls(calls)
+        with _reported_wait():
             try:
-                with self._answering(driver, seconds):
+                with self._answer_within(driver, seconds):
                     driver.execute(statement, values, prepare=True)
             except psycopg.Error:
                 if driver.closed:
                     self._writer.invalidate()
                 raise
 
-    def _send(self, cursor: Any, step: Callable[[], object]) -> None:
+    def _run_with_timeout(self, cursor: Any, step: Callable[[], object]) -> None:
         """Run a step that needs an answer, within the time that the caller waits."""
-        with self._answering(cursor.connection, self._patience):
+        with self._answer_within(cursor.connection, self._answer_timeout):
             step()
 
     @contextmanager
-    def _answering(self, connection: _WatchedConnection, seconds: float | None) -> Iterator[None]:
-        """Close the connection if the server does not answer in time; waiting calls then fail."""
+    def _answer_within(
+        self, connection: _WatchedConnection, seconds: float | None
+    ) -> Iterator[None]:
+        """Close the connection if the block gets no answer in time, so that waiting calls fail."""
         if seconds is None:
             yield
             return
@@ -508,30 +520,32 @@ class PostgresServer(Database):
         finally:
             connection.answers_until = None
 
-    def _note_hung_up(self) -> None:
+    def _mark_away(self) -> None:
         self._away = True
 
-    def _execute(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
+    def _execute_statement(self, cursor: Any, statement: str, values: Any, _: Any) -> bool | None:
+        """Execute a statement for SQLAlchemy, within the time that the caller waits."""
         if isinstance(cursor, psycopg.ServerCursor):
             return None  # SQLAlchemy executes it
         # A statement without values may be several, which cannot be prepared.
         prepare = None if values else False
-        self._send(cursor, lambda: cursor.execute(statement, values, prepare=prepare))
+        self._run_with_timeout(cursor, lambda: cursor.execute(statement, values, prepare=prepare))
         return True
 
     def _execute_many(self, cursor: Any, statement: str, values: Any, _: Any) -> bool:
-        self._send(cursor, lambda: cursor.executemany(statement, values))
+        self._run_with_timeout(cursor, lambda: cursor.executemany(statement, values))
         return True
 
-    def _connect(self, *, reads_only: bool) -> _WatchedConnection:
+    def _new_connection(self, *, reads_only: bool) -> _WatchedConnection:
+        """Connect to the server, check its version, and listen to notifications if it writes."""
         seconds = self._answer_seconds
         timeout = {} if seconds is None else {"connect_timeout": ceil(seconds)}
         try:
-            connection = _connect(self._parameters | timeout, self._password)
+            connection = _open_connection(self._parameters | timeout, self._password)
         except psycopg.OperationalError as error:
             self._away = True
             raise self._not_connected(error) from error
-        connection.when_hung_up = self._note_hung_up
+        connection.when_hung_up = self._mark_away
         try:
             version = connection.info.server_version // 10_000
             if version < _MIN_SERVER_VERSION:
@@ -539,7 +553,7 @@ class PostgresServer(Database):
                     f"{self.name}: is PostgreSQL {version}; {_MIN_SERVER_VERSION} or newer is "
                     "needed"
                 )
-            connection.execute(_AT_CONNECT, prepare=False)
+            connection.execute(_CONNECT_STATEMENT, prepare=False)
             if self.member is not None and not self.member.sees_all:
                 connection.execute(rights.AT_CONNECT, prepare=False)
             if not reads_only:
@@ -560,17 +574,17 @@ class PostgresServer(Database):
             raise
         return connection
 
-    def _make_database(self) -> None:
+    def _create_database(self) -> None:
         """Create the database if the server has none of this name."""
         try:
-            _connect(self._parameters, self._password).close()
+            _open_connection(self._parameters, self._password).close()
         except psycopg.OperationalError as error:
             name = self._parameters.get("dbname")
             if name is None:
                 raise self._not_connected(error) from error
-            maintenance_parameters = {**self._parameters, "dbname": _MAINTENANCE}
+            maintenance_parameters = {**self._parameters, "dbname": _MAINTENANCE_DATABASE}
             try:
-                maintenance = _connect(maintenance_parameters, self._password)
+                maintenance = _open_connection(maintenance_parameters, self._password)
             except psycopg.OperationalError:
                 raise self._not_connected(error) from error
             with closing(maintenance) as connection:
@@ -588,8 +602,9 @@ class PostgresServer(Database):
 
     # The tables
 
-    def _prepare(self, *, create: bool) -> None:
-        if self._versions() is None:
+    def _prepare_tables(self, *, create: bool) -> None:
+        """Create the tables if ``create`` is true, and migrate those of an earlier version."""
+        if self._stored_versions() is None:
             if not create:
                 raise WorkspaceError(
                     f"{self.name}: there is no workspace in this database; make one with: "
@@ -599,7 +614,7 @@ class PostgresServer(Database):
         version = self._checked_version()
         if version < SCHEMA_VERSION:
             self._check_owner()
-            with self._preparing():
+            with self._preparing_transaction():
                 had_team = rights.lift(self._writer)
                 # Another program may have migrated the tables while this one waited.
                 migrate(self._writer, self._checked_version())
@@ -622,7 +637,8 @@ class PostgresServer(Database):
                 "user who created it updates it with: mast-tui team list --workspace URL"
             )
 
-    def _versions(self) -> tuple[int, int] | None:
+    def _stored_versions(self) -> tuple[int, int] | None:
+        """Return the application id and the version of the tables, None without a workspace."""
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.workspace_version')").fetchone()[0] is None:
             return None
@@ -630,31 +646,33 @@ class PostgresServer(Database):
         return row or (0, 0)
 
     def _checked_version(self) -> int:
-        application_id, version = self._versions() or (0, 0)
+        application_id, version = self._stored_versions() or (0, 0)
         check_version(self.name, application_id=application_id, version=version)
         return version
 
     @contextmanager
-    def _preparing(self) -> Iterator[None]:
-        self._make_turns()
-        self._begin_at_once(())
+    def _preparing_transaction(self) -> Iterator[None]:
+        """Run the block in a transaction, while other programs that prepare tables wait."""
+        self._create_turns()
+        self._begin_without_retry(())
         try:
             yield
             self._commit()
             self._end_transaction()
         except BaseException:
-            self._take_back()
+            self._roll_back()
             raise
 
-    def _make_turns(self) -> None:
+    def _create_turns(self) -> None:
         """Create the table of turns, which makes programs wait that prepare tables."""
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.turns')").fetchone()[0] is None:
             driver.execute(_TURNS, prepare=False)
 
     def _create_tables(self) -> None:
-        with self._preparing():
-            if self._versions() is not None:
+        """Create the tables, unless another program has created them meanwhile."""
+        with self._preparing_transaction():
+            if self._stored_versions() is not None:
                 return
             tables = (
                 "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' "
@@ -697,7 +715,8 @@ class PostgresServer(Database):
 
     # Error messages
 
-    def _error(self, error: BaseException) -> WorkspaceError:
+    def _workspace_error(self, error: BaseException) -> WorkspaceError:
+        """Convert an error of the driver to one with a message for the user."""
         assert isinstance(error, psycopg.Error)
         if _is_lost(error):
             return ServerAway(
@@ -716,6 +735,7 @@ class PostgresServer(Database):
         return WorkspaceError(f"{self.name}: the server says: {message}; nothing was written")
 
     def _not_connected(self, error: psycopg.Error) -> WorkspaceError:
+        """Return the error for a failed connection: the reason, and a remedy if one is known."""
         message = " ".join(str(error).split())
         if "no password supplied" in message:
             return PasswordNeeded(
@@ -820,6 +840,7 @@ def _is_elsewhere(parameters: Mapping[str, Any]) -> bool:
 
 
 def _is_local(host: str) -> bool:
+    """Return whether a host is a socket or a name of this machine."""
     if not host or host[0] in "/@" or host == "localhost":
         return True
     try:
@@ -837,22 +858,24 @@ class _WatchedConnection(psycopg.Connection[Any]):
 
     def wait(self, gen: PQGen[Result], *args: Any, **kwargs: Any) -> Result:
         if self.answers_until is not None:
-            gen = self._watched(gen, self.answers_until)
+            gen = self._watch_steps(gen, self.answers_until)
         return super().wait(gen, *args, **kwargs)
 
-    def _watched(self, steps: PQGen[Result], until: float) -> PQGen[Result]:
+    def _watch_steps(self, steps: PQGen[Result], until: float) -> PQGen[Result]:
+        """Run the steps of the driver, and close the connection if they are not ready in time."""
         try:
-            awaited = next(steps)
+            awaited_event = next(steps)
             while True:
-                ready = yield awaited
-                if not ready and time.monotonic() > until:
+                ready_event = yield awaited_event
+                if not ready_event and time.monotonic() > until:
                     self._hang_up()
-                awaited = steps.send(ready)
+                awaited_event = steps.send(ready_event)
         except StopIteration as end:
             result: Result = end.value
             return result
 
     def _hang_up(self) -> None:
+        """Shut down the socket, so that the waiting driver fails."""
         if self.when_hung_up is not None:
             self.when_hung_up()
         with (
@@ -862,7 +885,7 @@ class _WatchedConnection(psycopg.Connection[Any]):
             connection_socket.shutdown(SHUT_RDWR)
 
 
-def _connect(parameters: Mapping[str, Any], password: str | None) -> _WatchedConnection:
+def _open_connection(parameters: Mapping[str, Any], password: str | None) -> _WatchedConnection:
     """Return a connection without automatic transactions."""
     adapters = AdaptersMap(psycopg.adapters)
     adapters.register_dumper(str, _EscapingDumper)
@@ -870,9 +893,9 @@ def _connect(parameters: Mapping[str, Any], password: str | None) -> _WatchedCon
     adapters.register_loader("varchar", _UnescapingLoader)
     # Sums of integers are integers, which the server returns as numeric.
     adapters.register_loader("numeric", IntLoader)
-    secret: dict[str, Any] = {} if password is None else {"password": password}
+    password_parameter: dict[str, Any] = {} if password is None else {"password": password}
     return _WatchedConnection.connect(
-        autocommit=True, context=_Context(adapters), **parameters, **secret
+        autocommit=True, context=_Context(adapters), **parameters, **password_parameter
     )
 
 
@@ -886,7 +909,8 @@ class _Context:
 
 
 @contextmanager
-def _waiting_for_others() -> Iterator[None]:
+def _reported_wait() -> Iterator[None]:
+    """Show in the status of the current write that the block waits for other writers."""
     status = write_status()
     if status is not None:
         status.waits_for_others = True
@@ -910,18 +934,18 @@ def _begin_reading(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
-def _joined(calls: Sequence[ServerCall]) -> tuple[str, Values]:
+def _joined_calls(calls: Sequence[ServerCall]) -> tuple[str, Values]:
     """Return one statement for these calls, in their order, with its values."""
     statement = ", ".join(call.expression for call in calls)
     return f"SELECT {statement}", tuple(value for call in calls for value in call.values)
 
 
-def _turns(whose: Collection[str]) -> str:
+def _turns_statement(annotators: Collection[str]) -> str:
     """Return a statement that takes the turns of these annotators, or that of the registers."""
-    # In hexadecimal digits: in a prepared statement some characters mean a parameter.
-    names = [name.encode("utf-8", "surrogatepass").hex() for name in sorted(whose or ("",))]
-    listed = ", ".join(f"convert_from(decode('{name}', 'hex'), 'UTF8')" for name in names)
-    return f"SELECT public.take_turns(ARRAY[{listed}])"
+    # Names are in hexadecimal digits, as some characters mean a parameter in a prepared statement.
+    names = [name.encode("utf-8", "surrogatepass").hex() for name in sorted(annotators or ("",))]
+    name_expressions = [f"convert_from(decode('{name}', 'hex'), 'UTF8')" for name in names]
+    return f"SELECT public.take_turns(ARRAY[{', '.join(name_expressions)}])"
 
 
 def _is_lost(error: BaseException | None) -> bool:

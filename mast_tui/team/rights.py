@@ -46,14 +46,19 @@ _ROLE_COMMENT: Final = "a member of a team of mast-tui"
 """The comment on a role that a team created; only such roles are dropped."""
 
 _LABEL_TABLES: Final = (schema.events, *schema.STATE_TABLES)
-_SHARED: Final = (schema.taxonomies, schema.taxonomy_revisions, schema.traces, schema.annotators)
+_SHARED_TABLES: Final = (
+    schema.taxonomies,
+    schema.taxonomy_revisions,
+    schema.traces,
+    schema.annotators,
+)
 """The registers that all members read."""
 
 _AS_OWNER: Final = "SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
 AT_CONNECT: Final = "SET search_path = seen, public"
 """The first statement of an annotator's connection."""
 
-_ME: Final = "session_user::text"  # the type name would not use an index on text
+_CALLER: Final = "session_user::text"  # the type name would not use an index on text
 _ACTIVITY_FUNCTIONS: Final = (
     r"^pg_(stat_|lock_status|current_wal|last_wal|notification_queue|blocking_pids|safe_snapshot|"
     r"prepared_xact|(total_)?relation_size|(table|indexes|database|tablespace)_size)"
@@ -109,7 +114,7 @@ def add(connection: Connection, new: Member) -> str | None:
     keep(connection)
     driver = driver_of(connection)
     password = None
-    if all(existing.name != new.name for existing in members(connection)):
+    if all(team_member.name != new.name for team_member in members(connection)):
         password = _make_role(driver, new.name)
     # Also rights that were granted to everybody earlier.
     driver.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC")
@@ -131,12 +136,12 @@ def remove(connection: Connection, name: str) -> bool:
         name: The member.
 
     Returns:
-        True if their role is gone from the server too.
+        True if the server has no role of this name any more.
 
     Raises:
         WorkspaceError: The team has no such member.
     """
-    if all(existing.name != name for existing in members(connection)):
+    if all(team_member.name != name for team_member in members(connection)):
         raise WorkspaceError(f"{name!r} is not in the team")
     driver = driver_of(connection)
     _revoke_rights(driver, name)
@@ -155,9 +160,12 @@ def remove(connection: Connection, name: str) -> bool:
 
 
 def _make_role(driver: Any, name: str) -> str | None:
-    """Create a role with a password, unless it exists; return the password.
+    """Create a role, and return its password; None if the server has the role already.
 
     The server and its log get the password only as a verifier.
+
+    Raises:
+        WorkspaceError: The existing role has more rights than a member, or cannot log in.
     """
     existing = driver.execute(
         "SELECT rolcanlogin AND NOT (rolsuper OR rolbypassrls OR rolcreaterole OR rolreplication "
@@ -166,7 +174,8 @@ def _make_role(driver: Any, name: str) -> str | None:
         [name],
     ).fetchone()
     if existing is not None:
-        if not existing[0]:
+        (is_plain_role,) = existing
+        if not is_plain_role:
             raise WorkspaceError(
                 f"{name!r} is a role of the server with more rights than a member, or without "
                 "login; choose another name"
@@ -181,14 +190,16 @@ def _make_role(driver: Any, name: str) -> str | None:
 
 
 def _grant_rights(driver: Any, new_member: Member) -> None:
+    """Grant the rights of a member's role to the member."""
     role = sql.Identifier(new_member.name)
     database = sql.Identifier(driver.info.dbname)
-    for right in _rights(new_member.role):
+    for right in _rights_of_role(new_member.role):
         driver.execute(sql.SQL("GRANT " + right + " TO {}").format(role))
     driver.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, role))
 
 
 def _revoke_rights(driver: Any, name: str) -> None:
+    """Revoke all rights of a role in this database."""
     role = sql.Identifier(name)
     database = sql.Identifier(driver.info.dbname)
     for schema_name in ("public", "seen", "team"):
@@ -200,10 +211,10 @@ def _revoke_rights(driver: Any, name: str) -> None:
     driver.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM {}").format(database, role))
 
 
-def _rights(role: TeamRole) -> Iterator[str]:
-    """Yield the rights of a role; everybody who may use a schema may call its functions."""
+def _rights_of_role(role: TeamRole) -> Iterator[str]:
+    """Yield the rights of a role in SQL; a user of a schema may call its functions."""
     yield "USAGE ON SCHEMA public, team, seen"
-    yield f"SELECT ON public.workspace_version, team.members, {_table_names(_SHARED)}"
+    yield f"SELECT ON public.workspace_version, team.members, {_table_names(_SHARED_TABLES)}"
     yield "EXECUTE ON FUNCTION public.take_turns(text[])"
     if role is TeamRole.ANNOTATOR:
         yield f"SELECT ON {_table_names(_hidden_tables(), 'seen')}"
@@ -216,26 +227,29 @@ def _table_names(tables: Collection[Table], schema_name: str = "public") -> str:
 
 
 def _hidden_tables() -> list[Table]:
-    return [table for table in schema.metadata.sorted_tables if table not in _SHARED]
+    return [table for table in schema.metadata.sorted_tables if table not in _SHARED_TABLES]
 
 
 # The rules on the server
 
 
 def keep(connection: Connection) -> None:
-    """Install the rules on the server, in a transaction of the owner that is open."""
+    """Install the rules on the server, unless it has this version of them.
+
+    ``connection`` is the owner's, in a transaction.
+    """
     driver = driver_of(connection)
-    script = "\n".join(_script())
+    script = "\n".join(_rule_statements())
     version = hashlib.sha256(script.encode()).hexdigest()[:16]
     is_superuser: bool = driver.execute("SHOW is_superuser").fetchone()[0] == "on"
     if is_superuser and shows_who_is_connected(connection):
-        driver.execute(_hide_activity())
+        driver.execute(_hide_activity_statement())
     installed = driver.execute(
         "SELECT obj_description(to_regnamespace('seen'), 'pg_namespace')"
     ).fetchone()
     if installed is not None and installed[0] == version:
         return
-    driver.execute("\n".join(_tables()))
+    driver.execute("\n".join(_table_statements()))
     driver.execute(script)
     driver.execute(f"COMMENT ON SCHEMA seen IS '{version}'")
     for existing in members(connection):
@@ -244,9 +258,9 @@ def keep(connection: Connection) -> None:
 
 
 def lift(connection: Connection) -> bool:
-    """Remove everything that depends on the tables, so that they can change.
+    """Remove all objects that depend on the tables, so that these can change.
 
-    No annotator sees anything until ``keep`` is called again. Returns whether there was a team.
+    Annotators see nothing until ``keep`` is called again. Returns whether there was a team.
     """
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:
@@ -255,7 +269,8 @@ def lift(connection: Connection) -> bool:
     return True
 
 
-def _tables() -> Iterator[str]:
+def _table_statements() -> Iterator[str]:
+    """Yield the SQL that creates the tables of the team, or updates those of a version."""
     yield "CREATE SCHEMA IF NOT EXISTS team;"
     yield 'CREATE TABLE IF NOT EXISTS team.members (name TEXT COLLATE "C" PRIMARY KEY,'
     yield "role TEXT NOT NULL, assisted BOOLEAN NOT NULL);"
@@ -280,7 +295,8 @@ def _tables() -> Iterator[str]:
     yield "ALTER TABLE public.events DROP CONSTRAINT events_pkey, ADD PRIMARY KEY (id, annotator);"
 
 
-def _script() -> Iterator[str]:
+def _rule_statements() -> Iterator[str]:
+    """Yield the SQL that creates all functions and views in the schema ``seen``."""
     yield "DROP SCHEMA IF EXISTS seen CASCADE; CREATE SCHEMA seen;"
     yield "REVOKE CREATE ON SCHEMA public FROM PUBLIC;"
     yield _MAY_WRITE
@@ -290,7 +306,7 @@ def _script() -> Iterator[str]:
     yield _COMMITTED_REVEALS
     yield _SEES_JUDGES + _EVENTS_WITHOUT_TRACE + _LAST_EVENT
     for table in _hidden_tables():
-        yield from _view(table)
+        yield from _view_statements(table)
     yield files("mast_tui.team").joinpath("team_functions.sql").read_text("utf-8")
     for table, register in _REGISTERS.items():
         yield _put_function(table, register)
@@ -298,11 +314,11 @@ def _script() -> Iterator[str]:
 
 _MAY_WRITE: Final = f"""
 CREATE FUNCTION seen.may_write(whose text) RETURNS boolean LANGUAGE sql STABLE {_AS_OWNER} AS $$
-  SELECT EXISTS (SELECT FROM team.members me WHERE me.name = {_ME} AND CASE me.role
+  SELECT EXISTS (SELECT FROM team.members me WHERE me.name = {_CALLER} AND CASE me.role
     WHEN '{TeamRole.JUDGE}' THEN starts_with(whose, '{JUDGE_PREFIX}')
-    WHEN '{TeamRole.LEAD}' THEN whose = {_ME}
+    WHEN '{TeamRole.LEAD}' THEN whose = {_CALLER}
       OR NOT EXISTS (SELECT FROM team.members m WHERE m.name = whose)
-    ELSE whose = {_ME} END)
+    ELSE whose = {_CALLER} END)
 $$;
 """
 """All write in their own name; leads also in the names of judges and of people outside the team,
@@ -345,14 +361,14 @@ _REGISTERS: Final[Mapping[Table, _Register]] = {
 
 
 def _put_function(table: Table, register: _Register) -> str:
-    """Return the SQL function that inserts a row or replaces that with the same key."""
+    """Return the SQL function that inserts a row, or replaces the row with the same key."""
     keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
-    changed = ", ".join(
+    assignments = ", ".join(
         f'"{column.name}" = excluded."{column.name}"'
         for column in table.columns
         if not column.primary_key
     )
-    number = "new_row.id := coalesce(new_row.id, nextval('public.asked_id_seq'));"
+    number_statement = "new_row.id := coalesce(new_row.id, nextval('public.asked_id_seq'));"
     return f"""
 CREATE FUNCTION seen.put_{table.name}(new_row public.{table.name}) RETURNS void
 LANGUAGE plpgsql {_AS_OWNER} AS $$
@@ -361,9 +377,9 @@ BEGIN
   IF ({register.condition}) IS NOT TRUE THEN
     RAISE 'you write in your own name alone, which is %', session_user USING ERRCODE = 'MAST1';
   END IF;
-  {number if table is schema.asked else ""}
+  {number_statement if table is schema.asked else ""}
   INSERT INTO public.{table.name} VALUES (new_row.*)
-    ON CONFLICT ({keys}) DO {f"UPDATE SET {changed}" if changed else "NOTHING"};
+    ON CONFLICT ({keys}) DO {f"UPDATE SET {assignments}" if assignments else "NOTHING"};
 END $$;"""
 
 
@@ -385,17 +401,17 @@ _VISIBLE_NAMES: Final = f"""
     THEN ARRAY(SELECT a.name FROM public.annotators a
       WHERE a.name = me.name OR starts_with(a.name, '{JUDGE_PREFIX}'))
     ELSE ARRAY[me.name] END
-  FROM team.members me WHERE me.name = {_ME})
+  FROM team.members me WHERE me.name = {_CALLER})
 """
 """The annotators whose rows about a trace are visible."""
 
 _SEES_JUDGES: Final = f"""
 CREATE FUNCTION seen.sees_judges() RETURNS boolean LANGUAGE sql STABLE {_AS_OWNER} AS $$
-  SELECT EXISTS (SELECT FROM team.members WHERE name = {_ME} AND assisted)
+  SELECT EXISTS (SELECT FROM team.members WHERE name = {_CALLER} AND assisted)
 $$;
 """
-_REVEALED_TRACES: Final = f"SELECT trace_id FROM seen.committed_reveals WHERE annotator = {_ME}"
-_OF_JUDGES: Final = f"seen.sees_judges() OR r.trace_id IN ({_REVEALED_TRACES})"
+_REVEALED_TRACES: Final = f"SELECT trace_id FROM seen.committed_reveals WHERE annotator = {_CALLER}"
+_MAY_SEE_JUDGES: Final = f"seen.sees_judges() OR r.trace_id IN ({_REVEALED_TRACES})"
 
 
 def _is_tags_setting(person: str, key: str) -> str:
@@ -407,29 +423,29 @@ _TAGS_OF_OTHERS: Final = f"""
   SELECT s.key, (SELECT json_agg(one)::text FROM json_array_elements(s.value::json) one
     WHERE (SELECT two::text FROM json_array_elements(one) WITH ORDINALITY AS of_it(two, number)
       WHERE number = 2) IN (SELECT to_json(v.trace_id)::text FROM seen.committed_reveals v
-      WHERE v.annotator = {_ME}
+      WHERE v.annotator = {_CALLER}
       AND starts_with(v.taxonomy, split_part(s.key, ':', 2) || '@'))) AS tags
   FROM public.settings s
-  WHERE starts_with(s.key, '{TAGS}:') AND NOT ({_is_tags_setting(_ME, "s.key")})
+  WHERE starts_with(s.key, '{TAGS}:') AND NOT ({_is_tags_setting(_CALLER, "s.key")})
 """
 """The tags of others on traces whose labels of others are visible."""
 
 _ROW_CONDITIONS: Final[Mapping[str, str]] = {
-    "sights": f"r.annotator = {_ME}",
+    "sights": f"r.annotator = {_CALLER}",
     "studies": "true",
     "guidelines": "true",
     "runs": "seen.sees_judges() OR r.id IN (SELECT t.run FROM public.run_traces t "
     f"WHERE t.trace_id IN ({_REVEALED_TRACES}))",
-    "run_traces": _OF_JUDGES,
-    "asked": _OF_JUDGES,
+    "run_traces": _MAY_SEE_JUDGES,
+    "asked": _MAY_SEE_JUDGES,
     "imports": f"r.format = '{MIGRATION}'",
     "imported_events": "false",
-    "settings": f"r.key = '{SET_ASIDE}' OR {_is_tags_setting(_ME, 'r.key')} "
-    f"UNION ALL SELECT key, value FROM team.settings WHERE name = {_ME} "
+    "settings": f"r.key = '{SET_ASIDE}' OR {_is_tags_setting(_CALLER, 'r.key')} "
+    f"UNION ALL SELECT key, value FROM team.settings WHERE name = {_CALLER} "
     f"UNION ALL SELECT key, tags FROM ({_TAGS_OF_OTHERS}) others WHERE tags IS NOT NULL",
     # The stored index of a span reveals that it was labelled.
     "span_indices": f"r.trace_id IN ({_REVEALED_TRACES}) OR EXISTS (SELECT FROM public.labels l "
-    f"WHERE l.annotator = {_ME} AND l.trace_id = r.trace_id "
+    f"WHERE l.annotator = {_CALLER} AND l.trace_id = r.trace_id "
     "AND r.span_key IN (l.first_key, l.last_key))",
 }
 """The conditions of visible rows, for tables that are not about one trace of one person."""
@@ -442,7 +458,8 @@ _HIDDEN_FIELDS: Final[Mapping[str, str]] = {
 """The fields of documents that reveal hidden labels."""
 
 
-def _view(table: Table) -> Iterator[str]:
+def _view_statements(table: Table) -> Iterator[str]:
+    """Yield the SQL of the view that shows annotators the visible rows of a table."""
     name = table.name
     columns = [f'"{column.name}"' for column in table.columns]
     if name in _ROW_CONDITIONS:
@@ -475,7 +492,7 @@ def _view(table: Table) -> Iterator[str]:
 
 _EVENTS_WITHOUT_TRACE: Final = f"""
 CREATE FUNCTION seen.events_beside() RETURNS SETOF public.events LANGUAGE sql STABLE {_AS_OWNER}
-AS $$ SELECT r.* FROM public.events r WHERE r.annotator = {_ME} AND r.trace_id IS NULL $$;
+AS $$ SELECT r.* FROM public.events r WHERE r.annotator = {_CALLER} AND r.trace_id IS NULL $$;
 """
 """The annotator's events that are about no trace."""
 
@@ -486,20 +503,20 @@ CREATE FUNCTION seen.last_event(
 DECLARE linked boolean;
 BEGIN
   SELECT e.seq, e.chain, NOT starts_with(e.action, '{IMPORT_PREFIX}') INTO seq, chain, linked
-    FROM public.events e WHERE e.annotator = {_ME} ORDER BY e.seq DESC, e.id DESC LIMIT 1;
+    FROM public.events e WHERE e.annotator = {_CALLER} ORDER BY e.seq DESC, e.id DESC LIMIT 1;
   IF chain IS NULL OR NOT linked THEN
-    SELECT e.chain INTO chain FROM public.events e WHERE e.annotator = {_ME}
+    SELECT e.chain INTO chain FROM public.events e WHERE e.annotator = {_CALLER}
       AND e.chain IS NOT NULL AND NOT starts_with(e.action, '{IMPORT_PREFIX}')
       ORDER BY e.seq DESC, e.id DESC LIMIT 1;
   END IF;
   IF trace IS NOT NULL THEN
     SELECT max(e.seq) INTO of_work FROM public.events e
-      WHERE e.annotator = {_ME} AND e.trace_id = trace AND e.taxonomy = under;
+      WHERE e.annotator = {_CALLER} AND e.trace_id = trace AND e.taxonomy = under;
   END IF;
 END $$;
 CREATE FUNCTION seen.own_events(ids text[]) RETURNS SETOF public.events
 LANGUAGE sql STABLE {_AS_OWNER}
-AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_ME} AND e.id = ANY(ids) $$;
+AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_CALLER} AND e.id = ANY(ids) $$;
 """
 """The predecessor of the annotator's next event; the last event on a trace only for a trace."""
 
@@ -512,7 +529,7 @@ def shows_who_is_connected(connection: Connection) -> bool:
     return bool(driver_of(connection).execute(query).fetchone()[0])
 
 
-def _hide_activity() -> str:
+def _hide_activity_statement() -> str:
     """Return the SQL that hides activity and sizes from members.
 
     Monitoring programs (``pg_monitor``) keep their rights.

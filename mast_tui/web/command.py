@@ -102,10 +102,10 @@ def web_command(request: WebRequest) -> int:
         )
     module = _server_module()
     server: WebServer = module.WebServer(
-        (sys.executable, "-m", "mast_tui", *_options(request.common)),
+        (sys.executable, "-m", "mast_tui", *_app_options(request.common)),
         tuple(str(path.absolute()) for path in request.paths),
         access=module.VisitorAccess(
-            _token() if request.token else None,
+            _required_token() if request.token else None,
             None if request.url is None else checked_url(request.url),
             only_this_machine=request.host in LOCAL_HOSTS and request.url is None,
         ),
@@ -140,7 +140,8 @@ def print_line(message: str) -> None:
     sys.stdout.flush()
 
 
-def _token() -> str:
+def _required_token() -> str:
+    """Return the token of the environment, or a new one; raises ``MastError`` if it is short."""
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None:
         return secrets.token_urlsafe(24)
@@ -149,7 +150,7 @@ def _token() -> str:
     return token
 
 
-def _options(common: CommonOptions) -> Iterator[str]:
+def _app_options(common: CommonOptions) -> Iterator[str]:
     """Yield the options that all visitors' apps have."""
     for name, value in common._asdict().items():
         if value and name not in ("annotator", "workspace"):

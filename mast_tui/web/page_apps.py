@@ -105,14 +105,16 @@ class AppProcess:
         Returns:
             Whether the app keeps up; False if more than ``UNREAD_BYTES`` wait for it.
         """
-        self._send(DRAWING, text.encode("utf-8", "replace"))
+        self._send_packet(DRAWING, text.encode("utf-8", "replace"))
         return self._input.transport.get_write_buffer_size() <= UNREAD_BYTES
 
     def resize(self, width: int, height: int) -> None:
         """Set the size of the app's screen; the same size again draws the whole screen again."""
-        self._send(MESSAGE, orjson.dumps({"type": "resize", "width": width, "height": height}))
+        self._send_packet(
+            MESSAGE, orjson.dumps({"type": "resize", "width": width, "height": height})
+        )
 
-    def _send(self, kind: bytes, content: bytes) -> None:
+    def _send_packet(self, kind: bytes, content: bytes) -> None:
         if not self._input.is_closing():
             self._input.write(kind + len(content).to_bytes(4, "big") + content)
 
@@ -136,18 +138,18 @@ def _password_pipe(password: str | None) -> Iterator[tuple[int, ...]]:
     if password is None:
         yield ()
         return
-    read, write = os.pipe()
+    read_end, write_end = os.pipe()
     try:
-        # It is short enough to fit into the pipe before anyone reads it.
-        os.write(write, password.encode())
-        os.close(write)
-        yield (read,)
+        # The password is short enough to fit into the pipe before anyone reads it.
+        os.write(write_end, password.encode())
+        os.close(write_end)
+        yield (read_end,)
     finally:
-        os.close(read)
+        os.close(read_end)
 
 
 RUNNING_APPS: Final = 50
-"""The most apps at once, kept ones included; each needs some 100 MB."""
+"""The most apps at once, including waiting ones; each needs some 100 MB."""
 
 MAX_WAITING_APPS: Final = 20
 """The most apps that wait for a lost connection."""
@@ -177,8 +179,8 @@ _LARGEST_SIZE: Final = 1000
 """The most columns and lines of a screen."""
 
 _LOST: Final = (None, WSCloseCode.ABNORMAL_CLOSURE, WSCloseCode.GOING_AWAY)
-"""The codes of a lost connection: none before the socket is open; a proxy that restarts sends
-``GOING_AWAY``. A page that is left sends ``OK``."""
+"""The codes of a lost connection: None before the socket is open, and ``GOING_AWAY`` of a proxy
+that restarts. A page that the visitor leaves sends ``OK``."""
 
 
 class PageKey(NamedTuple):
@@ -203,7 +205,7 @@ class PageApp:
         self._socket: web.WebSocketResponse | None = None
         self._transport: asyncio.Transport | None = None
         self._only_page_messages = True
-        self._ending: asyncio.Task[None] | None = None
+        self._stop_task: asyncio.Task[None] | None = None
         self.output = asyncio.create_task(self._carry_output())
         """Carries the app's output to the page; done when the app has ended."""
 
@@ -223,12 +225,12 @@ class PageApp:
         self._transport = transport
         self._process.resize(self._width, self._height)
         async for message in socket:
-            if not await self._receive(message, socket):
+            if not await self._handle_message(message, socket):
                 self._only_page_messages = False
                 break
 
     def disconnect(self, socket: web.WebSocketResponse) -> bool:
-        """Forget a socket that has closed.
+        """Remove a socket that has closed.
 
         Returns:
             Whether no page is connected now; False if another socket has replaced this one.
@@ -243,11 +245,11 @@ class PageApp:
         """Return whether the app should wait for another connection after a socket has closed."""
         return socket.close_code in _LOST and self._only_page_messages
 
-    async def _receive(self, message: WSMessage, socket: web.WebSocketResponse) -> bool:
-        """Handle a message of the page; return False if the app cannot keep up.
+    async def _handle_message(self, message: WSMessage, socket: web.WebSocketResponse) -> bool:
+        """Handle a message of the page; return False if too much input waits for the app.
 
-        A message that no page of this server sends does not reach the app, and after it the app
-        does not wait for another connection.
+        A message that is not from a page of this server is ignored, and after it the app does not
+        wait for another connection.
         """
         content: object = None
         if message.type is WSMsgType.TEXT:
@@ -270,7 +272,10 @@ class PageApp:
         return True
 
     async def _carry_output(self) -> None:
-        # Output is read also while no page is connected, so that the app never waits for one.
+        """Send the output of the app to the connected page until the app ends.
+
+        Output is read also while no page is connected, so that the app never waits for one.
+        """
         async for kind, content in self._process.packets():
             socket = self._socket
             if socket is None:
@@ -283,7 +288,7 @@ class PageApp:
 
     def is_ending(self) -> bool:
         """Return whether the app has ended or is about to."""
-        return self._ending is not None or self.output.done()
+        return self._stop_task is not None or self.output.done()
 
     async def stop(self, grace: float) -> None:
         """End the app, and close its page's socket.
@@ -292,13 +297,13 @@ class PageApp:
             grace: The seconds that the app has to close its workspace before it is killed. Labels
                 are on disk long before.
         """
-        if self._ending is None:
-            self._ending = asyncio.create_task(self._process.stop())
+        if self._stop_task is None:
+            self._stop_task = asyncio.create_task(self._process.stop())
         try:
-            await asyncio.wait_for(asyncio.shield(self._ending), grace)
+            await asyncio.wait_for(asyncio.shield(self._stop_task), grace)
         except TimeoutError:
             self._process.kill()
-            await asyncio.shield(self._ending)
+            await asyncio.shield(self._stop_task)
         self.output.cancel()
         if self._socket is not None:
             with suppress(ConnectionError):
@@ -328,7 +333,7 @@ class PageApps:
     def __init__(self, kept_seconds: float = RECONNECT_SECONDS) -> None:
         self._kept_seconds = kept_seconds
         self._apps: dict[PageKey, PageApp] = {}
-        self._kept: dict[PageKey, asyncio.TimerHandle] = {}
+        self._waiting_apps: dict[PageKey, asyncio.TimerHandle] = {}
         """The apps that wait for a connection, the longest first, with the end of their wait."""
         self._starting = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -365,11 +370,11 @@ class PageApps:
         """
         async with self._starting:
             if key in self._apps:
-                if key in self._kept:
-                    self._kept.pop(key).cancel()
+                if key in self._waiting_apps:
+                    self._waiting_apps.pop(key).cancel()
                 return None if self._apps[key].is_ending() else self._apps[key]
-            if len(self._apps) >= RUNNING_APPS and self._kept:
-                await self._end(next(iter(self._kept)), SHUTDOWN_GRACE)
+            if len(self._apps) >= RUNNING_APPS and self._waiting_apps:
+                await self._end_app(next(iter(self._waiting_apps)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:
                 return None
             process = await AppProcess.start(
@@ -377,48 +382,50 @@ class PageApps:
             )
             app = PageApp(process, width, height)
             self._apps[key] = app
-            app.output.add_done_callback(lambda _: self._end_soon(key))
+            app.output.add_done_callback(lambda _: self._schedule_end(key))
             return app
 
     def keep(self, key: PageKey) -> None:
         """Let an app wait for its page's next connection."""
         if key not in self._apps:
             return
-        if key in self._kept:
-            self._kept.pop(key).cancel()
+        if key in self._waiting_apps:
+            self._waiting_apps.pop(key).cancel()
         loop = asyncio.get_running_loop()
-        self._kept[key] = loop.call_later(self._kept_seconds, self._end_soon, key)
-        of_visitor = [other for other in self._kept if other.visitor == key.visitor]
-        if len(of_visitor) > MAX_WAITING_APPS_PER_VISITOR:
-            self._end_soon(of_visitor[0])
-        elif len(self._kept) > MAX_WAITING_APPS:
-            self._end_soon(next(iter(self._kept)))
+        self._waiting_apps[key] = loop.call_later(self._kept_seconds, self._schedule_end, key)
+        visitor_keys = [other for other in self._waiting_apps if other.visitor == key.visitor]
+        if len(visitor_keys) > MAX_WAITING_APPS_PER_VISITOR:
+            self._schedule_end(visitor_keys[0])
+        elif len(self._waiting_apps) > MAX_WAITING_APPS:
+            self._schedule_end(next(iter(self._waiting_apps)))
 
     async def end(self, key: PageKey) -> None:
         """End the app of a page."""
-        await self._end(key, GRACE)
+        await self._end_app(key, GRACE)
 
     async def end_of_visitor(self, visitor: str) -> None:
         """End all apps of a visitor."""
         keys = [key for key in self._apps if key.visitor == visitor]
-        await asyncio.gather(*(self._end(key, GRACE) for key in keys))
+        await asyncio.gather(*(self._end_app(key, GRACE) for key in keys))
 
     async def end_all(self) -> None:
         """End all apps, and start no more."""
         self._closed = True
-        await asyncio.gather(*(self._end(key, SHUTDOWN_GRACE) for key in list(self._apps)))
+        await asyncio.gather(*(self._end_app(key, SHUTDOWN_GRACE) for key in list(self._apps)))
 
-    def _end_soon(self, key: PageKey) -> None:
-        if key in self._kept:
-            self._kept.pop(key).cancel()
+    def _schedule_end(self, key: PageKey) -> None:
+        """End the app of a page in a task of its own, without waiting for the end."""
+        if key in self._waiting_apps:
+            self._waiting_apps.pop(key).cancel()
         if key in self._apps:
-            task = asyncio.create_task(self._end(key, GRACE))
+            task = asyncio.create_task(self._end_app(key, GRACE))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _end(self, key: PageKey, grace: float) -> None:
-        if key in self._kept:
-            self._kept.pop(key).cancel()
+    async def _end_app(self, key: PageKey, grace: float) -> None:
+        """End the app of a page, and wait at most ``grace`` seconds before it is killed."""
+        if key in self._waiting_apps:
+            self._waiting_apps.pop(key).cancel()
         app = self._apps.get(key)
         if app is not None:
             await app.stop(grace)

@@ -85,9 +85,9 @@ class VisitorAccess:
     """The ways in which visitors reach the server.
 
     Attributes:
-        token: What they must know; None if nothing.
-        url: The address that they type where a proxy stands in between.
-        only_this_machine: Whether no other machine reaches the server, by a proxy neither.
+        token: The token that visitors must know, None for none.
+        url: The address of a proxy that visitors type, None without a proxy.
+        only_this_machine: Whether no other machine reaches the server, not even by a proxy.
     """
 
     token: str | None = None
@@ -165,10 +165,13 @@ class WebServer:
             OSError: The server cannot listen there.
         """
         self._report = report
-        asyncio.run(self._serve(host, port, report))
+        asyncio.run(self._serve_until_signal(host, port, report))
         return 0
 
-    async def _serve(self, host: str, port: int, report: Callable[[str], None]) -> None:
+    async def _serve_until_signal(
+        self, host: str, port: int, report: Callable[[str], None]
+    ) -> None:
+        """Serve until a signal ends the server, and report its address."""
         runner = web.AppRunner(
             self.application(), access_log=None, shutdown_timeout=_CLOSE_SECONDS / 2
         )
@@ -200,11 +203,11 @@ class WebServer:
         app.on_shutdown.append(self._end_apps)
         app.add_routes(
             [
-                web.get("/", self._page),
-                web.post("/enter", self._enter),
-                web.post("/leave", self._leave),
+                web.get("/", self._app_page),
+                web.post("/enter", self._sign_in),
+                web.post("/leave", self._sign_out),
                 web.get("/app/{page:[-_A-Za-z0-9]{16}}", self._app_state),
-                web.get("/ws/{page:[-_A-Za-z0-9]{16}}", self._connect),
+                web.get("/ws/{page:[-_A-Za-z0-9]{16}}", self._connect_page),
                 web.static("/terminal", _TERMINAL),
                 web.static("/pages", _PAGES),
             ]
@@ -217,13 +220,17 @@ class WebServer:
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
-        if self._token is None and _parts(f"//{request.host}").hostname not in self._hosts():
+        """Refuse requests with a wrong host or from other pages; add headers to all answers."""
+        if (
+            self._token is None
+            and _url_parts(f"//{request.host}").hostname not in self._allowed_hosts()
+        ):
             raise web.HTTPForbidden(
                 text=f"This server does not go by the name {request.host}; the person who runs "
                 "it can name it with --url."
             )
         # Only this server's own pages may change something or connect to an app.
-        if (request.method != "GET" or request.path.startswith("/ws/")) and not self._is_own(
+        if (request.method != "GET" or request.path.startswith("/ws/")) and not self._is_own_page(
             request
         ):
             raise web.HTTPForbidden(text="This was sent by a page of another address.")
@@ -237,50 +244,51 @@ class WebServer:
     async def _end_apps(self, _: web.Application) -> None:
         await self.apps.end_all()
 
-    def _hosts(self) -> frozenset[str | None]:
+    def _allowed_hosts(self) -> frozenset[str | None]:
         return LOCAL_HOSTS if self._url is None else LOCAL_HOSTS | {self._url.hostname}
 
-    def _is_own(self, request: web.Request) -> bool:
-        origin = _parts(request.headers.get("Origin", ""))
+    def _is_own_page(self, request: web.Request) -> bool:
+        origin = _url_parts(request.headers.get("Origin", ""))
         own_hosts = {request.host} if self._url is None else {request.host, self._url.netloc}
         return origin.scheme in ("http", "https") and origin.netloc in own_hosts
 
-    def _visitor(self, request: web.Request) -> Visitor | None:
+    def _visitor_of(self, request: web.Request) -> Visitor | None:
         return self._visitors.get(request.cookies.get(self.cookie, ""))
 
-    def _client(self, request: web.Request) -> str:
-        """Return the address of the client, for which a proxy of this machine vouches."""
+    def _client_address(self, request: web.Request) -> str:
+        """Return the address of the client, as a proxy on this machine reports it."""
         address = request.remote or ""
         forwarded = request.headers.get("X-Forwarded-For")
         if self._url is not None and forwarded is not None and address in LOCAL_HOSTS:
             return forwarded.rpartition(",")[2].strip()
         return address
 
-    async def _page(self, request: web.Request) -> web.Response:
-        visitor = self._visitor(request)
+    async def _app_page(self, request: web.Request) -> web.Response:
+        """Return the page of a new app, or the sign-in page if the visitor must sign in."""
+        visitor = self._visitor_of(request)
         if visitor is None:
-            return await self._first_door()
+            return await self._first_sign_in_page()
         secure = self._url is not None and self._url.scheme == "https"
         host = request.host if self._url is None else self._url.netloc
         page = secrets.token_urlsafe(12)
         socket = f"{'wss' if secure else 'ws'}://{host}/ws/{page}"
-        return self._html("app.html.j2", socket=socket, page_key=page, name=visitor.name)
+        return self._html_response("app.html.j2", socket=socket, page_key=page, name=visitor.name)
 
-    async def _first_door(self) -> web.Response:
-        """Return the sign-in page; who is in the study is shown only without a token."""
+    async def _first_sign_in_page(self) -> web.Response:
+        """Return the sign-in page with suggested names, which are shown only without a token."""
         if self._token is not None or self._annotator is not None:
-            return self._door()
+            return self._sign_in_page()
         if self._team is not None:
-            return self._door(name=self._team.url_user)
+            return self._sign_in_page(name=self._team.url_user)
         try:
-            study = await asyncio.to_thread(self._study)
+            study = await asyncio.to_thread(self._current_study)
         except MastError as error:
-            return self._door(str(error))
+            return self._sign_in_page(str(error))
         if study is not None:
-            return self._door(people=study.participants)
-        return self._door(name=suggested_name(read_configuration().annotator))
+            return self._sign_in_page(people=study.participants)
+        return self._sign_in_page(name=suggested_name(read_configuration().annotator))
 
-    def _door(
+    def _sign_in_page(
         self,
         wrong: str | None = None,
         name: str = "",
@@ -293,7 +301,7 @@ class WebServer:
         """Return the sign-in page.
 
         Args:
-            wrong: Why the visitor does not get in yet.
+            wrong: The reason why the sign-in failed, None for none.
             name: The name that is filled in.
             people: The names to choose from.
             outside: A name outside the study that the visitor can confirm.
@@ -302,7 +310,7 @@ class WebServer:
         """
         asks_token = self._token is not None and not token
         expected = "" if self._team is None or asks_token else self._team.url_user
-        answer = self._html(
+        answer = self._html_response(
             "door.html.j2",
             wrong=wrong,
             name=name,
@@ -317,16 +325,17 @@ class WebServer:
         answer.set_status(status)
         return answer
 
-    def _html(self, page: str, **values: object) -> web.Response:
+    def _html_response(self, page: str, **values: object) -> web.Response:
         text = self._pages.get_template(page).render(**values)
         return web.Response(text=text, content_type="text/html")
 
-    async def _enter(self, request: web.Request) -> web.StreamResponse:
+    async def _sign_in(self, request: web.Request) -> web.StreamResponse:
+        """Check a sign-in; redirect to the app with a cookie, or return the sign-in page again."""
         form = await request.post()
         name = str(form.get("name", ""))
         token = str(form.get("token", ""))
         password = str(form.get("password", ""))
-        client = self._client(request)
+        client = self._client_address(request)
         people: Sequence[str] = ()
         try:
             async with self._guesses.turn(client):
@@ -335,31 +344,31 @@ class WebServer:
                 if self._team is not None:
                     signed_in = await self._sign_in_member(self._team, name, password)
             if self._team is None:
-                study = await asyncio.to_thread(self._study)
+                study = await asyncio.to_thread(self._current_study)
                 people = () if study is None else study.participants
-                name = await asyncio.to_thread(self._checked, self._annotator or name)
+                name = await asyncio.to_thread(self._checked_name, self._annotator or name)
                 outside = None if self._annotator is not None else outside_study_text(name, study)
                 signed_in = SignedIn(Visitor(name, self._workspace), outside)
         except WrongSecret as error:
             self._report(f"A sign-in from {client} was refused: wrong token, name or password")
             known_token = token if self._is_token(token) else ""
-            return self._door(str(error), name, token=known_token, status=403)
+            return self._sign_in_page(str(error), name, token=known_token, status=403)
         except TooManySignIns:
             # Nothing in this answer may depend on the token, which was not checked in its turn.
             wrong = "Too many sign-ins from your address wait; try again in half a minute."
-            return self._door(wrong, name, status=429)
+            return self._sign_in_page(wrong, name, status=429)
         except MastError as error:
-            return self._door(str(error), name, people=people, token=token)
+            return self._sign_in_page(str(error), name, people=people, token=token)
         visitor = signed_in.visitor
         outside = signed_in.outside
         if outside is not None and form.get("outside") != visitor.name:
-            return self._door(
+            return self._sign_in_page(
                 f"{outside}. Continue?", people=people, outside=visitor.name, token=token
             )
         self._visitors.pop(request.cookies.get(self.cookie, ""), None)
         key = secrets.token_urlsafe(24)
         self._visitors[key] = visitor
-        answer = _to_page()
+        answer = _redirect_to_app()
         answer.set_cookie(
             self.cookie,
             key,
@@ -380,32 +389,34 @@ class WebServer:
             return SignedIn(visitor, None)
         return await asyncio.to_thread(team.check, name, password)
 
-    def _study(self) -> Study | None:
+    def _current_study(self) -> Study | None:
         """Return the study that visitors work in."""
-        location = self._location()
+        location = self._workspace_location()
         if isinstance(location, Path) and not location.exists():
             return None
         with closing(Workspace.open(location)) as workspace:
             return workspace.study(self._taxonomy)
 
-    def _checked(self, name: str) -> str:
+    def _checked_name(self, name: str) -> str:
+        """Return a name that is valid in the workspace; raises ``MastError`` for others."""
         name = checked_person(name)
-        location = self._location()
+        location = self._workspace_location()
         if isinstance(location, Path) and not location.exists():
             return name
         with closing(Workspace.open(location)) as workspace:
             return checked_new_name(workspace, name)
 
-    def _location(self) -> str | Path:
+    def _workspace_location(self) -> str | Path:
         if self._workspace is not None:
             return self._workspace if "://" in self._workspace else Path(self._workspace)
         return default_workspace_path(Path.cwd()) if self._paths else samples_workspace_path()
 
-    async def _leave(self, request: web.Request) -> web.Response:
+    async def _sign_out(self, request: web.Request) -> web.Response:
+        """End the apps of a visitor, remove the cookie, and redirect to the sign-in page."""
         visitor = request.cookies.get(self.cookie, "")
         self._visitors.pop(visitor, None)
         await self.apps.end_of_visitor(visitor)
-        answer = _to_page()
+        answer = _redirect_to_app()
         answer.del_cookie(self.cookie)
         return answer
 
@@ -416,19 +427,19 @@ class WebServer:
         """Return status 204 if the app of a page waits for it, 404 if it has ended."""
         return web.Response(status=204 if self._page_key(request) in self.apps else 404)
 
-    async def _connect(self, request: web.Request) -> web.StreamResponse:
+    async def _connect_page(self, request: web.Request) -> web.StreamResponse:
         """Connect a page to its app; only the page's first connection starts one."""
-        visitor = self._visitor(request)
+        visitor = self._visitor_of(request)
         if visitor is None:
             raise web.HTTPForbidden(text="Open the page first.")
         key = self._page_key(request)
         if "again" in request.query and key not in self.apps:
             raise web.HTTPNotFound(text="The app has ended.")
-        workspace = () if visitor.workspace is None else ("--workspace", visitor.workspace)
-        command = (*self._command, *workspace, "--annotator", visitor.name, "--", *self._paths)
+        options = () if visitor.workspace is None else ("--workspace", visitor.workspace)
+        command = (*self._command, *options, "--annotator", visitor.name, "--", *self._paths)
         variables = _full_addresses(self._paths)
-        width = _size(request, "width", 80)
-        height = _size(request, "height", 24)
+        width = _screen_size(request, "width", 80)
+        height = _screen_size(request, "height", 24)
         app = await self.apps.open(
             key, command, variables, visitor.password, width=width, height=height
         )
@@ -449,16 +460,17 @@ class WebServer:
         return socket
 
 
-def _size(request: web.Request, name: str, default: int) -> int:
-    value = request.query.get(name, "")
-    return limited_size(int(value)) if re.fullmatch("[0-9]{1,6}", value) else default
+def _screen_size(request: web.Request, name: str, default: int) -> int:
+    """Return a width or height in a request, or the default if it is no number."""
+    text = request.query.get(name, "")
+    return limited_size(int(text)) if re.fullmatch("[0-9]{1,6}", text) else default
 
 
-def _to_page() -> web.Response:
+def _redirect_to_app() -> web.Response:
     return web.Response(status=303, headers={"Location": "/"})
 
 
-def _parts(address: str) -> SplitResult:
+def _url_parts(address: str) -> SplitResult:
     """Return the parts of a URL from a request; empty parts if it is invalid."""
     try:
         return urlsplit(address)

@@ -18,7 +18,7 @@ from mast_tui.session import outside_study_text
 from mast_tui.workspace import Workspace
 
 _WAIT_SECONDS: Final = 1.0
-"""Seconds that a wrong password or token keeps its place in the line."""
+"""Seconds that a wrong password or token blocks the next sign-in of its address."""
 
 _CHECKS_AT_ONCE: Final = 4
 """The most sign-ins that are checked at once, from all addresses together."""
@@ -39,21 +39,21 @@ class TooManySignIns(Exception):
 
 
 class GuessLimit:
-    """The line in which sign-ins wait for their check.
+    """The queue in which sign-ins wait for their check.
 
-    Sign-ins of one address are checked one after another, those of all addresses at most
-    ``_CHECKS_AT_ONCE`` together. A wrong one keeps its place for a second. So guesses that are
-    sent side by side are no faster than guesses that follow each other.
+    Sign-ins of one address are checked one after another, and at most ``_CHECKS_AT_ONCE`` of all
+    addresses at once. A wrong sign-in blocks its address for a second, so parallel guesses are not
+    faster than guesses one after another.
 
     Args:
-        wait: Waits while a wrong sign-in keeps its place.
+        wait: Waits after a wrong sign-in, None for a wait of ``_WAIT_SECONDS``.
     """
 
     def __init__(self, wait: Callable[[], Awaitable[object]] | None = None) -> None:
-        self._wait = wait or _wait_after_wrong
+        self._wait_after_guess = wait or _wait_after_wrong
         self._checks = asyncio.Semaphore(_CHECKS_AT_ONCE)
         self._locks: dict[str, asyncio.Lock] = {}
-        self._waiting: Counter[str] = Counter()
+        self._waiting_counts: Counter[str] = Counter()
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:
@@ -66,21 +66,21 @@ class GuessLimit:
             TooManySignIns: Too many sign-ins of the address wait already.
             WrongSecret: The block raised it; it is raised again after the wait.
         """
-        network = _network(address)
-        if self._waiting[network] >= _WAITING:
+        network = _network_of(address)
+        if self._waiting_counts[network] >= _WAITING:
             raise TooManySignIns
-        self._waiting[network] += 1
+        self._waiting_counts[network] += 1
         try:
             async with self._locks.setdefault(network, asyncio.Lock()), self._checks:
                 try:
                     yield
                 except WrongSecret:
-                    await self._wait()
+                    await self._wait_after_guess()
                     raise
         finally:
-            self._waiting[network] -= 1
-            if not self._waiting[network]:
-                del self._waiting[network]
+            self._waiting_counts[network] -= 1
+            if not self._waiting_counts[network]:
+                del self._waiting_counts[network]
                 self._locks.pop(network, None)
 
 
@@ -88,8 +88,11 @@ async def _wait_after_wrong() -> None:
     await asyncio.sleep(_WAIT_SECONDS)
 
 
-def _network(address: str) -> str:
-    """Return what one client cannot change of its address."""
+def _network_of(address: str) -> str:
+    """Return the part of a client's address that the client cannot choose.
+
+    It is an IPv4 address, or the network of an IPv6 address.
+    """
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -110,7 +113,7 @@ class Visitor:
     Attributes:
         name: The name under which the visitor labels.
         workspace: The path or URL of the workspace of the visitor's apps, None for the nearest.
-        password: The password of the member; None if libpq is to look for one.
+        password: The password of the member; None if libpq looks for one.
     """
 
     name: str
@@ -120,11 +123,11 @@ class Visitor:
 
 @dataclass(frozen=True)
 class SignedIn:
-    """A member whose password was right, and why the visitor should confirm the name."""
+    """A visitor with a right password or token, and a warning that they must confirm."""
 
     visitor: Visitor
     outside: str | None
-    """Says that the member has no part in the study; None if there is nothing to confirm."""
+    """The warning that the visitor has no part in the study, None if they have."""
 
 
 class TeamSignIn:
@@ -133,8 +136,8 @@ class TeamSignIn:
     Args:
         url: The URL of the workspace. Its user is replaced by each visitor.
         taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
-        trusts_database: Whether a member whom the database asks for no password gets in. Only
-            right where no other machine reaches the web server.
+        trusts_database: Whether to accept members of whom the database needs no password. It must
+            be false if other machines reach the web server.
 
     Raises:
         MastError: The URL cannot be read, or has a password.
@@ -154,7 +157,7 @@ class TeamSignIn:
 
     def member_url(self, name: str) -> str:
         """Return the URL of the workspace with a member as its user."""
-        host = self._parts.netloc.rpartition("@")[2]
+        _, _, host = self._parts.netloc.rpartition("@")
         options = [
             option
             for option in self._parts.query.split("&")
@@ -178,10 +181,10 @@ class TeamSignIn:
         name = checked_person(name)
         if "\0" in password or len(password) > _LONGEST_PASSWORD:
             raise WrongSecret(f"A password has at most {_LONGEST_PASSWORD} characters, and no NUL.")
-        # Without a password libpq would look for that of who runs the server.
+        # Without a password libpq would use the password of the user who runs the server.
         typed = password or secrets.token_urlsafe()
         try:
-            signed_in = self._open(name, typed)
+            signed_in = self._opened_sign_in(name, typed)
         except ServerAway:
             raise
         except WorkspaceError as error:
@@ -197,16 +200,17 @@ class TeamSignIn:
         return signed_in
 
     def check_annotator(self, name: str) -> Visitor:
-        """Return the one visitor of a server that was started for one member.
+        """Return the visitor of a server that was started for one member.
 
-        The password is that of who runs the server, from where libpq looks for it.
+        libpq finds the password of the user who runs the server.
 
         Raises:
             MastError: The workspace cannot be opened as this member.
         """
-        return self._open(name, None).visitor
+        return self._opened_sign_in(name, None).visitor
 
-    def _open(self, name: str, password: str | None) -> SignedIn:
+    def _opened_sign_in(self, name: str, password: str | None) -> SignedIn:
+        """Open the workspace as a member to check the password; raises ``MastError`` for others."""
         url = self.member_url(name)
         with closing(Workspace.open(url, password=password)) as workspace:
             if workspace.member is None or workspace.member.name != name:
@@ -218,7 +222,7 @@ class TeamSignIn:
         return SignedIn(Visitor(name, url, password), outside)
 
     def _asks_for_password(self, name: str) -> bool:
-        """Return whether the database refuses a password that is certainly wrong."""
+        """Return whether the database asks a member for a password, by trying a wrong one."""
         if name not in self._asked_for_password:
             try:
                 Workspace.open(self.member_url(name), password=secrets.token_urlsafe()).close()
@@ -230,6 +234,7 @@ class TeamSignIn:
 
 
 def _checked_parts(url: str) -> SplitResult:
+    """Return the parts of a workspace's URL; raises ``MastError`` if it has a password."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The tables of a workspace, in a file or on a server: transactions, and rows put in.
+"""The tables of a workspace, in a file or on a server: transactions, and writing of rows.
 
-``sqlite_file`` has them in one file, ``postgresql`` on a server. What the two say differently
-beside that stands here: how very many rows are put in or changed by one call.
+``sqlite_file`` holds the tables in one file, ``postgresql`` on a server. This module also has the
+statements for very many rows, which differ between both.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ BUSY: Final = (
 )
 
 _PARAMETERS: Final = 900
-"""In one call at most; not every SQLite takes more than 999."""
+"""The most parameters of one call; not every SQLite accepts more than 999."""
 
 _SERVER_ROWS: Final = 5000
 """Rows that go to a server in one call."""
 
 Values = tuple[Any, ...]
-"""Those of some columns of one row."""
+"""The values of some columns of one row."""
 
 
 class Database(ABC):
@@ -73,32 +73,32 @@ class Database(ABC):
     """
 
     driver_error: ClassVar[type[Exception]]
-    """What the driver raises."""
+    """The type of the driver's errors."""
     _writer: Connection
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        """The file, None where it is none."""
+        """The file, None on a server and in memory."""
         self.traces_folder: Path | None = None
-        """From where the files of traces are named; None on a server and in memory."""
+        """The folder to which the paths of traces are relative; None on a server and in memory."""
         self.presence: Presence | None = None
-        """Who is where just now, where programs can tell each other."""
+        """The open traces of other programs; None for a file."""
         self.last_write = time.monotonic()
         self.member: Member | None = None
-        """Whose connection this is in a team on a server; None for a file, and for an owner."""
+        """The connected member of a team on a server; None for a file, and for an owner."""
         self.latest: Latest | None = None
-        """What was written last on a server, so that it need not be asked for."""
-        self.content: set[int] = set()
-        """The threads beside the screen that are content with what was read ahead; see ``away``."""
-        self._turn = Lock()
-        self._owner: int | None = None
-        """The thread that is within a transaction."""
-        self._whole = False
-        self._spoilt = False
-        """Whether a part of a transaction that is ``whole`` has failed."""
+        """The last event that was written on a server, so that it need not be read."""
+        self.cached_readers: set[int] = set()
+        """The threads that read what was read ahead while the server is away; see ``away``."""
+        self._write_lock = Lock()
+        self._writing_thread: int | None = None
+        """The thread that is within a transaction, None for none."""
+        self._is_inseparable = False
+        self._part_failed = False
+        """Whether a part of an inseparable transaction has failed."""
         self._closed = False
         self._closing = False
-        """Whether it is about to be closed, so that no one waits to write any more."""
+        """Whether it is about to be closed, so that waiting writers give up."""
 
     @property
     @abstractmethod
@@ -114,7 +114,7 @@ class Database(ABC):
     @property
     def within(self) -> bool:
         """True if the caller is within a transaction."""
-        return self._owner == get_ident()
+        return self._writing_thread == get_ident()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -122,12 +122,12 @@ class Database(ABC):
 
         Inside a transaction it is that transaction's connection, which sees its changes.
         """
-        with self._in_words():
+        with self._readable_errors():
             self._check_open()
             if self.within:
                 yield self._writer
             else:
-                with self._reader() as connection:
+                with self._open_reader() as connection:
                     yield connection
 
     @contextmanager
@@ -136,10 +136,10 @@ class Database(ABC):
     ) -> Iterator[Connection]:
         """Yield a connection in a transaction, which is rolled back if the block raises.
 
-        A transaction inside another one is a part of it that can be rolled back alone, unless the
-        outer one is ``whole``: then an exception of a part must end the outer transaction too,
-        which spares SQLite a copy of each page that a part changes. It waits for other programs
-        and threads that write until ``writes.deadline``.
+        A transaction inside another one is a part that can be rolled back alone, unless the outer
+        one is ``whole``. Then an exception in a part must end the outer transaction too, and SQLite
+        need not copy the pages that a part changes. Waits for other writers until
+        ``writes.deadline``.
 
         Args:
             whole: Whether no part of the transaction may be rolled back alone.
@@ -149,92 +149,95 @@ class Database(ABC):
         Raises:
             WorkspaceGone: The file at the path is no longer the one that is open.
         """
-        with self._in_words():
+        with self._readable_errors():
             self._check_open()
             if self.within:
-                with self._no_part_of_its_own() if self._whole else self._savepoint():
+                part = self._inseparable_part() if self._is_inseparable else self._separable_part()
+                with part:
                     yield self._writer
                 return
             self.check_there()
             with self._taking_turn():
                 self._check_open()
-                self._begin(annotators)
-                self._whole = whole
+                self._begin_transaction(annotators)
+                self._is_inseparable = whole
                 try:
                     yield self._writer
-                    if self._spoilt:
-                        raise AssertionError("what failed in a part has to end the transaction")
+                    if self._part_failed:
+                        raise AssertionError("a failed part has to end the transaction")
                     self._commit()
                     self._end_transaction()
                 except BaseException:
-                    self._take_back()
+                    self._roll_back()
                     raise
                 finally:
-                    self._whole = self._spoilt = False
+                    self._is_inseparable = False
+                    self._part_failed = False
                     self.last_write = time.monotonic()
 
     @contextmanager
     def _taking_turn(self) -> Iterator[None]:
         """Wait until no other thread of this program writes."""
         until = deadline()
-        while not self._turn.acquire(blocking=False):
+        while not self._write_lock.acquire(blocking=False):
             if time.monotonic() > until:
                 raise WorkspaceError(f"{self.name}: {BUSY}")
             pause(LOOK_AGAIN)
             self._check_not_closing()
-            if self._waits_in_vain:
+            if self._waits_for_silent_server:
                 raise ServerAway(f"{self.name}: does not answer now; nothing was written")
-        self._owner = get_ident()
+        self._writing_thread = get_ident()
         try:
             yield
         finally:
-            self._owner = None
-            self._turn.release()
+            self._writing_thread = None
+            self._write_lock.release()
 
     @property
-    def _waits_in_vain(self) -> bool:
+    def _waits_for_silent_server(self) -> bool:
         """True if the thread in turn waits for a server that does not answer."""
         return False
 
     @contextmanager
-    def _no_part_of_its_own(self) -> Iterator[None]:
+    def _inseparable_part(self) -> Iterator[None]:
+        """Record a failure of the block, which must end the whole transaction."""
         try:
             yield
         except BaseException:
-            self._spoilt = True
+            self._part_failed = True
             raise
 
     @contextmanager
-    def _savepoint(self) -> Iterator[None]:
+    def _separable_part(self) -> Iterator[None]:
         """Nest a part in the running transaction; roll it back if the block raises.
 
         The statements go to the driver directly, since a transaction has many such parts.
         """
-        self._run("SAVEPOINT part")
+        self._run_statement("SAVEPOINT part")
         try:
             yield
         except BaseException:
             if self._in_transaction():  # a full disk ends the whole transaction at once
-                self._run("ROLLBACK TO part")
-                self._run("RELEASE part")
+                self._run_statement("ROLLBACK TO part")
+                self._run_statement("RELEASE part")
             raise
-        self._run("RELEASE part")
+        self._run_statement("RELEASE part")
 
     @abstractmethod
-    def _reader(self) -> AbstractContextManager[Connection]:
-        """Open a connection for one reading."""
+    def _open_reader(self) -> AbstractContextManager[Connection]:
+        """Open a connection for one read."""
 
     @abstractmethod
-    def _begin(self, annotators: Collection[str]) -> None:
-        """Begin as the one who writes, so that nothing that is read can become old."""
+    def _begin_transaction(self, annotators: Collection[str]) -> None:
+        """Begin a transaction that writes, so that no other writer can change what it reads."""
 
-    def _take_back(self) -> None:
+    def _roll_back(self) -> None:
         transaction = self._writer.get_transaction()
         if transaction is not None:
             transaction.rollback()
 
     def _end_transaction(self) -> None:
-        """Tell SQLAlchemy that all is kept; nothing is left to be written."""
+        """End SQLAlchemy's transaction after the driver has committed it."""
         transaction = self._writer.get_transaction()
         if transaction is not None:
             transaction.commit()
@@ -244,21 +247,22 @@ class Database(ABC):
         """Commit the transaction."""
 
     @abstractmethod
-    def _run(self, statement: str) -> object:
+    def _run_statement(self, statement: str) -> object:
         """Run a statement without values in the transaction."""
 
     @abstractmethod
     def _in_transaction(self) -> bool:
-        """Check whether the transaction is still there."""
+        """Return whether the transaction is still open."""
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _readable_errors(self) -> Iterator[None]:
+        """Convert errors of the driver in the block to ``WorkspaceError``."""
         try:
             yield
         except DBAPIError as error:
-            raise self._error(error.orig or error) from error
+            raise self._workspace_error(error.orig or error) from error
         except self.driver_error as error:
-            raise self._error(error) from error
+            raise self._workspace_error(error) from error
         except ResourceClosedError as error:
             raise WorkspaceError(f"{self.name}: the workspace is closed") from error
         except UnicodeEncodeError as error:
@@ -269,7 +273,7 @@ class Database(ABC):
             ) from error
 
     @abstractmethod
-    def _error(self, error: BaseException) -> WorkspaceError:
+    def _workspace_error(self, error: BaseException) -> WorkspaceError:
         """Convert an error of the driver to one with a message for the user."""
 
     def _check_open(self) -> None:
@@ -302,13 +306,13 @@ class Database(ABC):
 
     @abstractmethod
     def check_there(self) -> None:
-        """Raise ``WorkspaceGone`` where the open files are not the ones at their paths any more."""
+        """Raise ``WorkspaceGone`` if the open files are no longer at their paths."""
 
     @abstractmethod
     def changed_elsewhere(self) -> bool:
-        """Check whether another program has written since the last call.
+        """Return whether another program has written since the last call.
 
-        While this program writes, the answer is no, and comes later.
+        While this program writes it returns False, and a later call returns True.
         """
 
     @abstractmethod
@@ -317,25 +321,25 @@ class Database(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise ``WorkspaceError`` where it is found to be damaged."""
+        """Raise ``WorkspaceError`` if the tables are damaged."""
 
     @abstractmethod
     def copy_to(self, target: Path) -> None:
-        """Copy everything that is committed into a new file, which other programs cannot read.
+        """Copy all committed data into a new file, which other users cannot read.
 
         Args:
-            target: Where there is nothing yet.
+            target: The path, at which there is no file yet.
 
         Raises:
-            WorkspaceError: Where it cannot be written; then there is nothing at ``target``.
+            WorkspaceError: The copy cannot be written; then there is no file at ``target``.
         """
 
     @abstractmethod
     def move_to(self, target: Path) -> None:
-        """Copy everything to ``target``, and go on there; see ``copy_to``."""
+        """Copy everything to ``target``, and continue there; see ``copy_to``."""
 
     def check_sees_all(self) -> None:
-        """Raise ``WorkspaceError`` where a server hides a part of it."""
+        """Raise ``WorkspaceError`` if a server hides a part of the tables."""
         if self.member is not None and not self.member.sees_all:
             raise WorkspaceError(
                 f"{self.name}: the server shows an annotator no more than their own work, and this "
@@ -349,15 +353,15 @@ class Database(ABC):
         raise self._no_team()
 
     def check_team_is_theirs(self) -> None:
-        """Raise ``WorkspaceError`` unless who is connected may change the team."""
+        """Raise ``WorkspaceError`` unless the connected user may change the team."""
         raise self._no_team()
 
     def add_member(self, new: Member) -> str | None:
-        """Take somebody in; see ``Workspace.add_member``."""
+        """Add a member; see ``Workspace.add_member``."""
         raise self._no_team()
 
     def remove_member(self, name: str) -> bool:
-        """Take somebody out; see ``Workspace.remove_member``."""
+        """Remove a member; see ``Workspace.remove_member``."""
         raise self._no_team()
 
     def shows_who_is_connected(self) -> bool:
@@ -372,9 +376,9 @@ class Database(ABC):
 
 
 def traces_folder_of(connection: Connection) -> Path | None:
-    """Return the folder from which the workspace names the files of its traces.
+    """Return the folder to which the paths of traces are relative; None on a server and in memory.
 
-    See ``paths.traces_folder``; None on a server and in memory.
+    See ``paths.traces_folder``.
     """
     folder: Path | None = connection.get_execution_options().get("traces_folder")
     return folder
@@ -392,15 +396,15 @@ class ServerCall(NamedTuple):
     values: Values
 
 
-class Held:
-    """The calls that a member's transaction will make, in one statement, when it ends."""
+class HeldCalls:
+    """The calls that a member's transaction will make in one statement when it ends."""
 
     calls: list[ServerCall] | None = None
-    """None where nothing is held: what is called is called at once."""
+    """The calls so far; None if calls are made at once."""
 
 
 class Latest(NamedTuple):
-    """The last event of an annotator that is chained, as this program has written it."""
+    """The last chained event of an annotator that this program has written."""
 
     annotator: str
     trace_id: str | None
@@ -414,15 +418,15 @@ class NotLatest(WorkspaceError):
 
 
 NOT_LATEST: Final = "another program was first"
-"""What the function that adds an event says then."""
+"""A part of the error message of the server's function that adds an event in that case."""
 
 
 OWN_ONLY: Final[Mapping[str, bool]] = {"own_only": True}
 """The option of an annotator's connections: the tables are views (``team.rights``)."""
 
 READS_REGISTERS: Final[Mapping[str, bool]] = {"reads_registers": True}
-"""The option of connections of members who are no lead: traces and taxonomies that are there stay
-as they are."""
+"""The option of connections of members other than leads, who cannot change known traces and
+taxonomies."""
 
 WRITES_BY_CALLS: Final[Mapping[str, bool]] = {"writes_by_calls": True}
 """The option of connections of all members: they write by the functions of ``team.rights``."""
@@ -450,13 +454,13 @@ def call_function(
 
     Args:
         connection: An open transaction.
-        function: Its name in the schema ``seen``.
-        table: The table whose rows it takes.
-        rows: The values of each, in the order of the table's columns.
+        function: The name of the function in the schema ``seen``.
+        table: The table of the rows.
+        rows: The values of each row, in the order of the table's columns.
     """
     if not rows:
         return
-    held: Held = connection.get_execution_options()["held"]
+    held: HeldCalls = connection.get_execution_options()["held"]
     if len(rows) == 1:
         call = ServerCall(_call_of_row(function, table), rows[0])
     else:
@@ -469,15 +473,15 @@ def call_function(
 
 @lru_cache
 def _call_of_row(function: str, table: Table) -> str:
-    values = ", ".join(f"%s::{_kind_on_server(column)}" for column in table.columns)
+    values = ", ".join(f"%s::{_server_type(column)}" for column in table.columns)
     return f"seen.{function}(ROW({values})::public.{table.name})"
 
 
 @lru_cache
 def _call_of_rows(function: str, table: Table) -> str:
-    """Return the call for many rows, of which each column comes as a list."""
+    """Return the call for many rows, whose values are sent as a list for each column."""
     names = ", ".join(f"c{number}" for number, _ in enumerate(table.columns))
-    lists = ", ".join(f"%s::{_kind_on_server(column)}[]" for column in table.columns)
+    lists = ", ".join(f"%s::{_server_type(column)}[]" for column in table.columns)
     return (
         f"(SELECT count(*) FROM (SELECT seen.{function}(ROW({names})::public.{table.name}) FROM "
         f"(SELECT * FROM unnest({lists}) WITH ORDINALITY AS u({names}, place) ORDER BY place) "
@@ -488,11 +492,11 @@ def _call_of_rows(function: str, table: Table) -> str:
 def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
     """Keep other programs from adding events of these annotators until the transaction ends.
 
-    A file is written by one program at a time anyhow.
+    Does nothing for a file, which only one program can write at a time.
 
     Args:
         connection: An open transaction.
-        annotators: Whose events and state are about to be changed.
+        annotators: The annotators whose events will change.
     """
     if is_on_server(connection):
         names = sorted(set(annotators))
@@ -508,8 +512,8 @@ class Among:
 
     def __init__(self, column: ColumnElement[str]) -> None:
         listed = func.json_each(bindparam("values")).table_valued("value")
-        self._of_file = select(column).where(column.in_(select(listed.c.value)))
-        self._of_server = select(column).where(
+        self._file_query = select(column).where(column.in_(select(listed.c.value)))
+        self._server_query = select(column).where(
             column == any_(bindparam("values", type_=ARRAY(Text)))
         )
 
@@ -518,18 +522,18 @@ class Among:
         if not values:
             return ()
         if is_on_server(connection):
-            rows = connection.execute(self._of_server, {"values": list(values)})
+            rows = connection.execute(self._server_query, {"values": list(values)})
         else:
-            rows = connection.execute(self._of_file, {"values": json.dumps(values)})
+            rows = connection.execute(self._file_query, {"values": json.dumps(values)})
         return set(rows.scalars())
 
 
 class Insertion:
     """An insertion of very many rows into a table.
 
-    SQLAlchemy needs longer for the parameters of a row than SQLite needs to write it, and so does
-    each call of Python's driver. So rows go to the driver as plain tuples, many in one call, and
-    values that rows share are sent once in each call.
+    SQLAlchemy's parameters and each call of Python's driver take longer than SQLite needs to write
+    a row. So rows go to the driver as tuples, many in one call, and each call sends values that
+    its rows share only once.
     """
 
     def __init__(
@@ -544,108 +548,120 @@ class Insertion:
             where_known: The ``ON CONFLICT`` clause for rows whose key is in the table already.
         """
         self._table = table.name
-        self._kinds = [_kind_on_server(column) for column in table.columns]
+        self._server_types = [_server_type(column) for column in table.columns]
         self._names = [column.name for column in table.columns]
-        self._varying = [index for index, name in enumerate(self._names) if name in varying]
-        self._shared = [index for index, name in enumerate(self._names) if name not in varying]
+        self._varying_indices = [index for index, name in enumerate(self._names) if name in varying]
+        self._shared_indices = [
+            index for index, name in enumerate(self._names) if name not in varying
+        ]
         self._where_known = where_known
 
     def write(self, connection: Connection, rows: Sequence[Values]) -> None:
         """Insert rows in their order.
 
         Args:
-            connection: An open transaction, which has to be taken back where this raises.
-            rows: The values of each, in the order of the table's columns.
+            connection: An open transaction, which must be rolled back if this raises.
+            rows: The values of each row, in the order of the table's columns.
         """
         if is_on_server(connection):
             self._write_to_server(connection, rows)
             return
         driver = driver_of(connection)
-        few = list[Values]()
-        if len(rows) < self._at_once or not self._varying:
-            driver.executemany(self._row_placeholder, rows)
+        if len(rows) < self._rows_per_call or not self._varying_indices:
+            driver.executemany(self._file_row_statement, rows)
             return
-        shared = itemgetter(*self._shared)
-        own_values = itemgetter(*self._varying)
-        for common, alike in groupby(rows, key=shared):
-            left = list(alike)
-            whole = len(left) - len(left) % self._at_once
-            if whole and few:
-                driver.executemany(self._row_placeholder, few)
-                few = []
-            for start in range(0, whole, self._at_once):
-                together = chain.from_iterable(map(own_values, left[start : start + self._at_once]))
-                driver.execute(self._many, (*common, *together))
-            few += left[whole:]
-        driver.executemany(self._row_placeholder, few)
+        single_rows = list[Values]()
+        shared_values_of = itemgetter(*self._shared_indices)
+        varying_values_of = itemgetter(*self._varying_indices)
+        for shared_values, group in groupby(rows, key=shared_values_of):
+            group_rows = list(group)
+            batched_count = len(group_rows) - len(group_rows) % self._rows_per_call
+            if batched_count and single_rows:
+                driver.executemany(self._file_row_statement, single_rows)
+                single_rows = []
+            for start in range(0, batched_count, self._rows_per_call):
+                batch = group_rows[start : start + self._rows_per_call]
+                varying_values = chain.from_iterable(map(varying_values_of, batch))
+                driver.execute(self._many_rows_statement, (*shared_values, *varying_values))
+            single_rows += group_rows[batched_count:]
+        driver.executemany(self._file_row_statement, single_rows)
 
     def _write_to_server(self, connection: Connection, rows: Sequence[Values]) -> None:
+        """Insert rows on a server, which gets the values as a list for each column."""
         if len(rows) == 1:
-            connection.exec_driver_sql(self._single, tuple(rows[0]))
+            connection.exec_driver_sql(self._row_statement, tuple(rows[0]))
             return
         for start in range(0, len(rows), _SERVER_ROWS):
             columns = zip(*rows[start : start + _SERVER_ROWS], strict=True)
             lists = (
                 # A list holds numbers of one kind only.
                 [None if value is None else float(value) for value in column]
-                if index in self._floats
+                if index in self._float_indices
                 else list(column)
                 for index, column in enumerate(columns)
             )
-            connection.exec_driver_sql(self._lists, tuple(lists))
+            connection.exec_driver_sql(self._lists_statement, tuple(lists))
 
     @cached_property
-    def _floats(self) -> Collection[int]:
-        return {index for index, kind in enumerate(self._kinds) if kind == "float8"}
+    def _float_indices(self) -> Collection[int]:
+        return {index for index, kind in enumerate(self._server_types) if kind == "float8"}
 
     @cached_property
-    def _single(self) -> str:
-        return self._text(f"VALUES ({', '.join(['%s'] * len(self._names))})")
+    def _row_statement(self) -> str:
+        return self._insert_statement(f"VALUES ({', '.join(['%s'] * len(self._names))})")
 
     @cached_property
-    def _lists(self) -> str:
-        """A list for each column: a server takes that soonest."""
-        lists = ", ".join(f"%s::{kind}[]" for kind in self._kinds)
-        return self._text(f"SELECT * FROM unnest({lists})")
+    def _lists_statement(self) -> str:
+        """The statement for many rows as a list for each column, which is the fastest form."""
+        lists = ", ".join(f"%s::{kind}[]" for kind in self._server_types)
+        return self._insert_statement(f"SELECT * FROM unnest({lists})")
 
     @cached_property
-    def _at_once(self) -> int:
-        return (_PARAMETERS - len(self._shared)) // max(len(self._varying), 1)
+    def _rows_per_call(self) -> int:
+        return (_PARAMETERS - len(self._shared_indices)) // max(len(self._varying_indices), 1)
 
     @cached_property
-    def _row_placeholder(self) -> str:
-        return self._text(f"VALUES ({', '.join('?' * len(self._names))})", " OR FAIL")
+    def _file_row_statement(self) -> str:
+        return self._insert_statement(f"VALUES ({', '.join('?' * len(self._names))})", " OR FAIL")
 
     @cached_property
-    def _many(self) -> str:
-        numbers = {index: number for number, index in enumerate(self._shared, 1)}
-        listed = list[str]()
-        for row in range(self._at_once):
-            first = len(self._shared) + row * len(self._varying) + 1
-            numbers |= {index: number for number, index in enumerate(self._varying, first)}
-            listed.append(", ".join(f"?{numbers[index]}" for index in range(len(self._names))))
-        return self._text(f"VALUES ({'), ('.join(listed)})", " OR FAIL")
+    def _many_rows_statement(self) -> str:
+        """The statement for many rows whose shared values come first, once for all rows."""
+        numbers = {index: number for number, index in enumerate(self._shared_indices, 1)}
+        row_texts = list[str]()
+        for row in range(self._rows_per_call):
+            first = len(self._shared_indices) + row * len(self._varying_indices) + 1
+            numbers |= {index: number for number, index in enumerate(self._varying_indices, first)}
+            row_texts.append(", ".join(f"?{numbers[index]}" for index in range(len(self._names))))
+        return self._insert_statement(f"VALUES ({'), ('.join(row_texts)})", " OR FAIL")
 
-    def _text(self, rows: str, otherwise: str = "") -> str:
-        # The transaction is taken back anyhow where a row is refused, so the rows before it may
-        # stay till then: else SQLite copies every page that many rows in one call will change.
+    def _insert_statement(self, rows: str, on_failure: str = "") -> str:
+        """Return the statement for rows in SQL.
+
+        With ``OR FAIL`` the rows before a refused row stay, so SQLite need not copy each page that
+        the statement changes. The transaction is rolled back then anyhow.
+        """
         names = ", ".join(f'"{name}"' for name in self._names)
-        return f"INSERT{otherwise} INTO {self._table} ({names}) {rows} {self._where_known}"
+        return f"INSERT{on_failure} INTO {self._table} ({names}) {rows} {self._where_known}"
 
 
 @lru_cache
 def upsert(table: Table, varying: Collection[str] = ()) -> Insertion:
-    """Return the insertion that puts rows in the place of those with the same keys.
+    """Return an insertion that replaces rows with the same keys.
 
     Args:
-        table: Where the rows go.
+        table: The table.
         varying: See ``Insertion``.
     """
     keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
-    sets = ", ".join(
-        f'"{c.name}" = excluded."{c.name}"' for c in table.columns if not c.primary_key
+    assignments = ", ".join(
+        f'"{column.name}" = excluded."{column.name}"'
+        for column in table.columns
+        if not column.primary_key
     )
-    on_conflict = f"ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
+    on_conflict = (
+        f"ON CONFLICT ({keys}) DO {f'UPDATE SET {assignments}' if assignments else 'NOTHING'}"
+    )
     return Insertion(table, varying=varying, where_known=on_conflict)
 
 
@@ -664,7 +680,8 @@ def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, A
         upsert(table).write(connection, values)
 
 
-def _kind_on_server(column: Column[Any]) -> str:
+def _server_type(column: Column[Any]) -> str:
+    """Return the type of a column on a server."""
     match column.type:
         case Boolean():
             return "boolean"
@@ -677,12 +694,12 @@ def _kind_on_server(column: Column[Any]) -> str:
 
 
 def change_rows(connection: Connection, statement: str, keys: Sequence[Values]) -> None:
-    """Run a statement that changes or deletes a row, for very many of them.
+    """Run a statement that changes or deletes one row for very many rows.
 
     Args:
         connection: An open transaction.
-        statement: It in SQL.
-        keys: Its parameters for each row.
+        statement: The statement in SQL.
+        keys: The parameters for each row.
     """
     if not keys:
         return

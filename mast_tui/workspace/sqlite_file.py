@@ -24,11 +24,11 @@ from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.writes import deadline, pause
 
 BUSY_SECONDS: Final = 5.0
-"""How long SQLite waits by itself: for a reader in the way of a commit, or at the opening."""
+"""The seconds that SQLite waits by itself: for a reader at a commit, or for another opening."""
 
 _CACHE_KILOBYTES: Final = 32_000
-"""What the writer keeps of the file at most. The ids of imported events lie all over their index,
-which in a big workspace is more than the 2 MB that SQLite keeps by itself."""
+"""The most data that the writer caches. The ids of imported events are spread over their index,
+which in a big workspace is more than the 2 MB that SQLite caches by itself."""
 
 _Identity = tuple[int, int]
 """Device and inode of a file."""
@@ -41,25 +41,26 @@ class SqliteFile(Database):
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
         super().__init__(path)
-        self._gone = False
-        self._left: list[Connection] = []
-        self._version = 0
+        self._is_gone = False
+        self._abandoned_connections: list[Connection] = []
+        self._data_version = 0
         self._has_log = False
-        self._files: tuple[_Identity | None, _Identity | None] = (None, None)
+        self._file_identities: tuple[_Identity | None, _Identity | None] = (None, None)
         if path is not None and not is_workspace(path):
             if not create:
                 raise WorkspaceError(f"{path}: there is no workspace here")
             make_file(path)
-        self._open()
+        self._open_connections()
 
-    def _open(self) -> None:
+    def _open_connections(self) -> None:
+        """Open the connections for reading and writing, and prepare the tables."""
         self.traces_folder = None if self.path is None else traces_folder(self.path)
-        self._readers = None if self.path is None else self._engine(reads_only=True)
+        self._readers = None if self.path is None else self._make_engine(reads_only=True)
         self.last_write = time.monotonic()
-        with self._in_words():
-            self._writer = self._engine(reads_only=False).connect()
+        with self._readable_errors():
+            self._writer = self._make_engine(reads_only=False).connect()
             try:
-                self._prepare()
+                self._prepare_file()
             except BaseException:
                 self._writer.close()
                 raise
@@ -69,60 +70,61 @@ class SqliteFile(Database):
         return "the workspace in memory" if self.path is None else str(self.path)
 
     def close(self) -> None:
-        """Bring everything into the one file and close it; every later use raises.
+        """Move everything into the one file and close it; every later use raises.
 
-        Another program that has it open keeps its write-ahead log, as does a writer that is still
-        at work after ``BUSY_SECONDS``.
+        The write-ahead log stays if another program uses the file, or if a writer of this program
+        is still at work after ``BUSY_SECONDS``.
         """
         if self._closed:
             return
         self._closing = True
-        mine = self._turn.acquire(timeout=BUSY_SECONDS)
+        has_lock = self._write_lock.acquire(timeout=BUSY_SECONDS)
         try:
             self._closed = True
             if self._readers is not None:
                 self._readers.dispose()
-            if not mine or self._gone:
-                return  # closing would write into a file that is another one by now
+            if not has_lock or self._is_gone:
+                return  # closing would write into the file that has replaced this one
             with suppress(sqlite3.Error):
                 self._driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._writer.close()
             self._writer.engine.dispose()
         finally:
-            if mine:
-                self._turn.release()
+            if has_lock:
+                self._write_lock.release()
 
     # Transactions
 
     @contextmanager
-    def _reader(self) -> Iterator[Connection]:
+    def _open_reader(self) -> Iterator[Connection]:
+        """Open a connection for one read; a workspace in memory has only one connection."""
         if self._readers is not None:
             with self._readers.connect() as connection:
                 yield connection
             return
         with self._taking_turn(), self._writer.begin() as transaction:
-            self._pragma("query_only=ON")
+            self._run_pragma("query_only=ON")
             try:
                 yield self._writer
             finally:
-                self._pragma("query_only=OFF")
+                self._run_pragma("query_only=OFF")
                 transaction.rollback()
 
-    def _begin(self, annotators: Collection[str]) -> None:
+    def _begin_transaction(self, annotators: Collection[str]) -> None:
         self._check_same_files()
         self._writer.begin()
 
-    def _run(self, statement: str) -> object:
+    def _run_statement(self, statement: str) -> object:
         return self._driver.execute(statement)
 
     def _in_transaction(self) -> bool:
         return self._driver.in_transaction
 
     def _begin_writing(self, connection: Connection) -> None:
-        """Begin as the one who writes, so that nothing that is read can become old."""
+        """Begin a transaction that writes, so that no other writer can change what it reads."""
         driver = _sqlite_driver(connection)
         until = deadline()
-        with self._impatience(driver):
+        with self._without_waiting(driver):
             while True:
                 try:
                     driver.execute("BEGIN IMMEDIATE")
@@ -134,11 +136,11 @@ class SqliteFile(Database):
                 self._check_not_closing()
 
     @contextmanager
-    def _impatience(self, driver: sqlite3.Connection) -> Iterator[None]:
-        """Prevent SQLite from waiting by itself, so that the app can show what it waits for.
+    def _without_waiting(self, driver: sqlite3.Connection) -> Iterator[None]:
+        """Prevent SQLite from waiting inside the block, so that the app can show the wait.
 
-        With a write-ahead log a transaction that has begun never waits, so this lasts for all of
-        it; without one, a commit waits for readers.
+        With a write-ahead log SQLite never waits by itself, see ``_prepare_file``. Without a log
+        it must wait again after the block, since a commit waits for readers.
         """
         if self._has_log:
             yield
@@ -158,52 +160,54 @@ class SqliteFile(Database):
         self._check_same_files()
 
     def _check_same_files(self) -> None:
-        if self.path is not None and (self._gone or not self._same_files()):
-            self._gone = True
+        """Raise ``WorkspaceGone`` if the open files are no longer at their paths."""
+        if self.path is not None and (self._is_gone or not self._has_same_files()):
+            self._is_gone = True
             raise WorkspaceGone(
                 f"{self.path}: was deleted, moved or replaced while it was open; nothing more can "
                 "be kept there, and what this program has open can still be written elsewhere"
             )
 
-    def _same_files(self) -> bool:
+    def _has_same_files(self) -> bool:
         """Check whether the database and its write-ahead log are the files that are open."""
         assert self.path is not None
-        current = _identity(self.path), _identity(_log_of(self.path)) if self._has_log else None
-        opened = self._files
+        database = _file_identity(self.path)
+        log = _file_identity(_log_of(self.path)) if self._has_log else None
+        opened_database, opened_log = self._file_identities
         # SQLite makes the log when it is first used.
-        self._files = opened = (opened[0], opened[1] or current[1])
-        return current == opened
+        self._file_identities = (opened_database, opened_log or log)
+        return (database, log) == self._file_identities
 
     def changed_elsewhere(self) -> bool:
-        """Check whether another program has written to the file.
+        """Return whether another program has written to the file since the last call.
 
         Raises:
             WorkspaceGone: The file at the path is no longer the one that is open.
         """
-        if self._closed or not self._turn.acquire(blocking=False):
+        if self._closed or not self._write_lock.acquire(blocking=False):
             return False
         try:
-            with self._in_words():
+            with self._readable_errors():
                 self._check_same_files()
-                earlier = self._version
-                self._version = int(self._pragma("data_version"))
+                earlier_version = self._data_version
+                self._data_version = int(self._run_pragma("data_version"))
         except sqlite3.OperationalError as error:
             if not _is_busy(error):
                 raise
             return False
         finally:
-            self._turn.release()
-        return earlier != self._version
+            self._write_lock.release()
+        return earlier_version != self._data_version
 
     def checkpoint(self) -> None:
         """Move the content of the write-ahead log into the file, unless others use the file.
 
         A copy of the file is then complete until the next write.
         """
-        if self.path is None or self._closed or self._gone or not self._has_log:
+        if self.path is None or self._closed or self._is_gone or not self._has_log:
             return
         with suppress(sqlite3.Error):
-            connection = self._connect(reads_only=False)
+            connection = self._new_connection(reads_only=False)
             try:
                 connection.execute("PRAGMA busy_timeout=0")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -217,8 +221,8 @@ class SqliteFile(Database):
             raise WorkspaceError(f"{self.name}: the file is damaged: {report}; put back a copy")
 
     def copy_to(self, target: Path) -> None:
-        """Copy everything, also where only this program can reach it since the file was deleted."""
-        with new_file(target) as draft, self._in_words(), self._taking_turn():
+        """Copy everything, also from a file that was deleted while this program has it open."""
+        with new_file(target) as draft, self._readable_errors(), self._taking_turn():
             copy = sqlite3.connect(draft)
             try:
                 self._driver.backup(copy)
@@ -229,36 +233,38 @@ class SqliteFile(Database):
 
     def move_to(self, target: Path) -> None:
         if target == self.path:
-            self._take_log_away()
+            self._delete_stale_log()
         self.copy_to(target)
         with self._taking_turn():
-            self._take_log_away()
-            # Closed, the old connection would write into whatever lies in its place now.
-            self._left.append(self._writer)
+            self._delete_stale_log()
+            # The old connection stays open, since closing it would write into its successor.
+            self._abandoned_connections.append(self._writer)
             if self._readers is not None:
                 self._readers.dispose()
             self.path = target
-            self._gone = False
-            self._open()
+            self._is_gone = False
+            self._open_connections()
 
-    def _take_log_away(self) -> None:
+    def _delete_stale_log(self) -> None:
         """Delete the log of a removed database, which SQLite would apply to its successor."""
         assert self.path is not None
         log = _log_of(self.path)
-        database, log_identity = self._files
+        database, log_identity = self._file_identities
         if (
             log_identity is not None
-            and _identity(log) == log_identity
-            and _identity(self.path) != database
+            and _file_identity(log) == log_identity
+            and _file_identity(self.path) != database
         ):
             log.unlink(missing_ok=True)
             self.path.with_name(self.path.name + "-shm").unlink(missing_ok=True)
 
     # Connections
 
-    def _engine(self, *, reads_only: bool) -> Engine:
+    def _make_engine(self, *, reads_only: bool) -> Engine:
+        """Return SQLAlchemy's engine for reading or for writing."""
+
         def connect() -> sqlite3.Connection:
-            return self._connect(reads_only=reads_only)
+            return self._new_connection(reads_only=reads_only)
 
         options = {"traces_folder": self.traces_folder}
         if not reads_only:
@@ -278,7 +284,8 @@ class SqliteFile(Database):
         event.listen(engine, "begin", _begin_reading)
         return engine
 
-    def _connect(self, *, reads_only: bool) -> sqlite3.Connection:
+    def _new_connection(self, *, reads_only: bool) -> sqlite3.Connection:
+        """Open the file, or a database in memory."""
         # Transactions are begun by hand (above), so that writers queue up before they read.
         connection = sqlite3.connect(
             ":memory:" if self.path is None else str(self.path),
@@ -286,7 +293,7 @@ class SqliteFile(Database):
             isolation_level=None,
             check_same_thread=False,
         )
-        # What the file's own tables call for is not to be trusted: it may come from anybody.
+        # Functions that the file's own schema calls are not trusted: anyone may have made the file.
         connection.execute("PRAGMA trusted_schema=OFF")
         if reads_only:
             connection.execute("PRAGMA query_only=ON")
@@ -296,44 +303,45 @@ class SqliteFile(Database):
     def _driver(self) -> sqlite3.Connection:
         return _sqlite_driver(self._writer)
 
-    def _pragma(self, assignment: str) -> Any:
+    def _run_pragma(self, assignment: str) -> Any:
         """Read or set a pragma outside of transactions."""
         row = self._driver.execute(f"PRAGMA {assignment}").fetchone()
         return None if row is None else row[0]
 
-    def _prepare(self) -> None:
-        if self._versions() == (0, 0):
+    def _prepare_file(self) -> None:
+        """Create or migrate the tables, and set the options of the connection."""
+        if self._stored_versions() == (0, 0):
             self._create_tables()
-        application_id, version = self._versions()
+        application_id, version = self._stored_versions()
         check_version(self.name, application_id=application_id, version=version)
         check_schema(self.name, self._driver)
         if version < SCHEMA_VERSION:
-            self._migrate()
+            self._migrate_tables()
         if self.path is not None:
             self._set_journal_mode("delete" if is_on_network(self.path) else "wal")
-        self._pragma("synchronous=FULL")
-        self._pragma(f"cache_size=-{_CACHE_KILOBYTES}")
-        self._has_log = self._pragma("journal_mode") == "wal"
+        self._run_pragma("synchronous=FULL")
+        self._run_pragma(f"cache_size=-{_CACHE_KILOBYTES}")
+        self._has_log = self._run_pragma("journal_mode") == "wal"
         if self.path is not None:
             keep_private(self.path)
-            self._files = _identity(self.path), None
+            self._file_identities = _file_identity(self.path), None
         if self._has_log:
-            self._pragma("busy_timeout=0")
-        self._version = int(self._pragma("data_version"))
+            self._run_pragma("busy_timeout=0")
+        self._data_version = int(self._run_pragma("data_version"))
 
-    def _versions(self) -> tuple[int, int]:
-        return int(self._pragma("application_id")), int(self._pragma("user_version"))
+    def _stored_versions(self) -> tuple[int, int]:
+        return int(self._run_pragma("application_id")), int(self._run_pragma("user_version"))
 
     @contextmanager
-    def _preparing(self) -> Iterator[Connection]:
+    def _preparing_transaction(self) -> Iterator[Connection]:
         """Yield a connection in a transaction, before anything else uses the file."""
         with self._writer.begin():
             yield self._writer
 
     def _create_tables(self) -> None:
-        with self._preparing() as connection:
+        with self._preparing_transaction() as connection:
             # Another program may have been quicker while this one waited for its turn.
-            if self._versions() != (0, 0):
+            if self._stored_versions() != (0, 0):
                 return
             tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
             if tables:
@@ -342,11 +350,11 @@ class SqliteFile(Database):
             connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
-    def _migrate(self) -> None:
-        """Bring a file of an earlier version up to date: all of it, or nothing."""
-        with self._preparing() as connection:
+    def _migrate_tables(self) -> None:
+        """Migrate a file of an earlier version in one transaction."""
+        with self._preparing_transaction() as connection:
             # Another program may have been quicker while this one waited for its turn.
-            application_id, version = self._versions()
+            application_id, version = self._stored_versions()
             check_version(self.name, application_id=application_id, version=version)
             migrate(connection, version)
             connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -354,20 +362,20 @@ class SqliteFile(Database):
     def _set_journal_mode(self, mode: str) -> None:
         """Change the journal mode if it differs; SQLite does not wait for other programs here."""
         until = time.monotonic() + BUSY_SECONDS
-        while self._pragma("journal_mode") != mode:
+        while self._run_pragma("journal_mode") != mode:
             try:
-                if self._pragma(f"journal_mode={mode}") == mode or mode == "wal":
-                    return  # where shared memory is lacking, WAL is refused and the old mode holds
+                if self._run_pragma(f"journal_mode={mode}") == mode or mode == "wal":
+                    return  # without shared memory SQLite refuses WAL and keeps the old mode
             except sqlite3.OperationalError:
                 if time.monotonic() > until:
                     raise
             if time.monotonic() > until:
-                return  # another window keeps it in its mode, which holds for both
+                return  # another window keeps the old mode, which both windows then use
             pause(0.02)
 
-    # In words
+    # Error messages
 
-    def _error(self, error: BaseException) -> WorkspaceError:
+    def _workspace_error(self, error: BaseException) -> WorkspaceError:
         message = str(error)
         for part, advice in _ADVICE:
             if part in message:
@@ -407,7 +415,8 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
-def _identity(path: Path) -> _Identity | None:
+def _file_identity(path: Path) -> _Identity | None:
+    """Return device and inode of a file, None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -444,10 +453,10 @@ def make_file(path: Path, *, new: bool = False) -> None:
 def new_file(target: Path) -> Iterator[Path]:
     """Yield an empty draft beside ``target``, which gets that name at the end of the block.
 
-    So a program that is killed leaves a whole file or none, and perhaps a draft.
+    A program that is killed meanwhile leaves no incomplete file at ``target``, but perhaps a draft.
 
     Raises:
-        WorkspaceError: Something is at ``target`` already, or it cannot be made there.
+        WorkspaceError: There is a file at ``target`` already, or none can be made there.
     """
     make_file(target, new=True)
     target.unlink()
@@ -458,8 +467,8 @@ def new_file(target: Path) -> Iterator[Path]:
         make_file(target, new=True)
         draft.replace(target)
     finally:
-        for end in ("", "-wal", "-shm", "-journal"):
-            draft.with_name(draft.name + end).unlink(missing_ok=True)
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            draft.with_name(draft.name + suffix).unlink(missing_ok=True)
 
 
 def _name_traces_from(
@@ -469,9 +478,9 @@ def _name_traces_from(
     if old_folder == new_folder:
         return
     rows = copy.execute("SELECT id, path FROM traces WHERE path IS NOT NULL").fetchall()
-    named = (
-        (stored_trace_path(found_trace_path(path, old_folder), new_folder), name)
-        for name, path in rows
+    paths_and_ids = (
+        (stored_trace_path(found_trace_path(path, old_folder), new_folder), trace_id)
+        for trace_id, path in rows
     )
-    copy.executemany("UPDATE traces SET path = ? WHERE id = ?", named)
+    copy.executemany("UPDATE traces SET path = ? WHERE id = ?", paths_and_ids)
     copy.commit()

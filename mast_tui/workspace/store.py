@@ -536,11 +536,11 @@ class Workspace:
         outbox = self.outbox
         caller = get_ident()
         if outbox is not None and outbox.known.everybody:
-            self._database.content.add(caller)
+            self._database.cached_readers.add(caller)
         try:
             yield
         finally:
-            self._database.content.discard(caller)
+            self._database.cached_readers.discard(caller)
 
     @property
     def away(self) -> bool:

@@ -350,7 +350,7 @@ async def test_so_many_sign_ins_of_one_address_wait_and_no_more() -> None:
 async def test_the_answer_to_too_many_sign_ins_tells_nothing_of_the_token(url: str) -> None:
     server = team_server(url, token=TOKEN)
     async with TestClient(TestServer(server.application())) as client:
-        server._guesses._waiting["127.0.0.1"] = 20
+        server._guesses._waiting_counts["127.0.0.1"] = 20
         right = await enter(client, name="webbob", token=TOKEN)
         wrong = await enter(client, name="webbob", token="guess")
     assert right == wrong

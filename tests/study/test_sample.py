@@ -90,7 +90,7 @@ def every_weighted_sample(
     sizes: Mapping[str, float], n: int
 ) -> Iterator[tuple[float, dict[str, float]]]:
     """Every sample that some start gives, with how likely it is."""
-    steps, place, shares = {0.0, 1.0}, 0.0, chance._chances(sizes, n)
+    steps, place, shares = {0.0, 1.0}, 0.0, chance._inclusion_chances(sizes, n)
     for one in sorted(sizes):
         place += shares[one]
         steps.add(place % 1)

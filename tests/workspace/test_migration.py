@@ -282,14 +282,14 @@ def test_a_program_that_is_killed_in_the_midst_leaves_the_file_as_it_was(
 def test_whoever_comes_second_finds_it_done(
     old: Path, held: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, quicker = SqliteFile._migrate, list[Workspace]()
+    begin, quicker = SqliteFile._migrate_tables, list[Workspace]()
 
     def when_another_was_quicker(self: SqliteFile) -> None:
-        monkeypatch.setattr(SqliteFile, "_migrate", begin)
+        monkeypatch.setattr(SqliteFile, "_migrate_tables", begin)
         quicker.append(Workspace.open(old))
         begin(self)
 
-    monkeypatch.setattr(SqliteFile, "_migrate", when_another_was_quicker)
+    monkeypatch.setattr(SqliteFile, "_migrate_tables", when_another_was_quicker)
     with closing(Workspace.open(old)) as workspace, closing(quicker[0]) as other:
         assert content(workspace) == content(other) == held
 

@@ -192,7 +192,7 @@ def test_whoever_reads_cannot_write_and_sees_one_state(workspace: Workspace) -> 
         assert connection.execute(count).scalar_one() == 1
         with (
             pytest.raises(WorkspaceError, match="is read-only"),
-            workspace._database._in_words(),
+            workspace._database._readable_errors(),
         ):
             connection.execute(text("DELETE FROM labels"))
     assert len(workspace.labels()) == 2

@@ -53,7 +53,7 @@ class _List:
     items: Sequence[str]
 
 
-_Part = _Heading | _List | str
+_CodebookPart = _Heading | _List | str
 
 
 def codebook_markdown(taxonomy: Taxonomy, guidelines: Values) -> str:
@@ -63,28 +63,29 @@ def codebook_markdown(taxonomy: Taxonomy, guidelines: Values) -> str:
         taxonomy: The modes and their definitions.
         guidelines: What was agreed and decided, by code, as in the gold document.
     """
-    return "".join(f"{text}\n\n" for text in _written(taxonomy, guidelines, _as_markdown))
+    return "".join(f"{text}\n\n" for text in _rendered_parts(taxonomy, guidelines, _as_markdown))
 
 
 def codebook_latex(taxonomy: Taxonomy, guidelines: Values) -> str:
-    """Return the same as sections of a LaTeX document, to be read in by ``\\input``.
+    """Return the codebook as sections of a LaTeX document, for ``\\input``.
 
     Args:
         taxonomy: The taxonomy.
         guidelines: The guidelines and cases by the mode's code.
     """
-    return "".join(f"{text}\n\n" for text in _written(taxonomy, guidelines, _as_latex))
+    return "".join(f"{text}\n\n" for text in _rendered_parts(taxonomy, guidelines, _as_latex))
 
 
-def _written(
-    taxonomy: Taxonomy, guidelines: Values, write: Callable[[_Part], str]
+def _rendered_parts(
+    taxonomy: Taxonomy, guidelines: Values, write: Callable[[_CodebookPart], str]
 ) -> Iterator[str]:
-    for part in _parts(taxonomy, guidelines):
+    """Yield the text of each part, without lists that are empty."""
+    for part in _codebook_parts(taxonomy, guidelines):
         if not isinstance(part, _List) or part.items:
             yield write(part)
 
 
-def _as_markdown(part: _Part) -> str:
+def _as_markdown(part: _CodebookPart) -> str:
     match part:
         case _Heading(level, text):
             return f"{'#' * (level + 1)} {plain(text)}"
@@ -94,34 +95,34 @@ def _as_markdown(part: _Part) -> str:
             return plain(part)
 
 
-def _as_latex(part: _Part) -> str:
+def _as_latex(part: _CodebookPart) -> str:
     match part:
         case _Heading(level, text):
-            return f"\\{_HEADINGS[level]}{{{_tex(text)}}}"
+            return f"\\{_HEADINGS[level]}{{{_latex_text(text)}}}"
         case _List(title, items):
-            lines = [f"\\paragraph{{{_tex(title)}}}", r"\begin{itemize}"]
+            lines = [f"\\paragraph{{{_latex_text(title)}}}", r"\begin{itemize}"]
             # An item that begins with a bracket would be taken for the item's own label.
-            lines += [f"  \\item {{}}{_tex(item)}" for item in items]
+            lines += [f"  \\item {{}}{_latex_text(item)}" for item in items]
             return "\n".join([*lines, r"\end{itemize}"])
         case _:
-            return _tex(part)
+            return _latex_text(part)
 
 
-def _tex(text: str) -> str:
+def _latex_text(text: str) -> str:
     return one_line(text).translate(_LATEX)
 
 
-def _parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_Part]:
+def _codebook_parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_CodebookPart]:
     yield _Heading(0, f"Codebook of {taxonomy.name} ({taxonomy.ref})")
     for category in taxonomy.categories:
         modes = [mode for mode in taxonomy.modes if mode.category == category.id]
         if modes or not any(child.under == category.id for child in taxonomy.categories):
             yield _Heading(1, taxonomy.title(category.id))
         for mode in modes:
-            yield from _of_mode(mode, taxonomy, guidelines.get(mode.code, {}))
+            yield from _mode_parts(mode, taxonomy, guidelines.get(mode.code, {}))
 
 
-def _of_mode(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_Part]:
+def _mode_parts(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_CodebookPart]:
     names = {other.slug: f"{other.code} {other.name}" for other in taxonomy.modes}
     yield _Heading(2, names[mode.slug])
     if mode.definition:
@@ -132,26 +133,28 @@ def _of_mode(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_Part]:
         "Easily taken for it",
         [f"{names.get(other.slug, other.slug)}: {other.difference}" for other in mode.confusable],
     )
-    yield _List("Agreed", [_guideline(other) for other in page.get("guidelines", ())])
-    yield _List("Decided cases", list(_cases(page.get("cases", ()))))
+    yield _List("Agreed", [_guideline_text(other) for other in page.get("guidelines", ())])
+    yield _List("Decided cases", list(_case_texts(page.get("cases", ()))))
 
 
-def _guideline(guideline: Values) -> str:
+def _guideline_text(guideline: Values) -> str:
     return f"{guideline['text']} ({guideline['by']}, {guideline['at'][:10]})"
 
 
-def _cases(cases: Iterable[Values]) -> Iterator[str]:
+def _case_texts(cases: Iterable[Values]) -> Iterator[str]:
+    """Yield a sentence for each decided case."""
     for case in cases:
-        places = [_location(target) for target in case["targets"]]
-        where = f" at {', '.join(places)}" if places else ""
+        places = [_location_text(target) for target in case["targets"]]
+        location = f" at {', '.join(places)}" if places else ""
         reason = f". {case['reason']}" if case["reason"] else ""
-        yield f"{case['trace']}: {case['value']}{where} ({case['by']}, {case['at'][:10]}){reason}"
+        author = f"({case['by']}, {case['at'][:10]})"
+        yield f"{case['trace']}: {case['value']}{location} {author}{reason}"
 
 
-def _location(target: Values) -> str:
+def _location_text(target: Values) -> str:
     first = target.get("span_first")
     last = target.get("span_last")
     if first is None:
         return "the whole trace"
-    where = first if first == last else f"{first} to {last}"
-    return f"“{target['quote']}” in {where}" if "quote" in target else where
+    span_range = first if first == last else f"{first} to {last}"
+    return f"“{target['quote']}” in {span_range}" if "quote" in target else span_range

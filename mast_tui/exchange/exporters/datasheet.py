@@ -1,7 +1,7 @@
-"""The datasheet of a gold set: who labelled what, how and when, and what the figures rest on.
+"""The datasheet of a gold set: its annotators, their way of work, and the data of its figures.
 
-It is made of the gold document alone, so that it says what the document holds and nothing else.
-What no event records (licence, contact, recruitment, pay) comes from the file ``datasheet.toml``.
+It is made from the gold document alone, so that both always agree. Facts that no event records
+(licence, contact, recruitment, pay) come from the file ``datasheet.toml``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mast_tui.toml_text import parse_toml
 from mast_tui.workspace.registers.taxonomies import revision_words
 
 DATASHEET_FILE: Final = "datasheet.toml"
-"""How the file is called that is read unasked, in the folder of the workspace."""
+"""The name of the file in the folder of the workspace that is always read."""
 
 _TEXTS: Final = (
     *("pretty_name", "version", "description", "licence", "contact", "funding", "citation"),
@@ -55,11 +55,11 @@ _TITLES_OF_PEOPLE: Final = (
 
 
 def read_datasheet(path: Path) -> dict[str, Any]:
-    """Return the contents of the file, as they are in gold.
+    """Return the values of a ``datasheet.toml``.
 
     Raises:
-        ExchangeError: it cannot be read, is not TOML in UTF-8, or says something that nobody
-            would read; the message names the file, the key and what to do.
+        ExchangeError: It cannot be read, is not TOML in UTF-8, has an unknown key or a value of
+            the wrong type. The message names the file, the key and the remedy.
     """
     try:
         document = parse_toml(path.read_text(encoding="utf-8-sig"))
@@ -67,7 +67,7 @@ def read_datasheet(path: Path) -> dict[str, Any]:
         raise ExchangeError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExchangeError(f"{path}: not TOML in UTF-8: {error}") from None
-    _check(document, str(path), _ALLOWED)
+    _check_keys(document, str(path), _ALLOWED)
     for name in _TEXTS:
         _check_text(document, name, str(path))
     for name in _LISTS:
@@ -75,22 +75,26 @@ def read_datasheet(path: Path) -> dict[str, Any]:
     people = document.get("people", {})
     if not isinstance(people, dict):
         raise ExchangeError(f"{path}: 'people' is no table; write [people] and its keys below")
-    where = f"{path}: [people]"
-    _check(people, where, _PEOPLE)
+    location = f"{path}: [people]"
+    _check_keys(people, location, _PEOPLE)
     for name in _PEOPLE:
-        _check_text(people, name, where)
+        _check_text(people, name, location)
     return document
 
 
-def _check(table: Mapping[str, object], where: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a key that nobody would read: most often it is a slip of the pen."""
+def _check_keys(table: Mapping[str, object], where: str, allowed: tuple[str, ...]) -> None:
+    """Raise ``ExchangeError`` for an unknown key, with a similar known key if there is one."""
     from rapidfuzz import fuzz, process
 
     for key in table:
         if key in allowed:
             continue
-        near = process.extractOne(key.lower(), allowed, scorer=fuzz.ratio, score_cutoff=60)
-        hint = f"known are {', '.join(allowed)}" if near is None else f"did you mean {near[0]!r}?"
+        similar = process.extractOne(key.lower(), allowed, scorer=fuzz.ratio, score_cutoff=60)
+        hint = (
+            f"known are {', '.join(allowed)}"
+            if similar is None
+            else f"did you mean {similar[0]!r}?"
+        )
         raise ExchangeError(f"{where}: unknown key {key!r}; {hint}")
 
 
@@ -171,24 +175,24 @@ def _cited_author(author: str) -> dict[str, str]:
 
 
 def about_lines(values: Mapping[str, Any] | None) -> list[str]:
-    """Return the part of the datasheet that people wrote, as lines of Markdown."""
+    """Return the values of ``datasheet.toml`` as lines of Markdown; none if there are no values."""
     if not values:
         return []
     people = values.get("people", {})
     rows = [(title, values.get(key)) for key, title in _TITLES]
     rows += [(title, people.get(key)) for key, title in _TITLES_OF_PEOPLE]
-    lines = [f"- {title}: {_text(value)}" for title, value in rows if value]
+    lines = [f"- {title}: {_plain_text(value)}" for title, value in rows if value]
     return ["## About this set", "", *lines] if lines else []
 
 
-def _text(value: str | list[str]) -> str:
+def _plain_text(value: str | list[str]) -> str:
     return plain(value if isinstance(value, str) else ", ".join(value))
 
 
 Values = Mapping[str, Any]
 
 MARKS: Final = ("# Datasheet\n", "Written by mast-tui ")
-"""What stands near the beginning of every datasheet that was written to a file."""
+"""Texts near the beginning of every datasheet file."""
 
 _VALUES: Final = ("present", "absent", "unsure", "unresolved", "open")
 
@@ -199,7 +203,7 @@ _AGREEMENT: Final = ("modes", "spans")
 def datasheet(
     document: Values, agreement: Agreement, judges: Mapping[str, JudgeReport] | None = None
 ) -> str:
-    """Return the datasheet of a gold document as Markdown, fit for a dataset card.
+    """Return the datasheet of a gold document as Markdown, which a dataset card can hold.
 
     Args:
         document: The gold document.
@@ -207,30 +211,31 @@ def datasheet(
         judges: The figures of judges against this gold, by judge.
     """
     parts = (
-        _head(document),
+        _head_lines(document),
         about_lines(document.get("datasheet")),
-        _labelled(document),
-        _settled(document),
-        _protocol(document),
-        _agreement(agreement),
-        _judges(judges or {}),
-        _left_out(document),
-        _agreed(document),
+        _annotator_lines(document),
+        _verdict_lines(document),
+        _protocol_lines(document),
+        _agreement_lines(agreement),
+        _judge_lines(judges or {}),
+        _left_out_lines(document),
+        _guideline_lines(document),
     )
     return "\n".join([*(line for part in parts if part for line in [*part, ""])])
 
 
-def _revisions(taxonomy: Values) -> list[str]:
+def _revision_lines(taxonomy: Values) -> list[str]:
     revisions_text = revision_words(taxonomy.get("revisions", ()))
     return ["", f"{revisions_text[0].upper()}{revisions_text[1:]}."] if revisions_text else []
 
 
-def _head(document: Values) -> list[str]:
+def _head_lines(document: Values) -> list[str]:
+    """Return the title and the lines on traces, taxonomy, systems and outcomes."""
     taxonomy = document["taxonomy"]
     tool = document["tool"]
     traces = document["traces"]
     spans = sum(trace["spans"] or 0 for trace in traces)
-    systems = _names(trace["system"] for trace in traces)
+    systems = _name_list(trace["system"] for trace in traces)
     return [
         "# Datasheet",
         "",
@@ -239,12 +244,12 @@ def _head(document: Values) -> list[str]:
         f"{plain(taxonomy['ref'])} "
         f"(content hash `{taxonomy['content_hash']}`). Written by {plain(tool['name'])} "
         f"{plain(tool['version'])}.",
-        *_revisions(taxonomy),
+        *_revision_lines(taxonomy),
         "",
         f"- Systems: {systems}",
-        f"- Models: {_names(trace['model'] for trace in traces)}",
-        f"- Benchmarks: {_names(trace['benchmark'] for trace in traces)}",
-        f"- Outcomes: {_counts(trace['outcome'] for trace in traces)}",
+        f"- Models: {_name_list(trace['model'] for trace in traces)}",
+        f"- Benchmarks: {_name_list(trace['benchmark'] for trace in traces)}",
+        f"- Outcomes: {_count_list(trace['outcome'] for trace in traces)}",
         *_identity(document["set"]),
         "",
         "The unit is trace × mode. A mode that nobody judged in a trace is open: it is not counted "
@@ -262,35 +267,44 @@ def _identity(facts: Values) -> list[str]:
     ]
 
 
-def _labelled(document: Values) -> list[str]:
-    """Return lines on the annotators, their way of work and their dates."""
+def _annotator_lines(document: Values) -> list[str]:
+    """Return a table of the annotators with their conditions, labels and dates."""
     sides = [side for trace in document["traces"] for side in trace["annotators"]]
     rows = []
     for name in sorted({side["name"] for side in sides}):
         own_sides = [side for side in sides if side["name"] == name]
         times = sorted(side["finished_at"] for side in own_sides if side["finished_at"])
         days = f"{times[0][:10]} to {times[-1][:10]}" if times else "not noted"
-        seen = sum(bool(side["judge_seen"]) for side in own_sides)
+        judge_seen_count = sum(bool(side["judge_seen"]) for side in own_sides)
         rows.append(
             [
                 plain(name),
                 ", ".join(sorted({plain(side["kind"]) for side in own_sides})),
                 str(len(own_sides)),
-                _counts(side["pass_kind"] or "unknown" for side in own_sides),
-                str(seen),
+                _count_list(side["pass_kind"] or "unknown" for side in own_sides),
+                str(judge_seen_count),
                 str(sum(len(side["labels"]) for side in own_sides)),
                 plain(days),
             ]
         )
     heads = ("annotator", "kind", "traces", "conditions", "judge on screen", "labels", "finished")
     per_trace = Counter(len(trace["annotators"]) for trace in document["traces"])
-    spread = ", ".join(f"{counted(n, 'trace')} by {many}" for many, n in sorted(per_trace.items()))
-    lines = ["## Who labelled, how and when", "", *table(heads, rows), "", spread or "Nobody."]
-    return [*lines, *_minutes(document.get("minutes_per_trace"))]
+    annotators_per_trace = ", ".join(
+        f"{counted(trace_count, 'trace')} by {annotator_count}"
+        for annotator_count, trace_count in sorted(per_trace.items())
+    )
+    lines = [
+        "## Who labelled, how and when",
+        "",
+        *table(heads, rows),
+        "",
+        annotators_per_trace or "Nobody.",
+    ]
+    return [*lines, *_minute_lines(document.get("minutes_per_trace"))]
 
 
-def _minutes(worked: Values | None) -> list[str]:
-    """Return lines on the working time per trace; none if it is not known of anyone."""
+def _minute_lines(worked: Values | None) -> list[str]:
+    """Return lines on the working time per trace; none if no working time is known."""
     if not worked or not worked["annotators"]:
         return []
     medians = ", ".join(
@@ -305,17 +319,20 @@ def _minutes(worked: Values | None) -> list[str]:
     ]
 
 
-def _settled(document: Values) -> list[str]:
-    verdicts = [v for trace in document["traces"] for v in trace["verdicts"].values()]
+def _verdict_lines(document: Values) -> list[str]:
+    """Return lines on the sources of verdicts, and a table of verdicts by mode."""
+    verdicts = [verdict for trace in document["traces"] for verdict in trace["verdicts"].values()]
     if document["gold"]["settled_only"]:
-        # One person's word has no value here, and is no source of anything.
-        verdicts = [v for v in verdicts if v["source"] != "single"]
-    deciders = _counts(v["decided_by"] for v in verdicts if v["decided_by"])
-    sources = _numbers(document["gold"]["sources"])
+        # In settled gold, verdicts of one person have no value.
+        verdicts = [verdict for verdict in verdicts if verdict["source"] != "single"]
+    deciders = _count_list(verdict["decided_by"] for verdict in verdicts if verdict["decided_by"])
+    sources = _number_list(document["gold"]["sources"])
     rows = []
     for mode in document["taxonomy"]["modes"]:
-        of_mode = [trace["verdicts"].get(mode["code"]) for trace in document["traces"]]
-        values = Counter(_value(v) for v in of_mode if v is not None)
+        mode_verdicts = [trace["verdicts"].get(mode["code"]) for trace in document["traces"]]
+        values = Counter(
+            _verdict_value(verdict) for verdict in mode_verdicts if verdict is not None
+        )
         resolved = document["set"]["modes"][mode["code"]]
         rows.append(
             [
@@ -325,23 +342,23 @@ def _settled(document: Values) -> list[str]:
             ]
         )
     heads = ("mode", "name", *_VALUES, "% adjudicated", "% unresolved")
-    seen = sum(bool(verdict["judge_seen"]) for verdict in verdicts)
+    judge_seen_count = sum(bool(verdict["judge_seen"]) for verdict in verdicts)
     labels = [label for trace in document["traces"] for label in trace["labels"]]
-    merged = sum(label["merged"] for label in labels)
+    merged_count = sum(label["merged"] for label in labels)
     return [
         "## How verdicts were settled",
         "",
         f"- Sources: {sources}",
-        *_of_one_person(document["gold"]),
-        *_not_in_study(document["gold"]),
+        *_single_verdict_lines(document["gold"]),
+        *_outsider_lines(document["gold"]),
         f"- Decided by: {deciders}",
         f"- Decisions by an annotator of the same trace: "
         f"{document['set']['decisions_by_annotators']} of {document['set']['decisions']}",
         f"- Last decision: {plain(document['set']['last_decision_at'] or 'none')}",
-        f"- Majorities settle verdicts: {_yes(document['majority'])}",
-        f"- Places that cover different places of several annotators (`merged`): {merged} of "
+        f"- Majorities settle verdicts: {_yes_or_no(document['majority'])}",
+        f"- Places that cover different places of several annotators (`merged`): {merged_count} of "
         f"{len(labels)}",
-        f"- Verdicts for which a side or the decision had a judge on screen: {seen} of "
+        f"- Verdicts for which a side or the decision had a judge on screen: {judge_seen_count} of "
         f"{len(verdicts)}; leave them out (`judge_seen`) when measuring a judge",
         "",
         *table(heads, rows),
@@ -352,13 +369,15 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.0f}"
 
 
-def _value(verdict: Values) -> str:
-    """Return a verdict's value; without one it is unresolved, or open where nobody has judged."""
-    differs = verdict["source"] == "unresolved" and any(verdict["sides"].values())
-    return verdict["value"] or ("unresolved" if differs else "open")
+def _verdict_value(verdict: Values) -> str:
+    """Return a verdict's value; ``unresolved`` or, if no side has judged, ``open`` without one."""
+    if verdict["value"]:
+        return str(verdict["value"])
+    is_judged = verdict["source"] == "unresolved" and any(verdict["sides"].values())
+    return "unresolved" if is_judged else "open"
 
 
-def _of_one_person(mix: GoldMixJson) -> list[str]:
+def _single_verdict_lines(mix: GoldMixJson) -> list[str]:
     """Return lines on verdicts of one person, if there are any or if they were left out."""
     if mix["settled_only"]:
         return ["- Verdicts of one person alone are left out (`--gold settled`)"]
@@ -378,7 +397,7 @@ def _of_one_person(mix: GoldMixJson) -> list[str]:
     ]
 
 
-def _not_in_study(mix: GoldMixJson) -> list[str]:
+def _outsider_lines(mix: GoldMixJson) -> list[str]:
     """Return lines on annotators without a part in the study."""
     counts = ", ".join(
         f"{plain(name)} ({counted(n, 'trace')})" for name, n in mix["not_in_study"].items()
@@ -386,13 +405,14 @@ def _not_in_study(mix: GoldMixJson) -> list[str]:
     return [f"- Not counted, as they have no part in the study: {counts}"] if counts else []
 
 
-def _protocol(document: Values) -> list[str]:
+def _protocol_lines(document: Values) -> list[str]:
+    """Return lines on the rules of the study."""
     study = document["protocol"]
     lines = ["## Protocol", ""]
     if study is None:
         return [*lines, "No study was set up: who labelled what was not fixed beforehand."]
-    traces = sum(len(batch["traces"]) for batch in study["batches"])
-    blind = "without judges' suggestions" if study["blind"] else "with judges' suggestions"
+    trace_count = sum(len(batch["traces"]) for batch in study["batches"])
+    condition = "without judges' suggestions" if study["blind"] else "with judges' suggestions"
     open_modes = {
         "ask": "the annotator was asked",
         "leave": "stayed open",
@@ -400,24 +420,24 @@ def _protocol(document: Values) -> list[str]:
     }[study["open_modes"]]
     return [
         *lines,
-        f"- Annotators: {_names(study['annotators'])}; adjudicators: "
-        f"{_names(study['adjudicators'])}",
-        f"- {counted(traces, 'trace')} in {counted(len(study['batches']), 'lot')}; "
+        f"- Annotators: {_name_list(study['annotators'])}; adjudicators: "
+        f"{_name_list(study['adjudicators'])}",
+        f"- {counted(trace_count, 'trace')} in {counted(len(study['batches']), 'lot')}; "
         f"{counted(study['per_trace'], 'annotator')} a trace in a share of "
         f"{study['overlap']:g}, one in the others; seed {study['seed']}",
-        f"- Labelled {blind}; without suggestions, at random: a share of {study['withheld']:g} of "
-        "the traces with suggestions shown",
+        f"- Labelled {condition}; without suggestions, at random: a share of "
+        f"{study['withheld']:g} of the traces with suggestions shown",
         f"- Repeat, without sight of the first time: a share of {study['retests']:g}",
         f"- Modes without a verdict at finishing, spans unread: {open_modes}",
-        f"- In adjudication: names hidden {_yes(study['names_hidden'])}, judge shown before the "
-        f"decision {_yes(study['judge_first'])}, overlapping places with "
-        f"different ends are conflicts {_yes(study['boundaries'])}, reasons asked for "
-        f"{_yes(study['reasons'])}",
+        f"- In adjudication: names hidden {_yes_or_no(study['names_hidden'])}, judge shown "
+        f"before the decision {_yes_or_no(study['judge_first'])}, overlapping places with "
+        f"different ends are conflicts {_yes_or_no(study['boundaries'])}, reasons asked for "
+        f"{_yes_or_no(study['reasons'])}",
     ]
 
 
-def _agreement(agreement: Agreement) -> list[str]:
-    """Return the figures by mode and on places; the gold document has the whole report."""
+def _agreement_lines(agreement: Agreement) -> list[str]:
+    """Return the figures by mode and on spans; the gold document holds the complete report."""
     if len(agreement.annotators) < 2:
         return [
             "## Agreement",
@@ -437,8 +457,8 @@ def _agreement(agreement: Agreement) -> list[str]:
     return render_markdown(shown_report, level=2).splitlines()
 
 
-def _judges(judges: Mapping[str, JudgeReport]) -> list[str]:
-    """Return lines on judges against this gold, if the gold was made without sight of them."""
+def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
+    """Return lines on judges against this gold."""
     title = "Judges against this gold"
     if not judges:
         return [
@@ -450,26 +470,27 @@ def _judges(judges: Mapping[str, JudgeReport]) -> list[str]:
     return render_markdown(report, level=2).splitlines()
 
 
-def _left_out(document: Values) -> list[str]:
-    left = document["left_out"]
+def _left_out_lines(document: Values) -> list[str]:
+    """Return lines on work and traces that the gold does not contain."""
+    left_out = document["left_out"]
     unresolved = [trace for trace in document["traces"] if trace["unresolved"]]
-    away = sum(trace["content_hash"] is None for trace in document["traces"])
+    without_content = sum(trace["content_hash"] is None for trace in document["traces"])
     return [
         "## What was left out",
         "",
-        f"- Traces begun and not finished, by annotator: {_numbers(left['unfinished'])}",
+        f"- Traces begun and not finished, by annotator: {_number_list(left_out['unfinished'])}",
         f"- Second readings for agreement with oneself, which are no sides: "
-        f"{_numbers(left['retests'])}",
-        f"- Judges that labelled and are no sides: {_names(left['judges'])}",
+        f"{_number_list(left_out['retests'])}",
+        f"- Judges that labelled and are no sides: {_name_list(left_out['judges'])}",
         f"- Traces with something left to decide: {len(unresolved)}",
-        f"- Traces of which only labels are known, never the content: {away}",
+        f"- Traces of which only labels are known, never the content: {without_content}",
         f"- Labels on spans whose order is not known, so that overlaps with others may be missed: "
         f"{document.get('unordered', 0)}",
-        *_hidden(document.get("sight")),
+        *_hidden_lines(document.get("sight")),
     ]
 
 
-def _hidden(sight: Values | None) -> Iterator[str]:
+def _hidden_lines(sight: Values | None) -> Iterator[str]:
     if sight is not None and sight["left_out"]:
         yield (
             f"- Traces that {plain(sight['annotator'])}, who wrote this, may not look into yet: "
@@ -477,7 +498,8 @@ def _hidden(sight: Values | None) -> Iterator[str]:
         )
 
 
-def _agreed(document: Values) -> list[str]:
+def _guideline_lines(document: Values) -> list[str]:
+    """Return lines on the guidelines of the modes."""
     lines = ["## What was agreed about the modes", ""]
     for code, page in document["guidelines"].items():
         for guideline in page["guidelines"]:
@@ -488,18 +510,18 @@ def _agreed(document: Values) -> list[str]:
     return lines if len(lines) > 2 else [*lines, "Nothing was written down."]
 
 
-def _names(names: Iterable[str | None]) -> str:
+def _name_list(names: Iterable[str | None]) -> str:
     sorted_names = sorted({name for name in names if name})
     return ", ".join(map(plain, sorted_names)) or "none named"
 
 
-def _counts(names: Iterable[str]) -> str:
-    return _numbers(Counter(names))
+def _count_list(names: Iterable[str]) -> str:
+    return _number_list(Counter(names))
 
 
-def _numbers(counts: Mapping[str, int]) -> str:
+def _number_list(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{plain(name)} {n}" for name, n in sorted(counts.items()) if n) or "none"
 
 
-def _yes(value: bool) -> str:
+def _yes_or_no(value: bool) -> str:
     return "yes" if value else "no"

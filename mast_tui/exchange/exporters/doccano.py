@@ -23,11 +23,11 @@ def doccano_lines(
     records: Mapping[str, TraceRecord],
     texts: TextsOf,
 ) -> tuple[list[str], list[str]]:
-    """Return the lines, each with its line break, and the ids of the traces without their file.
+    """Return the lines, each with its line break, and the ids of traces whose file is missing.
 
-    Those have no text to mark, so their work is left out. ``label`` holds ``[start, end, name]`` in
-    code points of ``text``; labels of the whole trace are in ``cats``. Doccano keeps the fields
-    that it does not know.
+    The work on traces without a file is left out. ``label`` holds ``[start, end, name]`` in code
+    points of ``text``; ``cats`` holds the labels of the whole trace. Doccano keeps fields that it
+    does not know.
 
     Args:
         all_work: The work of annotators under the taxonomy.
@@ -45,43 +45,40 @@ def doccano_lines(
             continue
         record = records.get(trace_id, TraceRecord(trace_id))
         for work in trace_work:
-            values = _values(work, taxonomy, spans, record)
+            values = _line_values(work, taxonomy, spans, record)
             lines.append(json.dumps(values, ensure_ascii=False) + "\n")
     return lines, missing
 
 
-def _values(
+def _line_values(
     work: TraceWork, taxonomy: Taxonomy, spans: Sequence[TextSpan], record: TraceRecord
 ) -> Values:
+    """Return the line of one annotator's work on a trace as values."""
     text, places = _whole_text(spans)
-    marked: set[tuple[int, int, str]] = set()
-    merged: set[tuple[int, int, str]] = set()
-    whole: list[str] = []
+    ranges: set[tuple[int, int, str]] = set()
+    merged_ranges: set[tuple[int, int, str]] = set()
+    whole_trace_names: list[str] = []
     for label in work.labels.values():
         name = label_name(taxonomy.mode(label.mode))
-        offsets = _offsets(label.target, spans, places)
-        if offsets is None:
-            whole.append(name)
+        character_range = _character_range(label.target, spans, places)
+        if character_range is None:
+            whole_trace_names.append(name)
         else:
-            marked.add((*offsets, name))
+            ranges.add((*character_range, name))
             if label.id in work.merged:
-                merged.add((*offsets, name))
+                merged_ranges.add((*character_range, name))
     facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
     return {
         "text": text,
-        "label": [list(offsets_and_name) for offsets_and_name in sorted(marked)],
-        "cats": sorted(set(whole)),
-        "absent": _modes(work, taxonomy, VerdictValue.ABSENT),
-        "unsure": _modes(work, taxonomy, VerdictValue.UNSURE),
+        "label": [list(named_range) for named_range in sorted(ranges)],
+        "cats": sorted(set(whole_trace_names)),
+        "absent": _mode_names(work, taxonomy, VerdictValue.ABSENT),
+        "unsure": _mode_names(work, taxonomy, VerdictValue.UNSURE),
         "trace_id": work.trace_id,
         "annotator": work.annotator,
         "taxonomy": taxonomy.ref,
         "finished": work.finished_at is not None,
-        **(
-            {"merged": [list(offsets_and_name) for offsets_and_name in sorted(merged)]}
-            if merged
-            else {}
-        ),
+        **({"merged": list(map(list, sorted(merged_ranges)))} if merged_ranges else {}),
         **{name: value for name, value in facts.items() if value is not None},
     }
 
@@ -100,32 +97,31 @@ def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, in
     return "".join(pieces), places
 
 
-def _offsets(
+def _character_range(
     target: Target, spans: Sequence[TextSpan], places: Sequence[tuple[int, int, int]]
 ) -> tuple[int, int] | None:
-    """Start and end in the whole text; None for the whole trace and for spans that are not there.
+    """Return start and end of a target in the whole text.
 
-    Doccano takes no empty mark: that of a span without text is its heading.
+    Returns None for the whole trace and for missing spans. Doccano accepts no empty range, so the
+    range of a span without text is its heading.
     """
-    keys = {span.key: number for number, span in enumerate(spans)}
-    if target.first not in keys or target.last not in keys:
+    index_by_key = {span.key: index for index, span in enumerate(spans)}
+    if target.first not in index_by_key or target.last not in index_by_key:
         return None
-    first, last = sorted((keys[target.first], keys[target.last]))
-    heading, start, end = places[first]
+    first, last = sorted((index_by_key[target.first], index_by_key[target.last]))
+    heading, start, _ = places[first]
     if target.quote:
+        text = spans[first].text
         position = target.char_start
-        if (
-            position is None
-            or spans[first].text[position : position + len(target.quote)] != target.quote
-        ):
-            position = spans[first].text.find(target.quote)
+        if position is None or not text.startswith(target.quote, position):
+            position = text.find(target.quote)
         if position >= 0:
             return start + position, start + position + len(target.quote)
-    end = places[last][2]
+    _, _, end = places[last]
     return (start, end) if start < end else (heading, start - 1)
 
 
-def _modes(work: TraceWork, taxonomy: Taxonomy, value: VerdictValue) -> list[str]:
+def _mode_names(work: TraceWork, taxonomy: Taxonomy, value: VerdictValue) -> list[str]:
     """Return the names of the modes without a label that have a verdict."""
     verdicts = work.verdicts_without_label(taxonomy)
     return [

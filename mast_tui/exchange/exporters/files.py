@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from mast_tui.workspace import Workspace
 
 _NAMES_SHOWN: Final = 10
-_ROW_NAMES: Final = {"rows", "records"}
-"""The counts of formats that hold verdicts and no labels."""
+_VERDICT_COUNTS: Final = {"rows", "records"}
+"""The names of the counts of formats that hold verdicts and no labels."""
 
 Read = TypeVar("Read")
 
@@ -78,20 +78,21 @@ Read = TypeVar("Read")
 def written_lines(output: str, counts: Mapping[str, Any]) -> list[str]:
     """Return lines that name the written files and count their contents.
 
+    The first line is about ``output``; each further line names a file that was written with it.
+
     Args:
         output: The file or folder.
-        counts: The counts of the export.
-    """
-    written = [
-        counted(number, *_nouns(name))
+        counts: The counts of the export, by name."""
+    contents = [
+        counted(number, *_count_nouns(name))
         for name, number in counts.items()
-        if isinstance(number, int) and not (name == "labels" and counts.keys() & _ROW_NAMES)
+        if isinstance(number, int) and not (name == "labels" and counts.keys() & _VERDICT_COUNTS)
     ]
-    other_files = [f"{path}: written with it" for path in counts.get("beside", ())]
-    return [f"{output}: {', '.join(written)}", *other_files]
+    other_lines = [f"{path}: written with it" for path in counts.get("beside", ())]
+    return [f"{output}: {', '.join(contents)}", *other_lines]
 
 
-def _nouns(name: str) -> tuple[str, str]:
+def _count_nouns(name: str) -> tuple[str, str]:
     """Return the singular and the plural for the name of a count."""
     plural = name.replace("_", " ")
     return plural.removesuffix("s"), plural
@@ -137,13 +138,15 @@ def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list
 
 
 def _first_names(names: Sequence[str]) -> str:
-    first = ", ".join(names[:_NAMES_SHOWN])
-    left = len(names) - _NAMES_SHOWN
-    return f"{first} and {left} more; mast-tui export --json names all" if left > 0 else first
+    first_names = ", ".join(names[:_NAMES_SHOWN])
+    other_count = len(names) - _NAMES_SHOWN
+    if other_count <= 0:
+        return first_names
+    return f"{first_names} and {other_count} more; mast-tui export --json names all"
 
 
 def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
-    """Refuse a place where the export cannot or must not be written, before any work is done.
+    """Check that the export may be written to its file or folder.
 
     Args:
         outputs: The rules for writing.
@@ -151,8 +154,8 @@ def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
         output: Its file or folder.
 
     Raises:
-        OutputError: There is something that must stay, or nothing can be there.
-        MastError: The folder around it is missing.
+        OutputError: A file there must not be replaced, or nothing can be written there.
+        MastError: The parent folder is missing.
     """
     if not file_format.is_folder:
         outputs.check(output)
@@ -163,13 +166,13 @@ def check_output(outputs: Outputs, file_format: Format, output: Path) -> None:
 
 
 def add_workspace(workspace: Workspace, outputs: Outputs, output: Path, say: Reporter) -> Counts:
-    """Add the file of a whole workspace (``jsonl``), whoever the viewer is.
+    """Add the file of a whole workspace (``jsonl``), including work that viewers may not see.
 
     Args:
         workspace: The workspace.
         outputs: The collection of files to write.
         output: The file.
-        say: Receives warnings of histories that were edited.
+        say: Receives warnings of edited histories and of events that cannot be read.
 
     Returns:
         The number of traces and lines.
@@ -202,7 +205,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
         citation = citation_file(document)
         if citation is not None:
             paths += _add_companion(request, outputs, CITATION_FILE, citation, CITATION_MARK)
-        outputs.add(request.output, _json(document))
+        outputs.add(request.output, _json_text(document))
         return paths
 
     return _add_gold_document(request, add_files)
@@ -226,9 +229,11 @@ def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
 def _add_gold_document(
     request: ExportRequest, add_files: Callable[[Mapping[str, Any], str], list[str]]
 ) -> Counts:
-    """Build the gold document and its datasheet, add its files, and return the counts.
+    """Build the gold document and its datasheet, add the files, and return the counts.
 
-    ``add_files`` returns the paths of the files that the user has not named.
+    Records that the viewer has seen the work of others on the exported traces.
+    ``add_files`` gets the document and the text of the datasheet. It returns the paths of the
+    files that the user has not named.
     """
     viewer = request.viewer
     request.stage("Reading the gold")
@@ -254,9 +259,9 @@ def _add_gold_document(
         work_masks = WorkMasks(request.masks, redacted_from_files(request.workspace, request.masks))
         visible_entries = [work_masks.gold_entry(entry) for entry in visible_entries]
     request.stage("Counting agreement")
-    agreement = _agreement(request)
+    agreement = _agreement_of_sides(request)
     request.stage("Holding judges against the gold")
-    judges = _judges(request, entries)
+    judges = _judge_reports(request, entries)
     request.stage("Putting the gold together")
     document = gold_document(
         request.workspace,
@@ -270,12 +275,10 @@ def _add_gold_document(
     document |= sight
     if request.pseudonyms is not None:
         document = request.pseudonyms.in_document(document)
-        letters = request.pseudonyms
-        agreement = agreement.renamed(letters.letters, letters.in_document)
-        judges = {
-            name: report.renamed(letters.letters, letters.in_document)
-            for name, report in judges.items()
-        }
+        letters = request.pseudonyms.letters
+        in_document = request.pseudonyms.in_document
+        agreement = agreement.renamed(letters, in_document)
+        judges = {name: report.renamed(letters, in_document) for name, report in judges.items()}
     if request.masks is not None:
         document = masked_document(document, request.masks)
     events = events_hash(request.workspace, request.taxonomy.ref)
@@ -292,19 +295,22 @@ def _add_gold_document(
 
 
 def _conflicts_left(trace: Mapping[str, Any]) -> int:
-    """Count the open conflicts of a trace; all disputed places of a mode are one conflict."""
+    """Count the conflicts of a trace: at most one per mode and kind of conflict."""
     return len({(conflict["slug"], conflict["kind"]) for conflict in trace["unresolved"]})
 
 
 def _check_ordered(request: ExportRequest, entries: Sequence[GoldWithSides]) -> None:
-    """Refuse gold in which overlaps may be missed, unless the request allows it."""
+    """Raise ``UnorderedSpans`` if overlaps may be missed, unless the request allows that."""
     if not request.allow_unordered:
         may_see = request.viewer.may_see_others
         check_ordered(entry for entry in entries if may_see(entry.trace.trace_id))
 
 
 def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
-    """Return the contents of the datasheet that is named or lies beside the workspace."""
+    """Return the values of the datasheet file that the request names, or of the usual one.
+
+    The usual file lies beside the workspace. Returns None if there is no file.
+    """
     path = request.datasheet
     if path is None and request.workspace.path is not None:
         path = request.workspace.path.with_name(DATASHEET_FILE)
@@ -313,8 +319,8 @@ def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
     return None if path is None else read_datasheet(path)
 
 
-def _agreement(request: ExportRequest) -> Agreement:
-    """Compute the agreement of the sides, places included."""
+def _agreement_of_sides(request: ExportRequest) -> Agreement:
+    """Return the agreement of the sides on verdicts and on spans."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -335,10 +341,13 @@ def _agreement(request: ExportRequest) -> Agreement:
     return replace(agreement_figures(study), spans=span_figures(spans))
 
 
-def _judges(request: ExportRequest, entries: Sequence[GoldWithSides]) -> dict[str, JudgeReport]:
-    """Return the report on each judge that is no side of the gold, where the viewer may see it.
+def _judge_reports(
+    request: ExportRequest, entries: Sequence[GoldWithSides]
+) -> dict[str, JudgeReport]:
+    """Return the report on each judge that is no side of the gold, by the judge's name.
 
-    ``entries`` are those of all traces: it is no secret that somebody has labelled a hidden trace.
+    ``entries`` includes traces that are hidden from the viewer: it is no secret that an annotator
+    has labelled a hidden trace. Without entries there are no reports.
     """
     sides = {side.annotator for entry in entries for side in entry.sides}
     gold = {entry.trace.trace_id: entry.gold for entry in entries}
@@ -366,9 +375,10 @@ def _judges(request: ExportRequest, entries: Sequence[GoldWithSides]) -> dict[st
 def _add_companion(
     request: ExportRequest, outputs: Outputs, suffix: str, text: str, *marks: str
 ) -> list[str]:
-    """Add a file that the user has not named beside the one that they named; return its path.
+    """Add a second file beside the file that the user has named; return the second file's path.
 
-    It replaces only an earlier file that has the marks. There is no place beside a pipe.
+    It replaces an earlier file only if that holds the marks. If the output is a pipe, nothing is
+    added, the user is informed and the list is empty.
     """
     output = request.output
     path = output.with_name(f"{output.stem}.{suffix}")
@@ -382,15 +392,19 @@ def _add_companion(
 def _add_tables(
     request: ExportRequest, document: Mapping[str, Any], sheet: str, outputs: Outputs
 ) -> list[str]:
+    """Add the card and the tables of a data set, and return their paths.
+
+    Tables that only the earlier data set in the folder has are removed."""
     output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
     outputs.check(card, ours=_is_card)
-    earlier = tables_named_in(card.read_text("utf-8", "replace")) if card.is_file() else None
-    earlier = earlier or ()
+    earlier_tables: Collection[str] = ()
+    if card.is_file():
+        earlier_tables = tables_named_in(card.read_text("utf-8", "replace")) or ()
 
     def may_replace(name: str) -> Callable[[bytes], bool]:
-        return _is_card if name == CARD else lambda _: name in earlier
+        return _is_card if name == CARD else lambda _: name in earlier_tables
 
     try:
         files = dataset_files(document, sheet)
@@ -403,7 +417,7 @@ def _add_tables(
     for name, text in files.items():
         outputs.add(output / name, text, ours=may_replace(name))
     # Labels of an annotator who is not in this set must not be published with it.
-    for name in earlier:
+    for name in earlier_tables:
         if name not in files:
             outputs.remove(output / name)
     written = [*files, *([] if citation is None else [CITATION_FILE])]
@@ -449,7 +463,7 @@ def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class LabelsToWrite:
-    """The labels and verdicts that a viewer may see, and what their formats need beside them.
+    """The labels and verdicts that a viewer may see, with the data that their formats need.
 
     ``records`` are the known facts of traces by id, ``kinds`` the kinds of annotators by name.
     """
@@ -488,6 +502,9 @@ def labels_writer(
 def _add_labels(
     text_of: Callable[[LabelsToWrite], LabelText], request: ExportRequest, outputs: Outputs
 ) -> Counts:
+    """Add the file of a format that holds labels or verdicts, and return the counts.
+
+    Without a selection of labels the file holds the gold."""
     labels = request.labels or GOLD
     request.stage("Reading the labels")
     if labels == GOLD:
@@ -548,7 +565,7 @@ def csv_wide_text(labels: LabelsToWrite) -> LabelText:
 def mast_data_text(labels: LabelsToWrite) -> LabelText:
     """Return the records of ``mast-data``."""
     records = mast_data_records(labels.work, labels.records, labels.request.taxonomy)
-    return _json(records), {"labels": 0, "records": len(records)}
+    return _json_text(records), {"labels": 0, "records": len(records)}
 
 
 def label_studio_text(labels: LabelsToWrite) -> LabelText:
@@ -557,7 +574,7 @@ def label_studio_text(labels: LabelsToWrite) -> LabelText:
     texts = labels.with_progress(texts_from_files(request.workspace, request.masks))
     tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
     config = label_config(request.taxonomy)
-    return _json(tasks), {
+    return _json_text(tasks), {
         "without_text": sum(not task["meta"][META]["texts"] for task in tasks),
         "beside": _add_companion(request, labels.outputs, "config.xml", config, CONFIG_MARK),
     }
@@ -589,7 +606,7 @@ def tool_scores_text(labels: LabelsToWrite) -> LabelText:
 
 
 def visible_work(viewer: Viewer, all_work: Sequence[TraceWork]) -> list[TraceWork]:
-    """Return the work that the viewer may see, and record that they saw that of others.
+    """Return the work that the viewer may see, and record which work of others they saw.
 
     Args:
         viewer: The viewer.
@@ -630,5 +647,5 @@ def without_hidden_outcome(
     return replace(record, outcome=Outcome.UNKNOWN, score=None)
 
 
-def _json(document: object) -> str:
+def _json_text(document: object) -> str:
     return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
 from mast_tui.exchange.exporters.working_time import minutes_summary
-from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order
+from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Resolution
 from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix
 from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target, TraceWork, annotator_kind
 from mast_tui.passes import finished_by
@@ -33,9 +33,12 @@ Values = dict[str, Any]
 class GoldWithSides:
     """The gold of one trace, and the work of its sides.
 
-    ``passes`` are the finished passes of the sides by name, ``minutes`` the working times that are
-    known. ``order`` returns a span's index by its key, None if it is not known. ``unordered``
-    counts the labels of which it is therefore not known whether they overlap others.
+    Attributes:
+        passes: The finished passes of the sides by name.
+        order: Returns a span's index by its key, None if it is not known.
+        minutes: The known working times of the sides by name.
+        unordered: The number of labels that may overlap others, since the index of a span is not
+            known.
     """
 
     trace: TraceRecord
@@ -75,13 +78,13 @@ def gold_document(
     """Return the whole document, with traces in the order of their ids.
 
     Args:
-        workspace: Where all of it was said.
-        taxonomy: Under which.
-        agreement: The report of ``agree --json`` on the annotators, written as it is.
+        workspace: The workspace.
+        taxonomy: The taxonomy of the gold.
+        agreement: The report of ``agree --json`` on the annotators, which is copied.
         entries: The gold of the traces.
-        judges: The reports on judges against this gold, by name, written as they are.
-        rules: What counts as gold.
-        traces: Those that may be seen; None for all.
+        judges: The reports on judges against this gold, by name, which are copied.
+        rules: The rules for gold.
+        traces: The ids of the traces that the viewer may see, None for all.
     """
     ref = taxonomy.ref
     sides = {side.annotator for entry in entries for side in entry.sides}
@@ -90,18 +93,20 @@ def gold_document(
         for trace_pass in workspace.passes(taxonomy=ref)
         if traces is None or trace_pass.trace_id in traces
     ]
-    read = {
+    started_works = {
         (trace_pass.annotator, trace_pass.trace_id)
         for trace_pass in passes
         if trace_pass.kind.is_reading
     }
-    finished = {
+    finished_works = {
         (trace_pass.annotator, trace_pass.trace_id)
         for trace_pass in passes
         if trace_pass.kind.is_reading and trace_pass.finished
     }
-    labelled_by_judges = {name for name, _ in read if name.startswith(JUDGE_PREFIX)}
-    unfinished = (name for name, _ in read - finished if annotator_kind(name).is_person)
+    labelled_by_judges = {name for name, _ in started_works if name.startswith(JUDGE_PREFIX)}
+    unfinished = (
+        name for name, _ in started_works - finished_works if annotator_kind(name).is_person
+    )
     retests = (
         trace_pass.annotator
         for trace_pass in passes
@@ -116,16 +121,17 @@ def gold_document(
             "ref": ref,
             "content_hash": taxonomy.content_hash,
             "revisions": list(workspace.revisions_read(ref)),
-            "modes": [_mode(mode, taxonomy) for mode in taxonomy.modes],
+            "modes": [_mode_values(mode, taxonomy) for mode in taxonomy.modes],
         },
         "majority": rules.majority,
-        "gold": _mix(
+        "gold": _gold_sources(
             entries,
             rules.settled_only,
-            finished_by(workspace.outside_study(ref) - sides, finished),
+            finished_by(workspace.outside_study(ref) - sides, finished_works),
         ),
         "traces": [
-            _trace(entry, taxonomy) for entry in sorted(entries, key=lambda e: e.trace.trace_id)
+            _trace_values(entry, taxonomy)
+            for entry in sorted(entries, key=lambda e: e.trace.trace_id)
         ],
         "minutes_per_trace": minutes_summary(
             pair for entry in entries for pair in entry.minutes.items()
@@ -135,8 +141,8 @@ def gold_document(
         "protocol": None if study is None else study_to_values(study),
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
         "left_out": {
-            "unfinished": _counted(unfinished),
-            "retests": _counted(retests),
+            "unfinished": _counts_by_name(unfinished),
+            "retests": _counts_by_name(retests),
             "judges": sorted(labelled_by_judges - sides),
         },
         "unordered": sum(entry.unordered for entry in entries),
@@ -222,12 +228,12 @@ def _resolution_shares(verdicts: Sequence[Values]) -> Values:
     }
 
 
-def _counted(names: Iterable[str]) -> dict[str, int]:
+def _counts_by_name(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
 
-def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
-    """Return a mode as it was put to those who labelled."""
+def _mode_values(mode: Mode, taxonomy: Taxonomy) -> Values:
+    """Return a mode with the texts that annotators saw."""
     return {
         "code": mode.code,
         "slug": mode.slug,
@@ -239,34 +245,30 @@ def _mode(mode: Mode, taxonomy: Taxonomy) -> Values:
     }
 
 
-def _mix(
+def _gold_sources(
     entries: Sequence[GoldWithSides], settled_only: bool, not_in_study: Mapping[str, int]
 ) -> GoldMixJson:
     """Return the sources of the gold."""
-    counted = {
-        entry.trace.trace_id: [
-            (verdict_of_trace, source)
-            for verdict_of_trace in entry.gold.verdicts
-            if (source := counted_source(verdict_of_trace)) is not None
-        ]
-        for entry in entries
-    }
+    sources_by_trace: dict[str, list[Resolution]] = {}
+    side_names: set[str] = set()
+    for entry in entries:
+        sources = sources_by_trace[entry.trace.trace_id] = []
+        for verdict in entry.gold.verdicts:
+            source = counted_source(verdict)
+            if source is not None:
+                sources.append(source)
+                side_names.update(n for n, value in verdict.sides.items() if value is not None)
     return gold_mix(
-        {trace: [source for _, source in verdicts] for trace, verdicts in counted.items()},
-        {
-            name
-            for verdicts in counted.values()
-            for verdict, _ in verdicts
-            for name, value in verdict.sides.items()
-            if value is not None
-        },
+        sources_by_trace,
+        side_names,
         settled_only=settled_only,
         not_in_study=not_in_study,
         merged=sum(label.merged for entry in entries for label in entry.gold.labels),
     )
 
 
-def _trace(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
+def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
+    """Return the gold of a trace and its sides as values of the document."""
     record = entry.trace
     gold = entry.gold
     identity = record.identity
@@ -283,14 +285,16 @@ def _trace(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
         "outcome": record.outcome.value,
         "score": record.score,
         "spans": record.spans,
-        "verdicts": {codes[verdict.mode]: _verdict(verdict) for verdict in gold.verdicts},
-        "labels": [_gold_label(label, codes, entry.order) for label in gold.labels],
-        "unresolved": [_conflict(conflict, codes, entry.order) for conflict in gold.conflicts],
-        "annotators": [_side(side, entry, codes, all_codes) for side in entry.sides],
+        "verdicts": {codes[verdict.mode]: _verdict_values(verdict) for verdict in gold.verdicts},
+        "labels": [_gold_label_values(label, codes, entry.order) for label in gold.labels],
+        "unresolved": [
+            _conflict_values(conflict, codes, entry.order) for conflict in gold.conflicts
+        ],
+        "annotators": [_side_values(side, entry, codes, all_codes) for side in entry.sides],
     }
 
 
-def _verdict(verdict: GoldVerdict) -> Values:
+def _verdict_values(verdict: GoldVerdict) -> Values:
     return {
         "slug": verdict.mode,
         "value": verdict.value,
@@ -304,7 +308,8 @@ def _verdict(verdict: GoldVerdict) -> Values:
     }
 
 
-def _gold_label(label: GoldLabel, codes: Mapping[str, str], order: Order) -> Values:
+def _gold_label_values(label: GoldLabel, codes: Mapping[str, str], order: Order) -> Values:
+    """Return a label of the gold, with the modes' codes by slug."""
     return {
         "mode": codes[label.mode],
         "slug": label.mode,
@@ -324,7 +329,8 @@ def _gold_label(label: GoldLabel, codes: Mapping[str, str], order: Order) -> Val
     }
 
 
-def _conflict(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Values:
+def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Values:
+    """Return an open conflict with the answer of each side."""
     return {
         "id": conflict.id,
         "kind": conflict.kind.value,
@@ -341,25 +347,25 @@ def _conflict(conflict: Conflict, codes: Mapping[str, str], order: Order) -> Val
     }
 
 
-def _side(
+def _side_values(
     side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], all_codes: Mapping[str, str]
 ) -> Values:
-    """Return one annotator's own work when the pass was finished, with their open codes."""
-    done = entry.passes.get(side.annotator)
+    """Return one annotator's own work in the finished pass, with their open codes."""
+    finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}
     minutes = entry.minutes.get(side.annotator)
     return {
         "name": side.annotator,
         "kind": side.author_kind.value,
-        "pass": done and done.number,
-        "pass_kind": done and done.kind.value,
-        "finished_at": done and done.finished_at,
+        "pass": finished_pass and finished_pass.number,
+        "pass_kind": finished_pass and finished_pass.kind.value,
+        "finished_at": finished_pass and finished_pass.finished_at,
         "minutes": None if minutes is None else round(minutes, 2),
         "judge_seen": side.judge_seen,
-        "read": done and done.read,
+        "read": finished_pass and finished_pass.read,
         "verdicts": {codes[mode]: value and value.value for mode, value in values.items()},
         "labels": [
-            _label(label, all_codes, entry.order)
+            _label_values(label, all_codes, entry.order)
             for label in side.labels.values()
             if label.mode in all_codes
         ],
@@ -370,7 +376,7 @@ def _side(
     }
 
 
-def _label(label: Label, codes: Mapping[str, str], order: Order) -> Values:
+def _label_values(label: Label, codes: Mapping[str, str], order: Order) -> Values:
     return {
         "id": label.id,
         "mode": codes[label.mode],

@@ -104,7 +104,7 @@ _SIZES: Final = (
     (100_000, "10K<n<100K"),
     (1_000_000, "100K<n<1M"),
 )
-"""The Hub's names for how many rows a set has, by the number that they stay below."""
+"""The Hub's names for sizes of data sets, each with the number of rows that it stays below."""
 _GUIDELINES: Final[Columns] = (
     *_MODE,
     ("name", "string"),
@@ -116,7 +116,7 @@ _GUIDELINES: Final[Columns] = (
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """One table of the set: its name, what it holds in words, its columns and rows."""
+    """One table of the set; ``holds`` describes its contents."""
 
     name: str
     holds: str
@@ -138,13 +138,13 @@ def dataset_files(document: Values, datasheet: str) -> dict[str, str]:
         datasheet: Its datasheet as Markdown.
 
     Raises:
-        ValueError: There is no trace at all.
+        ValueError: The document has no traces.
     """
-    tables = [table for table in _tables(document) if table.rows]
+    tables = [table for table in _tables_of_document(document) if table.rows]
     if not tables:
         raise ValueError("there is no gold yet: nobody has finished a trace")
-    files = {table.file: "".join(map(_line, table.rows)) for table in tables}
-    return files | {CARD: _card(document, tables, datasheet)}
+    files = {table.file: "".join(map(_json_line, table.rows)) for table in tables}
+    return files | {CARD: _card_text(document, tables, datasheet)}
 
 
 def tables_named_in(card: str) -> tuple[str, ...] | None:
@@ -158,11 +158,12 @@ def tables_named_in(card: str) -> tuple[str, ...] | None:
     return tuple(re.findall(r'"path": "(data/[\w-]+\.jsonl)"', heading))
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _json_line(row: Mapping[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _tables(document: Values) -> Iterator[_Table]:
+def _tables_of_document(document: Values) -> Iterator[_Table]:
+    """Yield the tables of a gold document, some of which may have no rows."""
     ref = document["taxonomy"]["ref"]
     traces = document["traces"]
     yield _Table(
@@ -170,7 +171,14 @@ def _tables(document: Values) -> Iterator[_Table]:
         "the verdict on each mode in each trace, how it was settled, and each side's",
         _GOLD,
         [
-            _row(_GOLD, trace, verdict, taxonomy=ref, mode=code, sides=_pairs(verdict["sides"]))
+            _table_row(
+                _GOLD,
+                trace,
+                verdict,
+                taxonomy=ref,
+                mode=code,
+                sides=_name_value_pairs(verdict["sides"]),
+            )
             for trace in traces
             for code, verdict in trace["verdicts"].items()
         ],
@@ -180,7 +188,9 @@ def _tables(document: Values) -> Iterator[_Table]:
         "the places where modes show, as they were settled",
         _GOLD_LABELS,
         [
-            _row(_GOLD_LABELS, label, label["target"], trace_id=trace["trace_id"], taxonomy=ref)
+            _table_row(
+                _GOLD_LABELS, label, label["target"], trace_id=trace["trace_id"], taxonomy=ref
+            )
             for trace in traces
             for label in trace["labels"]
         ],
@@ -190,25 +200,30 @@ def _tables(document: Values) -> Iterator[_Table]:
         "every annotator's own labels",
         _LABELS,
         [
-            _row(_LABELS, side, label, label["target"], **_author(trace, side, ref))
-            for trace, side in _sides(traces)
+            _table_row(_LABELS, side, label, label["target"], **_side_columns(trace, side, ref))
+            for trace, side in _traces_with_sides(traces)
             for label in side["labels"]
         ],
     )
-    names = sorted({side["name"] for _, side in _sides(traces)})
+    names = sorted({side["name"] for _, side in _traces_with_sides(traces)})
     for name, table in zip(names, _table_names(names), strict=True):
         yield _Table(
             table,
             f"the verdicts of {name} alone; a mode that is open has no row",
             _VERDICTS,
             [
-                _row(
-                    _VERDICTS, side, **_author(trace, side, ref), mode=code, slug=slug, value=value
+                _table_row(
+                    _VERDICTS,
+                    side,
+                    **_side_columns(trace, side, ref),
+                    mode=code,
+                    slug=slug,
+                    value=value,
                 )
-                for trace, side in _sides(traces)
+                for trace, side in _traces_with_sides(traces)
                 if side["name"] == name
                 for code, value in side["verdicts"].items()
-                if value is not None and (slug := _slug_of(document, code))
+                if value is not None and (slug := _slug_of_code(document, code))
             ],
         )
     yield _Table(
@@ -216,7 +231,7 @@ def _tables(document: Values) -> Iterator[_Table]:
         "the modes as they were defined for those who labelled",
         _MODES,
         [
-            _row(_MODES, mode, taxonomy=ref, mode=mode["code"])
+            _table_row(_MODES, mode, taxonomy=ref, mode=mode["code"])
             for mode in document["taxonomy"]["modes"]
             if traces
         ],
@@ -226,7 +241,7 @@ def _tables(document: Values) -> Iterator[_Table]:
         "what was agreed about the modes",
         _GUIDELINES,
         [
-            _row(
+            _table_row(
                 _GUIDELINES,
                 guideline,
                 taxonomy=ref,
@@ -240,42 +255,42 @@ def _tables(document: Values) -> Iterator[_Table]:
     )
 
 
-def _sides(traces: Iterable[Values]) -> Iterator[tuple[Values, Values]]:
+def _traces_with_sides(traces: Iterable[Values]) -> Iterator[tuple[Values, Values]]:
     for trace in traces:
         for side in trace["annotators"]:
             yield trace, side
 
 
-def _author(trace: Values, side: Values, ref: str) -> dict[str, Any]:
+def _side_columns(trace: Values, side: Values, ref: str) -> dict[str, Any]:
     return {"trace_id": trace["trace_id"], "annotator": side["name"], "taxonomy": ref}
 
 
-def _slug_of(document: Values, code: str) -> str:
+def _slug_of_code(document: Values, code: str) -> str:
     modes = document["taxonomy"]["modes"]
     return next(str(mode["slug"]) for mode in modes if mode["code"] == code)
 
 
-def _row(columns: Columns, *sources: Values, **more: Any) -> dict[str, Any]:
-    """Return a row with every column; of several sources the last one that has it counts."""
+def _table_row(columns: Columns, *sources: Values, **values: Any) -> dict[str, Any]:
+    """Return a row with every column; a value in a later source replaces one in an earlier."""
     row: dict[str, Any] = {}
-    for source in (*sources, more):
+    for source in (*sources, values):
         row.update(source)
     return {
-        name: _time(row.get(name)) if kind == _TIME else row.get(name) for name, kind in columns
+        name: _utc_time(row.get(name)) if kind == _TIME else row.get(name) for name, kind in columns
     }
 
 
-def _time(text: object) -> str | None:
-    """Return a time in one spelling, so that a column has one type; None where there is none."""
+def _utc_time(text: object) -> str | None:
+    """Return a time in one format, so that a column has one type; None if the text is no time."""
     try:
-        moment = datetime.fromisoformat(str(text))
+        time = datetime.fromisoformat(str(text))
     except ValueError:
         return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _pairs(sides: Values) -> list[dict[str, Any]]:
+def _name_value_pairs(sides: Values) -> list[dict[str, Any]]:
     return [{"annotator": name, "value": value} for name, value in sides.items()]
 
 
@@ -283,19 +298,19 @@ def _table_names(names: Iterable[str]) -> list[str]:
     """Return a different name for each annotator's table, in letters, digits and ``_``."""
     table_names: list[str] = []
     for name in names:
-        safe = "annotator_" + (re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x")
-        while safe.casefold() in (other.casefold() for other in table_names):
-            safe += "_"
-        table_names.append(safe)
+        table_name = "annotator_" + (re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x")
+        while table_name.casefold() in (used_name.casefold() for used_name in table_names):
+            table_name += "_"
+        table_names.append(table_name)
     return table_names
 
 
-def _card(document: Values, tables: list[_Table], datasheet: str) -> str:
-    """Return the README; its heading is YAML, of which JSON is a part."""
+def _card_text(document: Values, tables: list[_Table], datasheet: str) -> str:
+    """Return the README; the values of its YAML heading are JSON, which is valid YAML."""
     heading = {
         "pretty_name": f"Failure labels of agent traces ({document['taxonomy']['ref']})",
         "task_categories": ["text-classification"],
-        "size_categories": [_size(len(tables[0].rows))],
+        "size_categories": [_size_category(len(tables[0].rows))],
         "tags": ["agents", "failure-analysis", "human-annotation"],
         **card_values(document.get("datasheet") or {}),
         "configs": [
@@ -309,7 +324,7 @@ def _card(document: Values, tables: list[_Table], datasheet: str) -> str:
         "dataset_info": [
             {
                 "config_name": table.name,
-                "features": [_feature(name, kind) for name, kind in table.columns],
+                "features": [_feature_values(name, kind) for name, kind in table.columns],
             }
             for table in tables
         ],
@@ -336,11 +351,12 @@ def _card(document: Values, tables: list[_Table], datasheet: str) -> str:
     return "\n".join(lines)
 
 
-def _size(rows: int) -> str:
+def _size_category(rows: int) -> str:
     return next((name for most, name in _SIZES if rows < most), "n>1M")
 
 
-def _feature(name: str, kind: str) -> dict[str, Any]:
+def _feature_values(name: str, kind: str) -> dict[str, Any]:
+    """Return the description of a column for the card."""
     if kind.startswith(_PAIR):
         fields = ("annotator", kind.removeprefix(_PAIR))
         return {"name": name, "list": [{"name": field, "dtype": "string"} for field in fields]}

@@ -1,4 +1,4 @@
-"""The ids that the tool which recorded a trace gives to it and its spans."""
+"""The ids of traces and spans in the tool that has recorded them."""
 
 from __future__ import annotations
 
@@ -42,11 +42,13 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class NativeTrace:
-    """A trace as the tool knows it that recorded it.
+    """A trace under the ids of the tool that has recorded it.
 
-    ``span`` gives the tool's id of a span by its key, None where it has none; Inspect scores whole
-    samples, so there it is the key. ``projects`` are the projects of LangSmith's runs by the ids
-    of these, as far as the export tells them.
+    Attributes:
+        span: Returns the tool's id of a span by its key, None if there is none. For Inspect, which
+            scores whole samples, it returns the key.
+        projects: The known projects of LangSmith's runs by the runs' ids.
+        sample: The sample of Inspect, None for other tools.
     """
 
     tool: Tool
@@ -57,21 +59,25 @@ class NativeTrace:
 
 
 NativeOf = Callable[[str], NativeTrace | None]
-"""A trace by its id in the workspace; None where no tool's own id of it is known."""
+"""Returns a trace by its id in the workspace, None if no tool's id of it is known."""
 
 
 def native_from_files(workspace: Workspace) -> NativeOf:
-    """Return a function that finds the native ids of a trace, in its file if necessary.
+    """Return a function that finds the ids of a trace in the tool that has recorded it.
 
-    OpenTelemetry's ids stand in the workspace. Of the other tools the file is needed, as nothing
-    else tells whose export it was; a trace whose file is not at hand has no native id then.
+    The workspace holds the ids of OpenTelemetry. For other tools the file of the trace is read,
+    since only the file shows which tool has written it.
     """
-    return _Natives(workspace).trace
+    return _NativeTraceFinder(workspace).trace
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
-    """The ids in one file: of spans by their places, of their projects by the spans' ids."""
+class _NativeIds:
+    """The ids in one file.
+
+    ``ids`` are those of spans by place, ``projects`` those of projects by the ids of runs.
+    ``samples`` are by the index of their record.
+    """
 
     tool: str
     ids: Mapping[str, str]
@@ -79,24 +85,25 @@ class _File:
     samples: Mapping[int, Sample] = field(default_factory=dict)
 
 
-class _Natives:
-    """The file that was asked for last is kept, as a file may hold many traces."""
+class _NativeTraceFinder:
+    """Finds native traces; the ids of the last file are kept, as a file may hold many traces."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._records = {record.trace_id: record for record in workspace.traces()}
         self._trace_of: TraceOf = traces_from_files(workspace)
-        self._last: tuple[Path, _File | None] | None = None
+        self._last_path: Path | None = None
+        self._last_ids: _NativeIds | None = None
 
     def trace(self, trace_id: str) -> NativeTrace | None:
         record = self._records.get(trace_id, TraceRecord(trace_id))
         identity = record.identity
-        # Inspect's samples have names of their own, which make no trace's id where logs are old.
+        # Samples in old logs of Inspect have names, but no ids from which a trace id follows.
         if identity is None or not (identity.native or identity.reader == inspect.READER.name):
             return None
         if identity.reader in _READERS_OF_OTEL:
-            return self._of_otel(trace_id, identity)
+            return self._otel_trace(trace_id, identity)
         trace = self._trace_of(trace_id)
-        file = None if trace is None else self._file(trace.path)
+        file = None if trace is None else self._ids_of_last_file(trace.path)
         if trace is None or file is None:
             return None
         spans = _SpansByPlace(trace, file)
@@ -110,7 +117,8 @@ class _Natives:
                 return NativeTrace("inspect", identity.trace_id, str, sample=sample)
         return None
 
-    def _of_otel(self, trace_id: str, identity: TraceIdentity) -> NativeTrace | None:
+    def _otel_trace(self, trace_id: str, identity: TraceIdentity) -> NativeTrace | None:
+        """Return a trace of OpenTelemetry; None if its id is not one of OpenTelemetry's."""
         if not _TRACE_ID.fullmatch(identity.trace_id):
             return None
 
@@ -118,7 +126,7 @@ class _Natives:
             if match := _KEY.fullmatch(key):
                 return match[1]
             trace = self._trace_of(trace_id)
-            file = None if trace is None else self._file(trace.path)
+            file = None if trace is None else self._ids_of_last_file(trace.path)
             if trace is None or file is None:
                 return None
             span_id = _SpansByPlace(trace, file).id_of(key)
@@ -126,10 +134,11 @@ class _Natives:
 
         return NativeTrace("otel", identity.trace_id, span)
 
-    def _file(self, path: Path) -> _File | None:
-        if self._last is None or self._last[0] != path:
-            self._last = path, _read(Source(path))
-        return self._last[1]
+    def _ids_of_last_file(self, path: Path) -> _NativeIds | None:
+        if self._last_path != path:
+            self._last_ids = _ids_in_file(Source(path))
+            self._last_path = path
+        return self._last_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +146,17 @@ class _SpansByPlace:
     """A trace with the ids at the places in its file."""
 
     trace: Trace
-    file: _File
+    file: _NativeIds
 
     def id_of(self, key: str) -> str | None:
         index = self.trace.index_of(key)
         return None if index is None else self.file.ids.get(self.trace.span(index).place)
 
 
-def _read(source: Source) -> _File | None:
-    """Return the ids in a file of one of the tools; None for any other."""
+def _ids_in_file(source: Source) -> _NativeIds | None:
+    """Return the ids in a file of one of the tools; None for any other file."""
     if inspect.READER.recognises(source):
-        return _of_inspect(source, inspect.samples_in(source))
+        return _ids_of_inspect(source, inspect.samples_in(source))
     if source.is_binary:
         return None
     if (vendor := vendor_of(source)) is not None:
@@ -156,24 +165,29 @@ def _read(source: Source) -> _File | None:
         ]
         ids = {span.location: span.id for span in spans if span.id != span.location}
         projects = {span.id: text_at(span.value, ("session_id",)) for span in spans}
-        return _File(vendor.name, ids, {run: name for run, name in projects.items() if name})
+        return _NativeIds(vendor.name, ids, {run: name for run, name in projects.items() if name})
     if layout_of(source) is not None:
-        return _File("otel", _ids_of_otel(source))
+        return _NativeIds("otel", _ids_of_otel(source))
     return None
 
 
-def _of_inspect(source: Source, samples: Iterable[tuple[int, Mapping[str, object]]]) -> _File:
-    named = {}
+def _ids_of_inspect(
+    source: Source, samples: Iterable[tuple[int, Mapping[str, object]]]
+) -> _NativeIds:
+    """Return the samples in a log of Inspect that have an id and an epoch."""
+    samples_by_record = {}
     for record, sample in samples:
         name = sample.get("id")
         epoch = as_count(sample.get("epoch"))
         if isinstance(name, str | int) and not isinstance(name, bool) and epoch is not None:
-            named[record] = Sample(source.path, name, epoch, as_text(sample.get("uuid")))
-    return _File("inspect", {}, samples=named)
+            samples_by_record[record] = Sample(
+                source.path, name, epoch, as_text(sample.get("uuid"))
+            )
+    return _NativeIds("inspect", {}, samples=samples_by_record)
 
 
 def _ids_of_otel(source: Source) -> dict[str, str]:
-    """Return the ids of spans by their places; a log record goes by the span that it belongs to."""
+    """Return the ids of spans by their places; a log record has the id of its span."""
     ids = {}
     for raw in raw_spans(source, []):
         if not isinstance(raw.value, Mapping):

@@ -43,11 +43,15 @@ GOLD: Final = "gold"
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One annotator's verdict on one mode in a trace, or one place where the mode shows.
+    """One annotator's verdict on one mode in a trace, or one label of the mode on a span.
 
-    ``id`` is the same at every export. ``span`` is the tool's id of the span, None for the trace.
-    ``labels`` are those that it stands for: that of the place, or all of the whole trace. ``time``
-    is ISO 8601 in UTC, or empty where nobody noted when.
+    Attributes:
+        id: The id, which is the same in every export.
+        span: The tool's id of the span, None for a score of the trace.
+        name: The name of the score, which is that of the mode.
+        labels: The label on the span; for a score of the trace, all labels of the whole trace.
+        time: The time as ISO 8601 in UTC, empty if it is not known.
+        merged: The ids of labels that cover places of several annotators.
     """
 
     id: str
@@ -70,7 +74,7 @@ class Score:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts for which the tools have no field; of one label also its details."""
+        """The facts for which the tools have no field, with the details of a single label."""
         return {
             "taxonomy": self.taxonomy,
             "mode": self.mode.code,
@@ -81,7 +85,7 @@ class Score:
         }
 
     def label_facts(self, label: Label) -> dict[str, Any]:
-        """Return a label's place and what else was said with it, without unknown values."""
+        """Return a label's target and details, without unknown values."""
         target = label.target
         facts = {
             "span_first": target.first,
@@ -100,7 +104,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The traces without an id of the tool, and the spans without one by trace and key."""
+    """The traces without an id in the tool, and the spans without one, as trace id and key.
+
+    The mappings are used as ordered sets.
+    """
 
     traces: dict[str, None] = field(default_factory=dict)
     spans: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -113,14 +120,16 @@ def scores_of(
     kinds: Mapping[str, AnnotatorKind],
     tools: Container[Tool],
 ) -> tuple[list[Score], LeftOut]:
-    """Return the scores for one tool, by trace, annotator and mode, and what has no id in it.
+    """Return the scores for one tool, and the traces and spans that have no id in it.
+
+    The scores are sorted by trace, annotator and mode.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         taxonomy: The taxonomy.
-        native_of: The traces as the tools know them.
-        kinds: The kinds of annotators by their names; gold counts as people's.
-        tools: Whose traces are meant.
+        native_of: Returns the tool's ids of a trace.
+        kinds: The kinds of annotators by name; a name without a kind, such as gold, is a person.
+        tools: The tools whose traces have ids in the target tool.
     """
     scores: list[Score] = []
     left_out = LeftOut()
@@ -130,7 +139,7 @@ def scores_of(
             left_out.traces[work.trace_id] = None
             continue
         kind = kinds.get(work.annotator, AnnotatorKind.HUMAN)
-        for score, key in _scores(work, taxonomy, trace, kind):
+        for score, key in _scores_of_work(work, taxonomy, trace, kind):
             if key is not None and score.span is None:
                 left_out.spans[work.trace_id, key] = None
             else:
@@ -138,10 +147,10 @@ def scores_of(
     return scores, left_out
 
 
-def _scores(
+def _scores_of_work(
     work: TraceWork, taxonomy: Taxonomy, trace: NativeTrace, kind: AnnotatorKind
 ) -> Iterator[tuple[Score, str | None]]:
-    """Yield the scores of one annotator and trace, each with the key of its span."""
+    """Yield the scores of one work, each with the key of its span, None for the trace."""
     for mode in taxonomy.modes:
         labels = work.labels_of(mode.slug)
         value = work.verdict(mode.slug)
@@ -167,7 +176,7 @@ def _scores(
             if key is not None:
                 label_score = replace(
                     verdict,
-                    id=_id(work, label),
+                    id=_label_score_id(work, label),
                     span=trace.span(key),
                     labels=[label],
                     time=label.created_at,
@@ -175,8 +184,11 @@ def _scores(
                 yield label_score, key
 
 
-def _id(work: TraceWork, label: Label) -> str:
-    """Return the id of a label's score; gold's own ids are numbers that tell nothing of it."""
+def _label_score_id(work: TraceWork, label: Label) -> str:
+    """Return the id of a label's score.
+
+    Labels of the gold are only numbered, so their id follows from the content.
+    """
     if work.annotator == GOLD:
         gold_label_id = label_id(GOLD, work.trace_id, work.taxonomy, label.mode, label.target)
         return lasting_id("score", gold_label_id)
@@ -189,30 +201,30 @@ TOOLS: Final[Mapping[str, tuple[Tool, ...]]] = {
     "langsmith": ("langsmith",),
     "inspect-scores": ("inspect",),
 }
-"""Whose ids each takes: Langfuse those of its exports and OpenTelemetry's, which it takes over."""
+"""The tools whose ids each format uses; Langfuse keeps the ids of OpenTelemetry."""
 
-_CODE: Final = (f"{JUDGE_PREFIX}rules@", f"{JUDGE_PREFIX}twins@")
-"""How the names of judges begin that ask no model."""
+_CODE_JUDGES: Final = (f"{JUDGE_PREFIX}rules@", f"{JUDGE_PREFIX}twins@")
+"""The prefixes of names of judges that use no model."""
 
 
 def score_text(scores: Iterable[Score], file_format: str) -> str:
-    """Return the file of scores that come by trace, annotator and mode.
+    """Return the text of a file of scores.
 
     Args:
-        scores: The scores.
+        scores: The scores, sorted by trace, annotator and mode.
         file_format: The name of the format.
     """
     bodies: Iterable[Mapping[str, Any]]
     match file_format:
         case "phoenix":
-            document = _phoenix(scores)
+            document = _phoenix_document(scores)
             return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
         case "langfuse":
-            bodies = map(_langfuse, scores)
+            bodies = map(_langfuse_body, scores)
         case "langsmith":
-            bodies = map(_langsmith, scores)
+            bodies = map(_langsmith_body, scores)
         case _:
-            bodies = _edits(scores)
+            bodies = _inspect_edits(scores)
     return "".join(json.dumps(body, ensure_ascii=False, allow_nan=False) + "\n" for body in bodies)
 
 
@@ -220,7 +232,7 @@ def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _langfuse(score: Score) -> dict[str, Any]:
+def _langfuse_body(score: Score) -> dict[str, Any]:
     """Return one body; verdicts are categories, because ``BOOLEAN`` has no ``unsure``."""
     return _without_none(
         {
@@ -236,8 +248,8 @@ def _langfuse(score: Score) -> dict[str, Any]:
     )
 
 
-def _langsmith(score: Score) -> dict[str, Any]:
-    """Return one body; a trace is meant by its root run, whose id it has."""
+def _langsmith_body(score: Score) -> dict[str, Any]:
+    """Return one body; a score of the trace goes to its root run, which has the trace's id."""
     run = score.span or score.trace.id
     return _without_none(
         {
@@ -258,22 +270,23 @@ def _langsmith(score: Score) -> dict[str, Any]:
     )
 
 
-def _phoenix(scores: Iterable[Score]) -> dict[str, Any]:
+def _phoenix_document(scores: Iterable[Score]) -> dict[str, Any]:
     """Return both bodies under the last part of their paths, in one JSON document."""
     spans = []
     traces = []
     for score in scores:
         if score.span is None:
-            traces.append({"trace_id": score.trace.id, **_annotation(score)})
+            traces.append({"trace_id": score.trace.id, **_phoenix_annotation(score)})
         else:
-            spans.append({"span_id": score.span, **_annotation(score)})
+            spans.append({"span_id": score.span, **_phoenix_annotation(score)})
     return {"span_annotations": {"data": spans}, "trace_annotations": {"data": traces}}
 
 
-def _annotation(score: Score) -> Mapping[str, Any]:
+def _phoenix_annotation(score: Score) -> Mapping[str, Any]:
+    """Return the fields that annotations of spans and of traces share."""
     kind = "HUMAN"
     if not score.kind.is_person:
-        kind = "CODE" if score.annotator.startswith(_CODE) else "LLM"
+        kind = "CODE" if score.annotator.startswith(_CODE_JUDGES) else "LLM"
     return {
         "name": score.name,
         "annotator_kind": kind,
@@ -287,18 +300,21 @@ def _annotation(score: Score) -> Mapping[str, Any]:
     }
 
 
-def _edits(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
-    """Inspect's edits, one for each sample, annotator and mode."""
+def _inspect_edits(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
+    """Yield Inspect's edits, one for each sample, annotator and mode."""
     for _, group in groupby(scores, lambda score: (score.trace.id, score.annotator, score.name)):
-        verdict, *places = group
+        verdict, *label_scores = group
         sample = verdict.trace.sample
         number = NUMBERS.get(verdict.value)
         if sample is not None and number is not None:
-            yield _edit(sample, verdict, places, number)
+            yield _inspect_edit(sample, verdict, label_scores, number)
 
 
-def _edit(sample: Sample, verdict: Score, places: Sequence[Score], number: int) -> dict[str, Any]:
-    all_scores = [verdict, *places]
+def _inspect_edit(
+    sample: Sample, verdict: Score, label_scores: Sequence[Score], number: int
+) -> dict[str, Any]:
+    """Return the edit of a sample's score, with the labels of a mode in its metadata."""
+    all_scores = [verdict, *label_scores]
     labels = [label for score in all_scores for label in score.labels]
     notes = [
         label.note if label.target.is_whole else f"{label.target.first}: {label.note}"
@@ -306,9 +322,9 @@ def _edit(sample: Sample, verdict: Score, places: Sequence[Score], number: int) 
         if label.note
     ]
     times = [score.time for score in all_scores if score.time]
-    gold = verdict.annotator == GOLD
+    is_gold = verdict.annotator == GOLD
     return {
-        "score_name": verdict.name if gold else f"{verdict.name} ({verdict.annotator})",
+        "score_name": verdict.name if is_gold else f"{verdict.name} ({verdict.annotator})",
         "log": str(sample.log.absolute()),
         "sample_id": sample.id,
         "epoch": sample.epoch,

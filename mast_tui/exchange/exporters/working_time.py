@@ -17,10 +17,10 @@ from mast_tui.workspace.events.types import KIND_OF, PassFinished
 from mast_tui.workspace.registers.imports import MIGRATION
 
 LONGEST_PAUSE: Final = 5
-"""So many minutes without an event may lie within the work; a longer pause is cut out whole."""
+"""The longest pause in minutes that counts as work; a longer pause is left out completely."""
 
 _MIGRATED: Final = f"{IMPORT_PREFIX}{MIGRATION}:"
-"""So begin the actions of what came from another codebook, with the times that it had there."""
+"""The prefix of actions of migrations, whose events keep their original times."""
 
 PassKey = tuple[str, str, int]
 """Annotator, trace id and number of a pass."""
@@ -31,8 +31,8 @@ _Moments = dict[PassKey, list[tuple[str, bool]]]
 def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, float]:
     """Return the minutes of each finished pass from its first event, without long pauses.
 
-    Judges are left out, and passes of which an import made anything: its events say when the file
-    was read. So are those with no event but the finish.
+    These passes are left out: passes of judges, passes with imported events, since those have the
+    time of the import, and passes whose only event is the finish.
 
     Args:
         workspace: The workspace.
@@ -41,7 +41,7 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
     columns = ("annotator", "trace_id", "pass_number", "at", "kind", "action")
     imported = set[PassKey]()
 
-    def take(rows: Iterator[tuple[Any, ...]]) -> _Moments:
+    def read_moments(rows: Iterator[tuple[Any, ...]]) -> _Moments:
         moments: _Moments = defaultdict(list)
         for annotator, trace_id, number, time, kind, action in rows:
             if trace_id is None or number is None:
@@ -52,35 +52,43 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
                 imported.add(key)
         return moments
 
-    moments = workspace.read_columns("events", columns, take, equal_to={"taxonomy": taxonomy.ref})
-    worked = {
-        key: _minutes(times)
-        for key, times in moments.items()
-        if key not in imported and annotator_kind(key[0]).is_person
-    }
-    return {key: minutes for key, minutes in worked.items() if minutes is not None}
+    moments = workspace.read_columns(
+        "events", columns, read_moments, equal_to={"taxonomy": taxonomy.ref}
+    )
+    minutes_by_pass = {}
+    for key, times in moments.items():
+        annotator, _, _ = key
+        if key in imported or not annotator_kind(annotator).is_person:
+            continue
+        minutes = _minutes_until_finish(times)
+        if minutes is not None:
+            minutes_by_pass[key] = minutes
+    return minutes_by_pass
 
 
-def _minutes(moments: Iterable[tuple[str, bool]]) -> float | None:
-    """Return the minutes up to the last finish; None if there is no finish, or nothing else."""
-    times = sorted((datetime.fromisoformat(time), finish) for time, finish in moments)
-    finishes = [index for index, (_, finish) in enumerate(times) if finish]
-    if not finishes or not finishes[-1]:
+def _minutes_until_finish(moments: Iterable[tuple[str, bool]]) -> float | None:
+    """Return the minutes of work up to the last finish, from times that may be finishes.
+
+    Returns None if there is no finish, or no event before it.
+    """
+    times = sorted((datetime.fromisoformat(time), is_finish) for time, is_finish in moments)
+    finish_indices = [index for index, (_, is_finish) in enumerate(times) if is_finish]
+    if not finish_indices or finish_indices[-1] == 0:
         return None
-    until = [moment for moment, _ in times[: finishes[-1] + 1]]
-    gaps = ((after - earlier).total_seconds() / 60 for earlier, after in pairwise(until))
+    work_times = [time for time, _ in times[: finish_indices[-1] + 1]]
+    gaps = ((after - before).total_seconds() / 60 for before, after in pairwise(work_times))
     return sum(gap for gap in gaps if gap <= LONGEST_PAUSE)
 
 
 def minutes_summary(minutes: Iterable[tuple[str, float]]) -> dict[str, Any]:
     """Return the median over traces and their number by annotator, with the longest pause."""
-    by_name: dict[str, list[float]] = defaultdict(list)
-    for name, minutes_of_trace in minutes:
-        by_name[name].append(minutes_of_trace)
+    minutes_by_annotator: dict[str, list[float]] = defaultdict(list)
+    for name, trace_minutes in minutes:
+        minutes_by_annotator[name].append(trace_minutes)
     return {
         "longest_pause": LONGEST_PAUSE,
         "annotators": {
             name: {"n": len(own_minutes), "median": round(median(own_minutes), 2)}
-            for name, own_minutes in sorted(by_name.items())
+            for name, own_minutes in sorted(minutes_by_annotator.items())
         },
     }

@@ -35,7 +35,7 @@ Values = Mapping[str, Any]
 
 
 def shipped_mast() -> Taxonomy:
-    """AdaMAST's own list of MAST's modes, ``MAST-1`` to ``MAST-14``."""
+    """Return AdaMAST's own list of MAST's modes, ``MAST-1`` to ``MAST-14``."""
     return shipped_taxonomy("adamast_mast")
 
 
@@ -60,51 +60,56 @@ def taxonomy_of(document: object, source: str) -> Taxonomy:
     if not isinstance(document, Mapping):
         raise ValueError("no taxonomy of AdaMAST: it is an object with 'codes'")
     name = document.get("display_name") or document.get("domain") or "AdaMAST taxonomy"
-    return _made_of(list(_codes_of(document)), name if isinstance(name, str) else ID, source)
+    return _taxonomy_of_codes(
+        list(_codes_in_document(document)), name if isinstance(name, str) else ID, source
+    )
 
 
 def taxonomy_of_seen(seen: Sequence[tuple[str, str]]) -> Taxonomy:
-    """Return a taxonomy of the codes and names that diagnoses use, where theirs is not at hand."""
+    """Return a taxonomy of the codes and names in diagnoses whose own taxonomy is missing."""
     codes: list[Values] = [{"id": code, "name": name} for code, name in sorted(dict(seen).items())]
-    return _made_of(codes or [{"id": "none"}], "AdaMAST, codes that were used", ID)
+    return _taxonomy_of_codes(codes or [{"id": "none"}], "AdaMAST, codes that were used", ID)
 
 
-def _codes_of(document: Values) -> Iterator[Values]:
+def _codes_in_document(document: Values) -> Iterator[Values]:
+    """Yield the codes of a taxonomy document: its flat codes, or those of its first layer."""
     if isinstance(document.get("codes"), list):
         yield from (code for code in document["codes"] if isinstance(code, Mapping))
         return
     layers = [document[name] for name in _LAYERS if isinstance(document.get(name), Mapping)]
-    for layer in layers[:1]:
-        for key, category in _CATEGORIES:
-            values = layer.get(key, ())
-            pairs = values.items() if isinstance(values, Mapping) else (("", v) for v in values)
-            for name, code in pairs:
-                if isinstance(code, Mapping):
-                    yield {"id": name, "category": category, **code}
+    if not layers:
+        return
+    for key, category in _CATEGORIES:
+        values = layers[0].get(key, ())
+        codes = values.items() if isinstance(values, Mapping) else (("", code) for code in values)
+        for name, code in codes:
+            if isinstance(code, Mapping):
+                yield {"id": name, "category": category, **code}
 
 
-def _made_of(codes: Sequence[Values], name: str, source: str) -> Taxonomy:
+def _taxonomy_of_codes(codes: Sequence[Values], name: str, source: str) -> Taxonomy:
+    """Return a taxonomy with a mode for each code; the version is a hash of the modes."""
     modes: list[dict[str, object]] = []
-    used: set[str] = set()
-    names: set[str] = set()
+    used_codes: set[str] = set()
+    used_names: set[str] = set()
     for code in codes:
-        number = _word(str(code.get("id") or code.get("code") or ""))
-        if not number or number.casefold() in used:
-            continue  # a code without a name of its own, or told twice: the first one counts
-        called = str(code.get("name") or code.get("label") or number).strip()
-        if called.casefold() in names | used:
-            called = f"{called} ({number})"
-        used.add(number.casefold())
-        names.add(called.casefold())
+        code_text = _typable_code(str(code.get("id") or code.get("code") or ""))
+        if not code_text or code_text.casefold() in used_codes:
+            continue  # A code without a text, or a code that comes twice: the first one counts.
+        mode_name = str(code.get("name") or code.get("label") or code_text).strip()
+        if mode_name.casefold() in used_names | used_codes:
+            mode_name = f"{mode_name} ({code_text})"
+        used_codes.add(code_text.casefold())
+        used_names.add(mode_name.casefold())
         modes.append(
             {
-                "slug": f"code-{_slug(number)}",
-                "code": number,
-                "name": called,
-                "category": f"group-{_slug(_group(code, number))}",
+                "slug": f"code-{_slug_text(code_text)}",
+                "code": code_text,
+                "name": mode_name,
+                "category": f"group-{_slug_text(_category_of_code(code, code_text))}",
                 "definition": str(code.get("description") or code.get("definition") or ""),
-                "applies": _sentences(code.get("when_to_use")),
-                "applies_not": _sentences(code.get("when_not_to_use")),
+                "applies": _sentence_list(code.get("when_to_use")),
+                "applies_not": _sentence_list(code.get("when_not_to_use")),
             }
         )
     groups = dict.fromkeys(str(mode["category"]) for mode in modes)
@@ -121,20 +126,20 @@ def _made_of(codes: Sequence[Values], name: str, source: str) -> Taxonomy:
     )
 
 
-def _group(code: Values, number: str) -> str:
+def _category_of_code(code: Values, number: str) -> str:
     return str(code.get("category") or number.partition(".")[0] or "all")
 
 
-def _sentences(value: object) -> list[str]:
+def _sentence_list(value: object) -> list[str]:
     return [value] if isinstance(value, str) and value.strip() else []
 
 
-def _word(text: str) -> str:
-    """Return a code as it may be typed: printable, without what separates names."""
+def _typable_code(text: str) -> str:
+    """Return a code without blanks, separators of names and characters that are not printable."""
     return "".join(char for char in text.strip() if char.isprintable() and char not in ",|@ ")[:64]
 
 
-def _slug(text: str) -> str:
+def _slug_text(text: str) -> str:
     plain = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:40].strip("-")
     return plain or hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
@@ -145,18 +150,23 @@ Record = Mapping[str, Any]
 
 @dataclass(slots=True)
 class _AdamastBatch(Gathered):
-    """The contents of the files: judgements with their location, and taxonomies by path."""
+    """The contents of the files.
+
+    ``diagnoses`` holds the file, location, surrounding document and record of each diagnosis.
+    ``taxonomies_by_path`` holds the taxonomies among the files.
+    """
 
     diagnoses: list[tuple[Path, str, Record, Record]] = field(default_factory=list)
-    lists: dict[Path, Taxonomy] = field(default_factory=dict)
+    taxonomies_by_path: dict[Path, Taxonomy] = field(default_factory=dict)
 
 
 def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read diagnoses; a folder stands for the JSON files in it.
+    """Read diagnoses, each file under the first of these taxonomies:
 
-    Their taxonomy is the file that they name, where it is among the files or beside them, or the
-    only one among them; else AdaMAST's own list of MAST's modes where all codes are of it; else
-    one made of the codes that were used, so that nothing is said of the others.
+    - the taxonomy file that its diagnoses name, if it is among the files or beside them
+    - the only taxonomy among the files, if the diagnoses name none
+    - AdaMAST's own list of MAST's modes, if it has all codes
+    - a taxonomy of the used codes, so that no other code counts as absent
 
     Args:
         files: The files and folders.
@@ -165,76 +175,85 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
     batch = _AdamastBatch()
     for file, document in read_each(files, batch.problems, read_json):
         try:
-            _take(file, document, batch)
+            _add_document(file, document, batch)
         except ValueError as error:
             batch.wrong(file, "file", error)
     for file in dict.fromkeys(file for file, _, _, _ in batch.diagnoses):
-        of_file = [diagnosis for diagnosis in batch.diagnoses if diagnosis[0] == file]
+        file_diagnoses = [diagnosis for diagnosis in batch.diagnoses if diagnosis[0] == file]
         try:
-            taxonomy, whole, how = _taxonomy(file, of_file, batch)
+            taxonomy, is_complete, explanation = _taxonomy_of_file(file, file_diagnoses, batch)
         except ValueError as error:
             batch.wrong(file, "codes", error)
             continue
         batch.taxonomies[taxonomy.ref] = taxonomy
-        batch.notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({how})")
-        for _, location, head, record in of_file:
+        batch.notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({explanation})")
+        for _, location, head, record in file_diagnoses:
             try:
-                draft = _draft(annotator or _judge(head, record), file, record, taxonomy, whole)
+                draft = _diagnosis_work(
+                    annotator or _judge_name(head, record), file, record, taxonomy, is_complete
+                )
                 if draft.key in batch.drafts:
                     raise ValueError(f"trace {draft.trace_id!r} comes twice; keep one diagnosis")
             except ValueError as error:
                 batch.wrong(file, location, error)
                 continue
             batch.keep(draft)
-    unanswered = sum(not (draft.labels or draft.verdicts) for draft in batch.drafts.values())
-    if unanswered:
-        without = counted(unanswered, "diagnosis names", "diagnoses name")
-        batch.notes.append(f"{without} no code, and 'none_apply' is not set")
+    without_code = sum(not (draft.labels or draft.verdicts) for draft in batch.drafts.values())
+    if without_code:
+        subject = counted(without_code, "diagnosis names", "diagnoses name")
+        batch.notes.append(f"{subject} no code, and 'none_apply' is not set")
     return batch.done()
 
 
-def _take(file: Path, document: object, batch: _AdamastBatch) -> None:
+def _add_document(file: Path, document: object, batch: _AdamastBatch) -> None:
+    """Add a file's taxonomy or diagnoses to the batch; other records become problems."""
     if is_taxonomy(document):
-        batch.lists[file.resolve()] = taxonomy_of(document, str(file))
+        batch.taxonomies_by_path[file.resolve()] = taxonomy_of(document, str(file))
         return
-    head: Record = document if isinstance(document, Mapping) else {}
-    records = head.get("diagnoses") if "diagnoses" in head else document
+    header: Record = document if isinstance(document, Mapping) else {}
+    records = header.get("diagnoses") if "diagnoses" in header else document
     records = records if isinstance(records, list) else [records]
     for number, record in enumerate(records, start=1):
         location = f"diagnosis {number}"
         if isinstance(record, Mapping) and ("failure_modes" in record or "code" in record):
-            batch.diagnoses.append((file, location, head, record))
+            batch.diagnoses.append((file, location, header, record))
         else:
             reason = "has neither 'failure_modes' nor 'code'; this is no diagnosis of AdaMAST"
             batch.wrong(file, location, reason)
 
 
-def _taxonomy(
+def _taxonomy_of_file(
     file: Path, diagnoses: Sequence[tuple[Path, str, Record, Record]], batch: _AdamastBatch
 ) -> tuple[Taxonomy, bool, str]:
-    """Return the taxonomy of a file's diagnoses, whether it is whole, and how it was found."""
-    named = diagnoses[0][2].get("taxonomy")
-    if isinstance(named, str) and named:
-        for path in (Path(named), file.parent / Path(named.replace("\\", "/")).name):
-            if path.resolve() in batch.lists:
-                return batch.lists[path.resolve()], True, f"the taxonomy in {path.name}"
+    """Return the taxonomy of a file's diagnoses, whether it is complete, and how it was found."""
+    _, _, header, _ = diagnoses[0]
+    taxonomy_path = header.get("taxonomy")
+    if isinstance(taxonomy_path, str) and taxonomy_path:
+        file_name = Path(taxonomy_path.replace("\\", "/")).name
+        for path in (Path(taxonomy_path), file.parent / file_name):
+            if path.resolve() in batch.taxonomies_by_path:
+                return (
+                    batch.taxonomies_by_path[path.resolve()],
+                    True,
+                    f"the taxonomy in {path.name}",
+                )
             try:
                 return taxonomy_of(read_json(path), str(path)), True, f"from {path.name}"
             except (ValueError, OSError):
                 continue
-    elif len(batch.lists) == 1:
-        path, taxonomy = next(iter(batch.lists.items()))
+    elif len(batch.taxonomies_by_path) == 1:
+        path, taxonomy = next(iter(batch.taxonomies_by_path.items()))
         return taxonomy, True, f"the taxonomy in {path.name}"
-    seen = [pair for *_, record in diagnoses for pair in _codes(record)]
+    used_codes = [pair for *_, record in diagnoses for pair in _codes_with_names(record)]
     mast = shipped_mast()
-    if seen and all(mast.find(code) is not None for code, _ in seen):
+    if used_codes and all(mast.find(code) is not None for code, _ in used_codes):
         return mast, True, "AdaMAST's own list of MAST's modes, by its codes"
-    how = "only the codes that are used, as their taxonomy's file is not here"
-    return taxonomy_of_seen(seen), False, how
+    explanation = "only the codes that are used, as their taxonomy's file is not here"
+    return taxonomy_of_seen(used_codes), False, explanation
 
 
-def _codes(record: Record) -> list[tuple[str, str]]:
-    """Return the codes that a diagnosis names, each with what it is called there."""
+def _codes_with_names(record: Record) -> list[tuple[str, str]]:
+    """Return the codes in a diagnosis, each with its name there."""
     modes = record.get("failure_modes", [record])
     return [
         (str(mode["code"]), str(mode.get("name") or mode.get("label") or mode["code"]))
@@ -243,8 +262,8 @@ def _codes(record: Record) -> list[tuple[str, str]]:
     ]
 
 
-def _judge(head: Record, record: Record) -> str:
-    """Return the judge's name: ``judge:MODEL@adamast`` where a model is named."""
+def _judge_name(head: Record, record: Record) -> str:
+    """Return the judge's name: ``judge:MODEL@adamast``, or ``judge:adamast`` without a model."""
     judge = head.get("judge")
     metadata = record.get("judge_metadata")
     model = judge.get("model") if isinstance(judge, Mapping) else None
@@ -256,7 +275,12 @@ def _judge(head: Record, record: Record) -> str:
     return f"{JUDGE_PREFIX}{plain[:100]}@adamast"
 
 
-def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: bool) -> ImportedWork:
+def _diagnosis_work(
+    name: str, file: Path, record: Record, taxonomy: Taxonomy, is_complete: bool
+) -> ImportedWork:
+    """Return the work of a diagnosis; raises ``ValueError`` if it is not valid.
+
+    Other modes become absent only if the taxonomy is complete and the judge picks all codes."""
     trace_id = record.get("trace_id")
     if not isinstance(trace_id, str | int) or not str(trace_id).strip():
         raise ValueError("has no 'trace_id'")
@@ -272,16 +296,17 @@ def _draft(name: str, file: Path, record: Record, taxonomy: Taxonomy, whole: boo
         mode = taxonomy.find(value["code"])
         if mode is None:
             raise ValueError(f"code {value['code']!r} is none of {taxonomy.ref}")
-        draft.add_label(_label(draft, mode.slug, value))
-    if whole and picks_all and (modes or record.get("none_apply") is True):
-        marked = {label.mode for label in draft.labels.values()}
+        draft.add_label(_label_of_mode(draft, mode.slug, value))
+    if is_complete and picks_all and (modes or record.get("none_apply") is True):
+        labelled_modes = {label.mode for label in draft.labels.values()}
         for mode in taxonomy.modes:
-            if mode.slug not in marked:
+            if mode.slug not in labelled_modes:
                 draft.add_verdict(mode.slug, VerdictValue.ABSENT)
     return draft
 
 
-def _label(draft: ImportedWork, slug: str, value: Record) -> Label:
+def _label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Label:
+    """Return the label of a failure mode; raises ``ValueError`` for a wrong confidence."""
     evidence = value.get("evidence")
     confidence = value.get("confidence")
     number = confidence if isinstance(confidence, int | float) else None

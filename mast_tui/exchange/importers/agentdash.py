@@ -35,10 +35,10 @@ Record = Mapping[str, Any]
 
 
 def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read answers of the package: one, a list, one a line, or an object of them by trace id.
+    """Read answers of the package: one, a list, one a line, or an object of answers by trace id.
 
-    A folder stands for the JSON files in it. The labels lie on whole traces; the summary is their
-    note. Whether the task was done, as the model saw it, is not taken for the run's outcome.
+    The labels are on whole traces, with the summary as their note. The model's opinion on the
+    success of the task is not imported.
 
     Args:
         files: The files and folders.
@@ -48,68 +48,72 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
     binding = mast_binding(mast, [_PRINTED])
     name = annotator or JUDGE
     batch = Gathered({mast.ref: mast}, notes=[binding.in_words])
-    silent = 0
-    for file, records in read_each(files, batch.problems, _records):
+    unmentioned_count = 0
+    for file, records in read_each(files, batch.problems, _located_answers):
         for location, trace_id, record in records:
             try:
-                draft, unanswered = _draft(name, file, trace_id, record, binding.slugs, mast)
+                draft, answer_count = _answer_work(
+                    name, file, trace_id, record, binding.slugs, mast
+                )
                 if draft.key in batch.drafts:
                     raise ValueError(f"trace {trace_id!r} comes twice; keep one answer to it")
             except ValueError as error:
                 batch.wrong(file, location, error)
                 continue
-            silent += unanswered
+            unmentioned_count += answer_count
             batch.keep(draft)
-    if silent:
-        zeros = counted(silent, "zero stands for a mode", "zeros stand for modes")
-        batch.notes.append(f"{zeros} that the model did not speak of; left open")
+    if unmentioned_count:
+        subject = counted(unmentioned_count, "zero stands for a mode", "zeros stand for modes")
+        batch.notes.append(f"{subject} that the model did not speak of; left open")
     return batch.done()
 
 
-def _records(file: Path) -> list[tuple[str, str, Record]]:
-    """Return each answer in a file with its place and its trace."""
-    return list(_answers(read_json(file), file))
+def _located_answers(file: Path) -> list[tuple[str, str, Record]]:
+    """Return the location, trace id and content of each answer in a file."""
+    return list(_answers_in_document(read_json(file), file))
 
 
-def _answers(document: object, file: Path) -> Iterator[tuple[str, str, Record]]:
+def _answers_in_document(document: object, file: Path) -> Iterator[tuple[str, str, Record]]:
+    """Yield the location, trace id and content of each answer in a document."""
     if isinstance(document, list):
         for number, value in enumerate(document, start=1):
-            record = _answer(value, f"record {number}")
-            trace_id = _named(value)
+            record = _checked_answer(value, f"record {number}")
+            trace_id = _trace_id_in(value)
             if trace_id is None:
                 raise ValueError(f"record {number}: has no 'trace_id'; add which trace it judges")
             yield f"record {number}", trace_id, record
         return
     if not isinstance(document, Mapping):
         raise ValueError("holds no answer of agentdash, which has 'failure_modes'")
-    if _MODES in document or _MODES in _inner(document):
-        yield "file", _named(document) or file.stem, _answer(document, "file")
+    if _MODES in document or _MODES in _annotation_or_value(document):
+        yield "file", _trace_id_in(document) or file.stem, _checked_answer(document, "file")
         return
     for trace_id, value in document.items():
-        yield f"{trace_id!r}", trace_id, _answer(value, f"{trace_id!r}")
+        yield f"{trace_id!r}", trace_id, _checked_answer(value, f"{trace_id!r}")
 
 
-def _inner(value: Record) -> Record:
-    """Return the answer where a script has put it beside other things."""
-    inner = value.get("annotation")
-    return inner if isinstance(inner, Mapping) else value
+def _annotation_or_value(value: Record) -> Record:
+    """Return the field ``annotation``, in which some scripts put the answer, or the value."""
+    annotation = value.get("annotation")
+    return annotation if isinstance(annotation, Mapping) else value
 
 
-def _answer(value: object, location: str) -> Record:
+def _checked_answer(value: object, location: str) -> Record:
+    """Return the answer in a value; raises ``ValueError`` if there is none."""
     if isinstance(value, Mapping):
-        answer = value if _MODES in value else _inner(value)
+        answer = value if _MODES in value else _annotation_or_value(value)
         if isinstance(answer.get(_MODES), Mapping):
             return answer
     raise ValueError(f"{location}: has no 'failure_modes' with a 1 or 0 per mode")
 
 
-def _named(value: object) -> str | None:
+def _trace_id_in(value: object) -> str | None:
     assert isinstance(value, Mapping)
     ids = (value.get(name) for name in _IDS)
     return next((str(x) for x in ids if isinstance(x, str | int) and str(x).strip()), None)
 
 
-def _draft(
+def _answer_work(
     name: str,
     file: Path,
     trace_id: str,
@@ -117,9 +121,9 @@ def _draft(
     slugs: Mapping[str, str],
     mast: Taxonomy,
 ) -> tuple[ImportedWork, int]:
-    """Return the work of one answer, and the number of its zeros that stand for no answer."""
+    """Return the work of one answer, and the number of zeros for modes that it does not mention."""
     draft = ImportedWork(name, trace_id, mast.ref, imported_kind(name), finished_at="", file=file)
-    silent = 0
+    unmentioned_count = 0
     for code, value in record[_MODES].items():
         if code not in slugs:
             raise ValueError(f"mode {code!r} is none of MAST's ({', '.join(slugs)})")
@@ -127,14 +131,14 @@ def _draft(
             raise ValueError(f"mode {code} is {value!r}, not 1 or 0")
         if value:
             draft.add_label(draft.label(slugs[code], note=str(record.get("summary") or "")))
-        elif _spoke_of(record.get("raw_response"), code):
+        elif _mentions_mode(record.get("raw_response"), code):
             draft.add_verdict(slugs[code], VerdictValue.ABSENT)
         else:
-            silent += 1
-    return draft, silent
+            unmentioned_count += 1
+    return draft, unmentioned_count
 
 
-def _spoke_of(answer_text: object, code: str) -> bool:
+def _mentions_mode(answer_text: object, code: str) -> bool:
     """Return whether the model's text names the mode; True if the text was not kept."""
     if not isinstance(answer_text, str):
         return True

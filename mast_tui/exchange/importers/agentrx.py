@@ -67,7 +67,7 @@ def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incomin
 def _label_records(document: object) -> list[Mapping[str, object]]:
     """Return the records of a label file; an empty list for any other document."""
     if isinstance(document, Mapping):
-        return _answers(document) or _planted(document)
+        return _records_of_judge(document) or _records_of_simulation(document)
     if not isinstance(document, list):
         return []
     records = [r for r in document if isinstance(r, Mapping) and "trajectory_id" in r]
@@ -75,7 +75,7 @@ def _label_records(document: object) -> list[Mapping[str, object]]:
     return records if labelled and len(records) == len(document) else []
 
 
-def _answers(document: Mapping[str, object]) -> list[Mapping[str, object]]:
+def _records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, object]]:
     """Return the answers of AgentRx's judge as label records."""
     results = document.get("detailed_results")
     records: list[Mapping[str, object]] = []
@@ -103,7 +103,7 @@ def _answers(document: Mapping[str, object]) -> list[Mapping[str, object]]:
     return records
 
 
-def _planted(document: Mapping[str, object]) -> list[Mapping[str, object]]:
+def _records_of_simulation(document: Mapping[str, object]) -> list[Mapping[str, object]]:
     """Return the fault that was planted in a simulated run, as a label record."""
     if not {"run_task_id", "critical_failure_step"} <= document.keys():
         return []
@@ -131,7 +131,7 @@ class _Reader(LabelledRuns):
 
     def __init__(self, annotator: str | None) -> None:
         note = "step_number counts from 1; the root cause is marked fatal"
-        super().__init__("agentrx", annotator, _spelling, note, by_code=True)
+        super().__init__("agentrx", annotator, _plain_spelling, note, by_code=True)
         self.trajectories: dict[str, Path] = {}
         self._records_by_task: dict[str, list[tuple[Path, int]]] = {}
         self._traces_by_file: dict[Path, tuple[Trace, ...]] = {}
@@ -167,7 +167,7 @@ class _Reader(LabelledRuns):
             self.wrong(file, f"record {number}", "'failures' is no list")
             return
         try:
-            trace = self._trace(trajectory_id)
+            trace = self._trace_of_trajectory(trajectory_id)
         except ValueError as error:
             self.wrong(file, f"record {number}", error)
             return
@@ -178,7 +178,7 @@ class _Reader(LabelledRuns):
             except ValueError as error:
                 self.wrong(file, f"record {number}, failure {index}", error)
 
-    def _trace(self, trajectory_id: str) -> Trace | None:
+    def _trace_of_trajectory(self, trajectory_id: str) -> Trace | None:
         """Return the trace of a trajectory or of a run of τ-bench, None if there is none."""
         path = self.trajectories.get(trajectory_id)
         traces = () if path is None else read_traces(path)
@@ -190,7 +190,7 @@ class _Reader(LabelledRuns):
         runs = {
             trace.identity.content_hash: trace
             for file, index in records
-            for trace in self._runs(file)
+            for trace in self._traces_in_file(file)
             if trace.record == index
         }
         if len(runs) > 1:
@@ -201,7 +201,7 @@ class _Reader(LabelledRuns):
             )
         return next(iter(runs.values()), None)
 
-    def _runs(self, file: Path) -> tuple[Trace, ...]:
+    def _traces_in_file(self, file: Path) -> tuple[Trace, ...]:
         """Return the traces of a file that holds many, read once."""
         if file not in self._traces_by_file:
             self._traces_by_file[file] = read_traces(file)
@@ -230,7 +230,7 @@ class _Reader(LabelledRuns):
         label = draft.label(
             mode.slug,
             Target(*spans),
-            "\n".join(_reasons(failure, root if is_root else None)),
+            "\n".join(_reason_texts(failure, root if is_root else None)),
             severity=Severity.FATAL if is_root else None,
         )
         draft.join_label(label)
@@ -249,7 +249,9 @@ class _Reader(LabelledRuns):
             return
         span_agent = trace.span(index).agent
         label_agent = str(failure.get("failed_agent") or "")
-        if label_agent and _spelling(span_agent) != _spelling(label_agent.split("(")[0]):
+        if label_agent and _plain_spelling(span_agent) != _plain_spelling(
+            label_agent.split("(")[0]
+        ):
             sentence = f"step {step} is by {span_agent!r}, the label names {label_agent!r}"
             self._mismatches.setdefault(trace_id, []).append(sentence)
 
@@ -261,12 +263,12 @@ class _Reader(LabelledRuns):
         return super().done()
 
 
-def _spelling(name: str) -> str:
+def _plain_spelling(name: str) -> str:
     """Return a name without case, blanks and signs: spellings of categories vary."""
     return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
-def _reasons(failure: Mapping[str, object], root: object) -> Iterator[str]:
+def _reason_texts(failure: Mapping[str, object], root: object) -> Iterator[str]:
     """Yield the different reasons of a failure, then that of the root cause."""
     seen: set[str] = set()
     for value in (failure.get("step_reason"), failure.get("category_reason")):

@@ -1,9 +1,8 @@
-"""``pisama`` and ``agentdebugx``: what these tools find in traces that ``convert`` wrote for them.
+"""``pisama`` and ``agentdebugx``: findings of these tools in traces that ``convert`` has written.
 
-Pisama (0.7) reads ATIF and names the spans that it makes of the steps: their ids are hashes, which
-are worked out again here from the ATIF file. AgentDebugX (0.5) names events, whose ids ``convert``
-has made the keys of the spans. So every finding comes back to the very span of the trace as it was
-before; of anything else than what ``convert`` wrote nobody could tell which span is meant.
+Pisama (0.7) reads ATIF and names its own spans by hashes, which are computed here again from the
+ATIF file. AgentDebugX (0.5) names events, whose ids are the keys of spans in files that ``convert``
+has written. So each finding belongs to a known span; findings in other files cannot be read.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from mast_tui.exchange.trace_files import read_each, read_json
 from mast_tui.labels import WHOLE_TRACE, Severity, Target
 
 _OTHER: Final = "other"
-_MADE_BY_THE_TOOL: Final = re.compile(r"evt_[0-9a-f]{32}\Z")
+_GENERATED_EVENT_ID: Final = re.compile(r"evt_[0-9a-f]{32}\Z")
 
 Record = Mapping[str, Any]
 
 
 def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read what ``pisama analyze --json`` printed, with the ATIF files that it was about.
+    """Read the output of ``pisama analyze --json``, with the ATIF files that were analyzed.
 
-    An issue is a label at each stretch of spans that its evidence names, from the first to the
-    last; one that names none is about the whole trace.
+    For each piece of evidence of an issue there is a label from its first to its last span. An
+    issue whose evidence names no spans is a label on the whole trace.
 
     Args:
         files: The files and folders.
@@ -71,7 +70,7 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
         draft = batch.work(file, trajectory.trace_id)
         for number, issue in enumerate(record["issues"]):
             try:
-                for target in _places(issue, trajectory):
+                for target in _targets_of_issue(issue, trajectory):
                     batch.add(
                         draft,
                         str(issue["type"]),
@@ -85,10 +84,10 @@ def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming
 
 
 def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read what ``agentdebug diagnose`` wrote of trajectories from ``convert --to agentdebugx``.
+    """Read the output of ``agentdebug diagnose`` on files of ``convert --to agentdebugx``.
 
-    A finding is a label on its event's span. The step that the attribution names first, else the
-    root cause, is decisive.
+    A finding becomes a label on its event's span. The label on the decisive event is fatal; if that
+    event has no finding, a label ``other`` is added.
 
     Args:
         files: The files and folders.
@@ -109,29 +108,30 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
         )
     for file, report in reports:
         draft = batch.work(file, str(report["trace_id"]))
-        decisive = _decisive_event(report)
-        met = False
+        decisive_event = _decisive_event(report)
+        has_decisive_finding = False
         for number, finding in enumerate(report["findings"]):
             try:
                 mode = finding["failure_mode"]
                 event = finding.get("event_id")
-                met = met or (event == decisive and event is not None)
+                is_decisive = event is not None and event == decisive_event
+                has_decisive_finding = has_decisive_finding or is_decisive
                 batch.add(
                     draft,
                     str(mode["mode_id"]),
                     _target_of_event(event),
                     [mode.get("name"), *finding.get("evidence", ()), finding.get("suggestion")],
                     finding.get("confidence"),
-                    fatal=event is not None and event == decisive,
+                    fatal=is_decisive,
                 )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 batch.wrong(file, f"finding {number}", f"no finding of AgentDebugX: {error}")
-        if decisive is not None and not met:
+        if decisive_event is not None and not has_decisive_finding:
             try:
                 batch.add(
                     draft,
                     _OTHER,
-                    _target_of_event(decisive),
+                    _target_of_event(decisive_event),
                     [report.get("summary")],
                     None,
                     fatal=True,
@@ -142,7 +142,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
 
 
 def _decisive_event(report: Record) -> str | None:
-    """Return the event that the attribution blames first, else the root cause of the findings."""
+    """Return the event of the first hypothesis, otherwise that of the root cause, None if none."""
     attribution = report.get("attribution")
     hypotheses = attribution.get("hypotheses") if isinstance(attribution, Mapping) else None
     first = hypotheses[0] if isinstance(hypotheses, list) and hypotheses else None
@@ -152,11 +152,14 @@ def _decisive_event(report: Record) -> str | None:
 
 
 def _target_of_event(event: object) -> Target:
-    """Return the span of an event; the whole trace where there is none."""
+    """Return the span of an event, the whole trace for None.
+
+    Raises ``ValueError`` if the tool has made up the event's id.
+    """
     if event is None:
         return WHOLE_TRACE
     key = str(event)
-    if _MADE_BY_THE_TOOL.match(key):
+    if _GENERATED_EVENT_ID.match(key):
         raise ValueError(
             f"event {key} is no span's key; have AgentDebugX read what 'mast-tui convert --to "
             "agentdebugx' wrote"
@@ -166,9 +169,12 @@ def _target_of_event(event: object) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class _Trajectory:
-    """An ATIF trajectory that ``convert`` wrote, as Pisama names it and its spans.
+    """An ATIF trajectory that ``convert`` has written.
 
-    ``keys`` are the keys of the original's spans by the ids that Pisama gives, in order.
+    Attributes:
+        id: Pisama's id of the trajectory.
+        trace_id: The id of the original trace.
+        keys: The keys of the original spans by Pisama's ids of spans, in order.
     """
 
     id: str
@@ -177,7 +183,7 @@ class _Trajectory:
 
     @classmethod
     def of(cls, record: Record) -> _Trajectory | None:
-        """None where the keys of the spans do not stand in it."""
+        """Return the trajectory of an ATIF document; None if ``convert`` has not written it."""
         extra = record.get("extra")
         agent = record.get("agent")
         if not isinstance(extra, Mapping) or not isinstance(agent, Mapping):
@@ -192,26 +198,26 @@ class _Trajectory:
         for step in record.get("steps", ()):
             spans = step.get("extra", {}).get("spans") or [""]
             calls = step.get("tool_calls") or []
-            of_calls = spans[len(spans) - len(calls) :] if calls else []
-            for child, key in enumerate([spans[0], *of_calls]):
-                named = [trace, [record["trajectory_id"]], [agent["name"]], step["step_id"], child]
-                arguments = json.dumps(named, ensure_ascii=False, separators=(",", ":"))
-                keys[hashlib.sha256(arguments.encode()).hexdigest()[:16]] = key
+            call_keys = spans[len(spans) - len(calls) :] if calls else []
+            for child, key in enumerate([spans[0], *call_keys]):
+                parts = [trace, [record["trajectory_id"]], [agent["name"]], step["step_id"], child]
+                hashed_text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+                keys[hashlib.sha256(hashed_text.encode()).hexdigest()[:16]] = key
         return cls(trace, trace_id, keys)
 
 
-def _places(issue: Record, trajectory: _Trajectory) -> list[Target]:
-    """Return the ranges that an issue's evidence names, each once, or the whole trace."""
-    order = {span: index for index, span in enumerate(trajectory.keys)}
+def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
+    """Return the different ranges of spans in an issue's evidence, or the whole trace if none."""
+    index_by_id = {span: index for index, span in enumerate(trajectory.keys)}
     targets: dict[Target, None] = {}
     for evidence in issue["evidence"]:
-        named = list(evidence.get("span_ids") or ())
-        unknown = [span for span in named if span not in order]
-        if unknown:
-            raise ValueError(f"span {unknown[0]!r} is not in the file that was analyzed")
-        if named:
-            first = min(named, key=order.__getitem__)
-            last = max(named, key=order.__getitem__)
+        span_ids = list(evidence.get("span_ids") or ())
+        unknown_ids = [span for span in span_ids if span not in index_by_id]
+        if unknown_ids:
+            raise ValueError(f"span {unknown_ids[0]!r} is not in the file that was analyzed")
+        if span_ids:
+            first = min(span_ids, key=index_by_id.__getitem__)
+            last = max(span_ids, key=index_by_id.__getitem__)
             targets[Target(trajectory.keys[first], trajectory.keys[last])] = None
     return list(targets) or [WHOLE_TRACE]
 
@@ -230,7 +236,7 @@ class _ToolBatch(Gathered):
         }
 
     def records_in(self, files: Sequence[Path], *suffixes: str) -> Iterator[tuple[Path, Record]]:
-        """Yield the objects of JSON files, or of their lines; what cannot be read is noted."""
+        """Yield the objects of JSON files or of their lines; unreadable files become problems."""
         for file, document in read_each(files, self.problems, read_json, suffixes):
             for record in document if isinstance(document, list) else [document]:
                 if isinstance(record, Mapping):
@@ -260,7 +266,7 @@ class _ToolBatch(Gathered):
         *,
         fatal: bool = False,
     ) -> None:
-        """Add a finding; one of a mode that is not known goes to ``other`` with its name.
+        """Add a finding; an unknown mode becomes ``other``, with its name in the note.
 
         Args:
             draft: The work to which it is added.

@@ -28,7 +28,7 @@ VERSION: Final = "1"
 
 
 class _Heading(NamedTuple):
-    """A heading as the file has it: a code of two numbers and a name, and below what it means."""
+    """A heading in the file: a code of two numbers and a name, with the definition below."""
 
     first: int
     second: int
@@ -37,7 +37,7 @@ class _Heading(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> _Heading:
-        """Take it apart; raises ``ValueError`` for one without code and name."""
+        """Return the parts of a heading; raises ``ValueError`` if code or name is missing."""
         match = _FIRST_LINE.match(text)
         if match is None:
             raise ValueError(f"{text[:40]!r} is no heading like '1.3 Step repetition'")
@@ -117,20 +117,23 @@ class _Answer:
 
 
 def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read label and trace records; where files of one kind are named, the other is found beside.
+    """Read label records and trace records.
 
+    If the files hold only one of both kinds, the other is searched in the files beside them.
     Each label scheme becomes a taxonomy of its own, made of the headings in the file, and the
-    people keep their names. ``human_labels`` are kept under ``annotator`` (``mast-consensus``),
-    their numbers bound to modes of MAST by the names that the file prints. Raises
-    ``ExchangeError`` where no file holds such labels.
+    annotators keep their names. ``human_labels`` become work of ``annotator``; their codes are
+    bound to modes of MAST by the names that the file prints.
 
     Args:
         files: The files and folders.
-        annotator: The annotator's name, None for the usual one.
+        annotator: The name for ``human_labels``, None for ``mast-consensus``.
+
+    Raises:
+        ExchangeError: No file holds such labels.
     """
     problems: list[RowProblem] = []
     named = list(files_under(files, (".json", ".jsonl")))
-    records = list(_records(named, problems))
+    records = list(_label_and_trace_records(named, problems))
     if not records and not problems:
         raise ExchangeError(
             f"{files[0]}: no human labels of MAST; its records have 'hf_annotations', or "
@@ -138,7 +141,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
         )
     kinds = {_is_label(record) for record in records}
     if len(kinds) == 1:
-        records += [r for r in _neighbours(named) if _is_label(r) not in kinds]
+        records += [r for r in _records_beside(named) if _is_label(r) not in kinds]
     reader = _Reader([r for r in records if not _is_label(r)], problems)
     for record in filter(_is_label, records):
         reader.people(record)
@@ -150,7 +153,10 @@ def _is_label(record: _Record) -> bool:
     return "hf_annotations" in record.fields
 
 
-def _records(files: Sequence[Path], problems: list[RowProblem]) -> Iterator[_Record]:
+def _label_and_trace_records(
+    files: Sequence[Path], problems: list[RowProblem]
+) -> Iterator[_Record]:
+    """Yield the label records and trace records in files; other records are ignored."""
     for file, document in read_each(files, problems, read_json):
         for number, fields in enumerate(document if isinstance(document, list) else [document]):
             if isinstance(fields, Mapping) and (
@@ -160,24 +166,25 @@ def _records(files: Sequence[Path], problems: list[RowProblem]) -> Iterator[_Rec
                 yield _Record(file, number, fields)
 
 
-def _neighbours(named: Sequence[Path]) -> Iterator[_Record]:
+def _records_beside(named: Sequence[Path]) -> Iterator[_Record]:
+    """Yield the records of the other JSON files in the folders of files."""
     folders = sorted({file.parent for file in named})
     files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
-    return _records([file for file in files if file not in named], [])
+    return _label_and_trace_records([file for file in files if file not in named], [])
 
 
 class _Reader(Gathered):
-    """All labels, put on the traces that they belong to."""
+    """The reader of records, with the labels that were read so far."""
 
     def __init__(self, texts: Sequence[_Record], problems: list[RowProblem]) -> None:
         super().__init__(problems=problems)
         self._texts = texts
-        self._traces_by_place = _traces(texts)
+        self._traces_by_place = _traces_by_record(texts)
 
     def people(self, record: _Record) -> None:
         """Add the labels of each person in one label record."""
         try:
-            trace = self._traces_by_place.get(self._partner(record))
+            trace = self._traces_by_place.get(self._trace_record_key(record))
             headings = record.table("hf_annotations")
             scheme = record.text("hf_label_scheme") or record.text("iaa_round") or "mast-human"
             taxonomy = taxonomy_of(scheme, headings)
@@ -189,8 +196,8 @@ class _Reader(Gathered):
                     + "; ".join(changed)
                 )
             answers = list(_people_answers(headings))
-            incoming = _incoming(trace, record)
-            self._keep(answers, incoming, taxonomy, AnnotatorKind.HUMAN, record.file)
+            incoming = _trace_record(trace, record)
+            self._add_answers(answers, incoming, taxonomy, AnnotatorKind.HUMAN, record.file)
         except ValueError as error:
             self.problems.append(record.problem(error))
             return
@@ -221,21 +228,25 @@ class _Reader(Gathered):
                     raise ValueError("no trace was recognised in 'trace_text'")
                 labels = record.table("human_labels")
                 answers = [
-                    _Answer(annotator, _bound(code, binding.slugs), value)
+                    _Answer(annotator, _bound_slug(code, binding.slugs), value)
                     for code, value in _yes_or_no(labels)
                 ]
-                incoming = _incoming(trace, record)
-                self._keep(answers, incoming, mast, AnnotatorKind.IMPORTED, record.file)
+                incoming = _trace_record(trace, record)
+                self._add_answers(answers, incoming, mast, AnnotatorKind.IMPORTED, record.file)
             except ValueError as error:
                 self.problems.append(record.problem(error))
         self.taxonomies[mast.ref] = mast
         self.notes.append(f"{annotator}: {binding.in_words}")
 
-    def _partner(self, record: _Record) -> tuple[Path, int] | None:
-        """Return the trace record that a label record is about.
+    def _trace_record_key(self, record: _Record) -> tuple[Path, int] | None:
+        """Return the file and number of the trace record that belongs to a label record.
 
-        The number in ``trace_id`` (``hf_3``) is the trace's; round and framework must be the same,
-        and ``instance_id``, where there is one, must stand in the text.
+        The number in ``trace_id`` (``hf_3``) is that of the trace. Returns None if there are no
+        trace records.
+
+        Raises:
+            ValueError: There is no trace record with this number, or its round, framework or
+                instance differs.
         """
         native = record.text("trace_id")
         if native is None:
@@ -245,11 +256,13 @@ class _Reader(Gathered):
         for text in self._texts:
             if str(text.fields.get("index", text.number)) != native.removeprefix("hf_"):
                 continue
-            for ours, theirs in (("iaa_round", "round"), ("mas_name", "mas_name")):
-                if record.fields.get(ours) != text.fields.get(theirs):
+            for label_field, trace_field in (("iaa_round", "round"), ("mas_name", "mas_name")):
+                value = record.fields.get(label_field)
+                trace_value = text.fields.get(trace_field)
+                if value != trace_value:
                     raise ValueError(
-                        f"{native}: {ours} is {record.fields.get(ours)!r}, but the trace of this "
-                        f"number has {text.fields.get(theirs)!r}"
+                        f"{native}: {label_field} is {value!r}, but the trace of this "
+                        f"number has {trace_value!r}"
                     )
             instance = record.text("instance_id")
             if instance and instance not in str(text.fields["trace_text"]):
@@ -257,7 +270,7 @@ class _Reader(Gathered):
             return text.file, text.number
         raise ValueError(f"{native}: no trace record with this number")
 
-    def _keep(
+    def _add_answers(
         self,
         answers: Iterable[_Answer],
         trace: TraceRecord,
@@ -265,7 +278,7 @@ class _Reader(Gathered):
         kind: AnnotatorKind,
         file: Path,
     ) -> None:
-        """Keep the answers of one record, all of them or, with a ``ValueError``, none."""
+        """Add the answers of one record; add none and raise ``ValueError`` if one is not valid."""
         drafts: dict[tuple[str, str, str], ImportedWork] = {}
         for answer in answers:
             new = ImportedWork(
@@ -282,12 +295,13 @@ class _Reader(Gathered):
         self.traces[trace.trace_id] = trace
 
     def done(self) -> Incoming:
-        """Return everything that was read; what was noted of several records is said once."""
+        """Return everything that was read, with each note once."""
         self.notes = list(dict.fromkeys(self.notes))
         return super().done()
 
 
-def _incoming(trace: Trace | None, record: _Record) -> TraceRecord:
+def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
+    """Return the facts of a trace, or those in the record if the trace was not found."""
     if trace is not None:
         return TraceRecord.from_trace(trace)
     return TraceRecord(
@@ -297,7 +311,7 @@ def _incoming(trace: Trace | None, record: _Record) -> TraceRecord:
     )
 
 
-def _traces(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
+def _traces_by_record(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
     traces: dict[tuple[Path, int] | None, Trace] = {}
     for file in {record.file for record in texts}:
         for trace in read_traces(file):
@@ -306,6 +320,7 @@ def _traces(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
 
 
 def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
+    """Yield the answers of all annotators on all modes."""
     for heading, answers in headings.items():
         if not isinstance(answers, Mapping):
             raise ValueError(f"{heading.split(chr(10))[0]!r}: no answers by annotator")
@@ -329,7 +344,7 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _bound(code: str, slugs: Mapping[str, str]) -> str:
+def _bound_slug(code: str, slugs: Mapping[str, str]) -> str:
     if code not in slugs:
         raise ValueError(f"human_labels: {code!r} is no code of MAST")
     return slugs[code]

@@ -21,26 +21,29 @@ from mast_tui.traces.model import Trace
 from mast_tui.traces.readers.otel import spans as otel_spans
 
 _NEIGHBOURS: Final = ("*/*.json", "../*/*.json", "../data/*/*.json")
-"""Where the traces may lie, seen from the labels' folder; the last is as the set was published."""
+"""Patterns of files with traces, relative to the labels' folder; the last is that of the published
+set."""
 
 _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
 
 
 def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read label files: objects with ``errors`` and, where they tell it, ``trace_id``.
+    """Read label files: objects with ``errors`` and an optional ``trace_id``.
 
-    Traces are looked for by this id, else by the label file's stem, among the other files and
-    folders named, beside the label file, and where the published set keeps them. Labels of a
-    trace that is nowhere are kept under the id, on the span ids themselves. Raises
-    ``ExchangeError`` where no label file is among ``files``.
+    The id of a run is its ``trace_id``, otherwise the stem of the label file. Its trace is searched
+    among ``files``, beside the label file, and in the folders of the published set. If there is no
+    trace, the labels are stored under the id, and their spans have the ids in the file.
 
     Args:
         files: The files and folders.
         annotator: The annotator's name, None for the usual one.
+
+    Raises:
+        ExchangeError: No file among ``files`` is a label file.
     """
     reader = _Reader(annotator)
     label_files = []
-    for file, document in read_each(files, reader.problems, _read):
+    for file, document in read_each(files, reader.problems, _read_lenient_json):
         if labels := _label_records(document):
             label_files.append((file, labels))
         else:
@@ -53,28 +56,28 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     return reader.done()
 
 
-def _read(file: Path) -> object:
+def _read_lenient_json(file: Path) -> object:
     """Return the file as JSON; commas before a closing bracket are allowed."""
     try:
         return read_json(file)
     except ValueError as error:
         text = file.read_text("utf-8", "replace")
-        mended = _STRING_OR_TRAILING_COMMA.sub(lambda m: "" if m[0] == "," else m[0], text)
+        repaired_text = _STRING_OR_TRAILING_COMMA.sub(lambda m: "" if m[0] == "," else m[0], text)
         try:
-            return load_json(mended)
+            return load_json(repaired_text)
         except InvalidJSON:
             raise error from None
 
 
 def _label_records(document: object) -> list[Mapping[str, object]]:
-    """Return the records of a label file; none where the document is something else."""
+    """Return the records of a label file; an empty list for any other document."""
     records = document if isinstance(document, list) else [document]
     label_records = [record for record in map(_label_record, records) if record is not None]
     return label_records if len(label_records) == len(records) else []
 
 
 def _label_record(value: object) -> Mapping[str, object] | None:
-    """Return the labels that a value is, or that a row of the set's tables holds as ``labels``."""
+    """Return a record of labels, or the record in a row of the set's tables; None for others."""
     if isinstance(value, Mapping) and "labels" in value and "trace" in value:
         value = value["labels"]
         if isinstance(value, str):
@@ -92,13 +95,13 @@ class _Reader(LabelledRuns):
 
     def __init__(self, annotator: str | None) -> None:
         note = "the impact that TRAIL gives stands in the note; no severity follows from it"
-        super().__init__("trail", annotator, _spelling, note)
+        super().__init__("trail", annotator, _plain_spelling, note)
         self._files: dict[str, Path] = {}
         self._neighbours: dict[Path, dict[str, list[Path]]] = {}
         self._unquoted = 0
 
     def note_trace(self, file: Path, document: object) -> None:
-        """Remember a file that may hold a trace, by its name and by the id in it.
+        """Record a file that may hold a trace, by its name and by the id in it.
 
         Args:
             file: The file.
@@ -123,30 +126,32 @@ class _Reader(LabelledRuns):
             return
         native = as_text(record.get("trace_id")) or file.stem
         native = otel_spans.trace_id(native) or native
-        trace = self._trace(file, native)
+        trace = self._trace_of_run(file, native)
         draft = self.work(file, native, trace, replaces=False)
         for number, error in enumerate(errors):
             try:
-                self._add(draft, trace, error)
+                self._add_error(draft, trace, error)
             except ValueError as problem:
                 where = f"error {number}" if location == "file" else f"{location}, error {number}"
                 self.wrong(file, where, problem)
 
-    def _trace(self, file: Path, native: str) -> Trace | None:
-        for path in self._candidates(file, native):
+    def _trace_of_run(self, file: Path, native: str) -> Trace | None:
+        """Return the trace of a run from the first candidate file that holds it, None if none."""
+        for path in self._candidate_files(file, native):
             traces = read_traces(path)
             for trace in traces:
                 if trace.identity.trace_id == native or len(traces) == 1:
                     return trace
         return None
 
-    def _candidates(self, file: Path, native: str) -> Iterator[Path]:
+    def _candidate_files(self, file: Path, native: str) -> Iterator[Path]:
+        """Yield the files that may hold the trace of a run: named files, then neighbours."""
         folder = file.parent.resolve()
         if folder not in self._neighbours:
             neighbours = self._neighbours[folder] = {}
             for pattern in _NEIGHBOURS:
-                above = folder.parent if pattern.startswith("../") else folder
-                for path in sorted(above.glob(pattern.removeprefix("../"))):
+                base_folder = folder.parent if pattern.startswith("../") else folder
+                for path in sorted(base_folder.glob(pattern.removeprefix("../"))):
                     neighbours.setdefault(path.stem, []).append(path)
         own_path = file.resolve()
         for name in dict.fromkeys((native, file.stem)):
@@ -154,7 +159,8 @@ class _Reader(LabelledRuns):
                 yield self._files[name]
             yield from (path for path in self._neighbours[folder].get(name, ()) if path != own_path)
 
-    def _add(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
+    def _add_error(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
+        """Add the label of an error; raises ``ValueError`` if a field is missing or wrong."""
         if not isinstance(error, Mapping):
             raise ValueError("an error is no object")
         mode = self.mode("category", as_text(error.get("category")) or "")
@@ -165,7 +171,7 @@ class _Reader(LabelledRuns):
         evidence = as_text(error.get("evidence"))
         target = Target(span, span)
         if trace is not None:
-            target = _target(trace, span, evidence)
+            target = _evidence_target(trace, span, evidence)
         if trace is not None and evidence is not None and target.quote is None:
             self._unquoted += 1
         notes = [as_text(error.get("description"))]
@@ -184,39 +190,46 @@ class _Reader(LabelledRuns):
         return super().done()
 
 
-def _spelling(name: str) -> str:
+def _plain_spelling(name: str) -> str:
     """Return a name without case, signs and plurals: spellings of categories vary."""
     return "".join(word.rstrip("s") for word in re.findall(r"[a-z0-9]+", name.casefold()))
 
 
-def _target(trace: Trace, span: str, evidence: str | None) -> Target:
-    """Return the target of a label: the text of its evidence, or else the span.
+def _evidence_target(trace: Trace, span: str, evidence: str | None) -> Target:
+    """Return the target of a label: its evidence as a quote, or the span if that lacks it.
 
-    One span of the source may be several here; the first that holds the words is taken, else the
-    first. Raises ``ValueError`` where the trace has no such span.
+    A span of the source may be several spans of the trace. The first one with the evidence counts.
+
+    Raises:
+        ValueError: The trace has no such span.
     """
-    parts = [
-        index
-        for index in range(len(trace))
-        if (key := trace.span(index).key) == span or key.startswith(f"{span}/")
-    ]
-    if not parts:
+    indices = []
+    for index in range(len(trace)):
+        key = trace.span(index).key
+        if key == span or key.startswith(f"{span}/"):
+            indices.append(index)
+    if not indices:
         raise ValueError(f"location is {span!r}, but the trace has no such span")
-    for index in parts if evidence is not None else ():
+    for index in indices if evidence is not None else ():
         text = trace.text(index)
-        if (bounds := _bounds(text, evidence or "")) is not None:
+        bounds = _passage_bounds(text, evidence or "")
+        if bounds is not None:
+            start, end = bounds
             key = trace.span(index).key
-            return Target(key, key, text[bounds[0] : bounds[1]], *bounds)
-    exact = trace.index_of(span)
-    key = trace.span(parts[0] if exact is None else exact).key
+            return Target(key, key, text[start:end], start, end)
+    exact_index = trace.index_of(span)
+    key = trace.span(indices[0] if exact_index is None else exact_index).key
     return Target(key, key)
 
 
-def _bounds(text: str, evidence: str) -> tuple[int, int] | None:
-    """Return the bounds of a passage in a text, whatever white space separates its parts."""
+def _passage_bounds(text: str, evidence: str) -> tuple[int, int] | None:
+    """Return start and end of a passage in a text, None if the text lacks it.
+
+    White space may differ.
+    """
     evidence = evidence.strip()
-    plain = evidence.replace("\\n", "\n").replace('\\"', '"')  # copied from within JSON
-    for variant in dict.fromkeys((evidence, plain, plain.strip("\"'` \n"))):
+    unescaped = evidence.replace("\\n", "\n").replace('\\"', '"')  # copied from within JSON
+    for variant in dict.fromkeys((evidence, unescaped, unescaped.strip("\"'` \n"))):
         if not variant.strip():
             continue
         start = text.find(variant)

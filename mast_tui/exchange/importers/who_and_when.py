@@ -37,15 +37,15 @@ MODE: Final = "decisive_error"
 def read_who_and_when(
     files: Sequence[Path], annotator: str | None = None, workers: Workers | None = None
 ) -> Incoming:
-    """Read the labels carried in Who&When files; a folder stands for the JSON files in it.
+    """Read the labels in Who&When files, each on the span of its step.
 
-    The label lies on the span of the step; where its agent is another than the label names, the
-    notes say so and the label's own note too.
+    If the agent of the span is not the agent in the label, the notes of the import and of the label
+    say so.
 
     Args:
-        files: Files and folders.
-        annotator: Whose labels they are.
-        workers: Who reads; None for this process alone.
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+        workers: The processes that read files, None for this process alone.
     """
     taxonomy = shipped_taxonomy("who_and_when")
     traces: dict[str, TraceRecord] = {}
@@ -53,12 +53,12 @@ def read_who_and_when(
     problems: list[RowProblem] = []
     notes = ["mistake_step counts from 0"]
     paths = [*files_under(files, (".json", ".jsonl"))]
-    read = partial(_read, annotator or ANNOTATOR, taxonomy)
+    read = partial(_read_files, annotator or ANNOTATOR, taxonomy)
     for file, file_batch in zip(paths, each(read, paths, workers), strict=True):
         if isinstance(file_batch, LostItem):
             problems.append(RowProblem(file, "file", file_batch.reason))
             continue
-        traces |= {file_work.trace_id: file_work for file_work in file_batch.traces}
+        traces |= {trace.trace_id: trace for trace in file_batch.traces}
         work |= {file_work.trace_id: file_work for file_work in file_batch.work}
         problems += file_batch.problems
         notes += file_batch.notes
@@ -71,20 +71,21 @@ def read_who_and_when(
     )
 
 
-def _read(name: str, taxonomy: Taxonomy, files: Sequence[Path]) -> list[Incoming]:
+def _read_files(name: str, taxonomy: Taxonomy, files: Sequence[Path]) -> list[Incoming]:
     """Return the labels of each file; its notes name agents that differ from those in the trace."""
-    return [_read_one(name, taxonomy, file) for file in files]
+    return [_read_file(name, taxonomy, file) for file in files]
 
 
-def _read_one(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
+def _read_file(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
+    """Return the labels of a file; records that are not valid become problems."""
     batch = Gathered()
-    for _, labelled in read_each([file], batch.problems, _labelled):
+    for _, labelled in read_each([file], batch.problems, _labelled_traces):
         for trace, record in labelled:
             kind = AnnotatorKind.IMPORTED
             trace_id = trace.identity.trace_id
             draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at="", file=file)
             try:
-                mismatch = _add(draft, trace, record)
+                mismatch = _add_record_label(draft, trace, record)
             except ValueError as error:
                 location = "file" if trace.record is None else f"record {trace.record}"
                 batch.wrong(file, location, error)
@@ -96,8 +97,8 @@ def _read_one(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
     return batch.done()
 
 
-def _labelled(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
-    """Return the file's traces with the records that label them."""
+def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
+    """Return the file's traces, each with its labelled record; raises ``ValueError``."""
     document = read_json(file)
     records = document if isinstance(document, list) else [document]
     traces = read_traces(file)
@@ -112,25 +113,28 @@ def _labelled(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
     return labelled
 
 
-def _add(draft: ImportedWork, trace: Trace, record: Mapping[str, object]) -> str | None:
-    """Add a record's label; whose step it is in words, where that is not whom the record names."""
-    step = _step(record["mistake_step"])
+def _add_record_label(
+    draft: ImportedWork, trace: Trace, record: Mapping[str, object]
+) -> str | None:
+    """Add a record's label; return a sentence if the step is by another agent, otherwise None."""
+    step = _step_number(record["mistake_step"])
     spans = message_spans(trace, step)
     if spans is None:
         raise ValueError(f"mistake_step is {step}, but the run has no step {step} (from 0)")
     index = trace.index_of(spans[0])
-    acted = trace.span(index).agent if index is not None else ""
-    named = str(record.get("mistake_agent") or "")
+    span_agent = trace.span(index).agent if index is not None else ""
+    label_agent = str(record.get("mistake_agent") or "")
     note = str(record.get("mistake_reason") or "")
     mismatch = None
-    if _plain(named) != _plain(acted):
-        mismatch = f"step {step} is by {acted!r}, the label names {named!r}"
+    if _plain_agent_name(label_agent) != _plain_agent_name(span_agent):
+        mismatch = f"step {step} is by {span_agent!r}, the label names {label_agent!r}"
         note = f"{note}\n({mismatch})".strip()
     draft.add_label(draft.label(MODE, Target(*spans), note))
     return mismatch
 
 
-def _step(value: object) -> int:
+def _step_number(value: object) -> int:
+    """Return a step number, which may be a text; raises ``ValueError`` for other values."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
@@ -138,6 +142,6 @@ def _step(value: object) -> int:
     raise ValueError(f"mistake_step is {value!r}, not a number from 0")
 
 
-def _plain(agent: str) -> str:
+def _plain_agent_name(agent: str) -> str:
     """Return an agent's name without the remark in brackets that hand-crafted runs add."""
     return agent.split("(")[0].strip().casefold()

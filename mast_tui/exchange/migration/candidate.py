@@ -42,22 +42,19 @@ def with_mode(
     used_versions: Collection[str] = (),
     **words: Unpack[ModeWords],
 ) -> Taxonomy:
-    """Make the next version of a codebook, which has one mode more.
+    """Return the next version of a codebook, which has one more mode.
 
     Args:
-        old: The codebook as it is.
-        name: What the mode is called.
-        category: The id of the category under which it stands, as the last one.
-        version: The version; by default ``3+1`` follows ``3``, and ``3+2`` that.
+        old: The codebook.
+        name: The name of the mode.
+        category: The id of its category, in which it becomes the last mode.
+        version: The new version; by default ``3+1`` follows ``3``, and ``3+2`` follows ``3+1``.
         used_versions: The names ``id@version`` that a default version may not have.
         words: Further fields of the mode.
 
-    Returns:
-        The codebook, with all else as it was.
-
     Raises:
-        ExchangeError: There is no such category, or no code or slug is left.
-        TaxonomyError: A name, a slug, a code or a version cannot be, or another mode has it.
+        ExchangeError: There is no such category, or no free code or slug.
+        TaxonomyError: A name, slug, code or version is not valid, or another mode has it.
     """
     if category not in [known_category.id for known_category in old.categories]:
         names = ", ".join(known_category.id for known_category in old.categories)
@@ -74,14 +71,10 @@ def with_mode(
         "applies": list(dict.fromkeys(words.get("examples", ()))),
     }
     values = to_dict(old)
-    modes = [*_tables(values, "modes")]
-    last = max(
-        (i for i, known_category in enumerate(modes) if known_category["category"] == category),
-        default=-1,
-    )
-    values["modes"] = (
-        [*modes[: last + 1], mode, *modes[last + 1 :]] if last >= 0 else [*modes, mode]
-    )
+    modes = [*_items_of(values, "modes")]
+    indices = [i for i, known_mode in enumerate(modes) if known_mode["category"] == category]
+    modes.insert(indices[-1] + 1 if indices else len(modes), mode)
+    values["modes"] = modes
     values["version"] = version or _next_version(old, used_versions)
     return from_dict(values, f"{old.ref} with {name!r}")
 
@@ -89,58 +82,69 @@ def with_mode(
 def candidate_map(
     old: Taxonomy, new: Taxonomy, slug: str, codes: Collection[OpenCode]
 ) -> CodebookMap:
-    """Make the map by which open codes become the first labels of a mode, and all else stays.
+    """Return a map by which some open codes become labels of a new mode, and all else stays.
 
     Args:
-        old: The codebook that they are under.
-        new: The one ``with_mode``.
-        slug: The mode.
-        codes: Those that become labels of it.
+        old: The codebook of the open codes.
+        new: The codebook that ``with_mode`` returned.
+        slug: The slug of the new mode.
+        codes: The open codes that become its labels.
     """
     same = {mode.slug: (mode.slug,) for mode in old.modes}
     return CodebookMap(old, new, same, {code.identity: slug for code in codes})
 
 
 def taxonomy_toml(taxonomy: Taxonomy) -> str:
-    """Write a taxonomy as a file that says all of it, with the modes in their order."""
+    """Return the complete text of a taxonomy file, with the modes in their order."""
     values = to_dict(taxonomy)
-    lines = [f"{name} = {_toml(values[name])}" for name in ("id", "version", "name")]
-    lines += [f"{name} = {_toml(values[name])}" for name in ("open", "levels") if name in values]
+    lines = [f"{name} = {_toml_value(values[name])}" for name in ("id", "version", "name")]
+    lines += [
+        f"{name} = {_toml_value(values[name])}" for name in ("open", "levels") if name in values
+    ]
     for table in ("categories", "modes"):
-        for table_item in _tables(values, table):
+        for table_item in _items_of(values, table):
             lines += ["", f"[[{table}]]"]
-            lines += [f"{name} = {_toml(value)}" for name, value in table_item.items() if value]
+            lines += [
+                f"{name} = {_toml_value(value)}" for name, value in table_item.items() if value
+            ]
     return "\n".join([*lines, ""])
 
 
-def _tables(values: dict[str, object], name: str) -> Iterator[dict[str, Any]]:
+def _items_of(values: dict[str, object], name: str) -> Iterator[dict[str, Any]]:
     value = values[name]
     assert isinstance(value, list)
     yield from value
 
 
-def _toml(value: object) -> str:
-    """Return a value of one line; JSON's strings are TOML's, but for one character."""
+def _toml_value(value: object) -> str:
+    """Return a value as TOML, in which JSON's strings are valid, except for one character."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case list():
-            items = ",\n".join(f"    {_toml(item)}" for item in value)
+            items = ",\n".join(f"    {_toml_value(item)}" for item in value)
             return f"[\n{items},\n]"
         case dict():
             return (
-                "{ " + ", ".join(f"{name} = {_toml(item)}" for name, item in value.items()) + " }"
+                "{ "
+                + ", ".join(f"{name} = {_toml_value(item)}" for name, item in value.items())
+                + " }"
             )
         case other:
             raise AssertionError(f"no such value in a taxonomy: {other!r}")
 
 
 def _next_version(old: Taxonomy, used_versions: Collection[str]) -> str:
+    """Return the first free version after that of a codebook: ``3+1`` after ``3``."""
     match = _OWN_VERSION.match(old.version)
-    begin, number = (old.version, 0) if match is None else (match[1], int(match[2]))
+    base = old.version
+    number = 0
+    if match is not None:
+        base = match[1]
+        number = int(match[2])
     while True:
         number += 1
-        candidate = replace(old, version=f"{begin}+{number}")
+        candidate = replace(old, version=f"{base}+{number}")
         if candidate.ref not in used_versions:
             return candidate.version
 
@@ -150,10 +154,15 @@ def _next_code(old: Taxonomy, category: str, slug: str) -> str:
     if not old.coded_by_digits:
         return slug
     codes = {mode.code for mode in old.modes} | {old.open_mode.code}
-    first_digits = [mode.code[0] for mode in old.modes if mode.category == category]
-    firsts = first_digits[-1:] or [d for d in "123456789" if all(code[0] != d for code in codes)]
-    for first in firsts:
-        for second in "123456789":
-            if f"{first}.{second}" not in codes:
-                return f"{first}.{second}"
+    codes_in_category = [mode.code for mode in old.modes if mode.category == category]
+    if codes_in_category:
+        first_digits = [codes_in_category[-1][0]]
+    else:
+        used_digits = {code[0] for code in codes}
+        first_digits = [digit for digit in "123456789" if digit not in used_digits]
+    for first_digit in first_digits:
+        for second_digit in "123456789":
+            code = f"{first_digit}.{second_digit}"
+            if code not in codes:
+                return code
     raise ExchangeError(f"all codes of {category!r} are taken; give another with --code")

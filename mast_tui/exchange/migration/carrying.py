@@ -1,12 +1,14 @@
 """The work of an annotator under an old codebook, carried to a new one event by event.
 
-Each event is taken in as it happened; what it changes under the new codebook is said at the same
-time. So passes, reading and times cross as they are, and what follows from two modes that become
-one follows at each moment.
+Each event is applied in order, and its changes under the new codebook are yielded with its time.
+So passes, reading and times stay as they are.
 
-A mode of the new codebook is present in a pass where a label of any mode that becomes it is. Where
-a mode that was split is present instead, nobody knows which of its parts shows: they are open, and
-to be looked at again. Else it is unsure where any is, and absent where all are.
+The verdict on a new mode follows from the old modes that become it:
+
+- It is present if a label of any of them is in the pass.
+- It is open if one of them was split and is present, since no one knows which of its parts shows.
+- It is unsure if any of them is unsure.
+- It is absent if all of them are absent.
 """
 
 from __future__ import annotations
@@ -60,9 +62,13 @@ _READ_NOTHING: Final = SpansRead(())
 
 @dataclass(slots=True)
 class _PassContent:
-    """The content of a pass; reviews by suggestion, labels by id.
+    """The content of a pass.
 
-    ``noted`` holds, by span, the labels that come of notes there.
+    Attributes:
+        labels: The labels by id.
+        noted: The labels that notes on spans become, by the key of the span.
+        verdicts: The verdicts by mode.
+        reviews: The reviews by suggestion.
     """
 
     labels: dict[str, Label] = field(default_factory=dict)
@@ -83,18 +89,19 @@ class _CarriedPass:
 
 
 class Names:
-    """The ids of what is carried: the same on every machine that carries the same.
+    """The ids of carried objects, which are the same on every machine.
 
-    ``suggestions`` holds what became of judges' labels; judges come before people.
+    ``suggestions`` holds the new id of each judge's label by its old id. Judges are carried before
+    people, so that their suggestions are known.
     """
 
     def __init__(self, ref: str, attempt: int) -> None:
-        self._about = (ref, attempt)
+        self._migration_key = (ref, attempt)
         self.suggestions: dict[str, str] = {}
 
     def id_for(self, kind: str, *parts: object) -> str:
         """Return the id of an object of this kind."""
-        return lasting_id("migrated", kind, *self._about, *parts)
+        return lasting_id("migrated", kind, *self._migration_key, *parts)
 
     def label(self, old: str) -> str:
         """Return the id of the label that an old one becomes."""
@@ -104,8 +111,8 @@ class Names:
 class CarriedWork:
     """One annotator's work on one trace.
 
-    After the last event ``owners`` holds for each old label that is carried, by its id, the label
-    that it became, and ``look_again`` the modes that are open where a mode was split.
+    After the last event ``owners`` holds the new label's id by the old label's id, and
+    ``look_again`` the new modes that must be looked at again because their old mode was split.
     """
 
     def __init__(
@@ -114,7 +121,7 @@ class CarriedWork:
         names: Names,
         labelled: Collection[tuple[str | None, str]] = frozenset(),
     ) -> None:
-        """``labelled`` are the traces and old modes of which any person has a label."""
+        """``labelled`` holds each pair of a trace and an old mode that any person has labelled."""
         self._map = mapping
         self._names = names
         self._labelled = labelled
@@ -128,15 +135,16 @@ class CarriedWork:
         """Yield the events of the work under the new codebook, in order.
 
         Args:
-            events: All that the annotator did on the trace under the old one, in order.
+            events: All events of the annotator on the trace under the old codebook, in order.
         """
         for event in events:
-            facts = list(self._facts(event))
+            facts = list(self._carried_facts(event))
             for number, fact in enumerate(facts):
-                yield self._new(event, fact, number)
+                yield self._new_event(event, fact, number)
         yield from self._open_again(events[-1])
 
-    def _new(self, event: Event, fact: Fact, number: int) -> NewEvent:
+    def _new_event(self, event: Event, fact: Fact, number: int) -> NewEvent:
+        """Return a new event for the fact with this number that an old event becomes."""
         return NewEvent(
             event.annotator,
             event.trace_id,
@@ -147,7 +155,8 @@ class CarriedWork:
             at=event.at,
         )
 
-    def _facts(self, event: Event) -> Iterator[Fact]:
+    def _carried_facts(self, event: Event) -> Iterator[Fact]:
+        """Yield the facts under the new codebook that an old event becomes."""
         fact = event.fact
         if isinstance(fact, Decided):
             yield from self._after_decision(fact, event.trace_id)
@@ -169,24 +178,24 @@ class CarriedWork:
                 carried_pass.finish = None
                 yield fact
             case Judged():
-                yield self._judged(carried_pass, fact)
+                yield self._carried_judgement(carried_pass, fact)
             case LookAgainSet(_, modes):
-                # What was open after an earlier change is open still, under its names of now.
+                # Modes that were open after an earlier migration stay open under their new slugs.
                 self.look_again = tuple(
-                    t for mode in modes for t in self._map.targets.get(mode, ())
+                    slug for mode in modes for slug in self._map.targets.get(mode, ())
                 )
             case SpanNoteSet(key, _, text) if self._apply_note(carried_pass.old, event, key, text):
                 yield fact
-                yield from self._changes(carried_pass)
-            case _ if _apply(carried_pass.old, fact):
-                changes = list(self._changes(carried_pass))
-                # The time stands even where nothing of it is left: work is told by its times.
+                yield from self._carried_changes(carried_pass)
+            case _ if _apply_fact(carried_pass.old, fact):
+                changes = list(self._carried_changes(carried_pass))
+                # An event without changes stays as an event, as working time follows from times.
                 yield from changes or [_READ_NOTHING]
             case _:
                 yield fact
 
     def _apply_note(self, old: _PassContent, event: Event, key: str, text: str) -> bool:
-        """Apply a note that becomes a label; return False for all other notes."""
+        """Apply a note that becomes a label; return False if the note stays a note."""
         annotator = event.annotator
         trace_id = event.trace_id or ""
         number = event.pass_number or 0
@@ -205,16 +214,17 @@ class CarriedWork:
 
     # A pass
 
-    def _changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
-        """Yield the facts that differ from those that were carried before of a pass."""
+    def _carried_changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
+        """Update the new content of a pass from the old content, and yield the changes."""
         earlier = carried_pass.new
-        old = [(label, self._map.of_label(label)) for label in carried_pass.old.labels.values()]
-        labels = self._labels(
-            [*old, *((label, label.mode) for label in carried_pass.old.noted.values())]
-        )
-        verdicts = self._verdicts(carried_pass, labels.values())
+        labels_with_modes = [
+            *((label, self._map.of_label(label)) for label in carried_pass.old.labels.values()),
+            *((label, label.mode) for label in carried_pass.old.noted.values()),
+        ]
+        labels = self._carried_labels(labels_with_modes)
+        verdicts = self._carried_verdicts(carried_pass, labels.values())
         after = _PassContent(
-            labels, verdicts=verdicts, reviews=self._reviews(carried_pass.old.reviews)
+            labels, verdicts=verdicts, reviews=self._carried_reviews(carried_pass.old.reviews)
         )
         carried_pass.new = after
         for name in [*earlier.labels, *(name for name in labels if name not in earlier.labels)]:
@@ -237,19 +247,22 @@ class CarriedWork:
             if old_review != new_review:
                 yield ReviewSet(name, old_review, new_review)
 
-    def _labels(self, old: Iterable[tuple[Label, str | None]]) -> dict[str, Label]:
-        """Return the labels as they are now; each comes with the new mode of its mode.
+    def _carried_labels(
+        self, labels_with_modes: Iterable[tuple[Label, str | None]]
+    ) -> dict[str, Label]:
+        """Return the new labels by id, from old labels with their new mode, None if dropped.
 
-        Of two of one mode at one place there is one, with both notes.
+        Two labels of one mode at one place become one label with both notes. Records in ``owners``
+        what each label became.
         """
         by_place: dict[tuple[str, Target], Label] = {}
-        for label, mode in old:
+        for label, mode in labels_with_modes:
             if mode is None:
                 self.owners.pop(label.id, None)
                 continue
             new_label = by_place.get((mode, label.target))
             if new_label is None:
-                new_label = self._renamed(label, mode)
+                new_label = self._carried_label(label, mode)
             elif label.note and label.note not in new_label.note:
                 note = f"{new_label.note}\n{label.note}".strip()
                 new_label = replace(
@@ -263,7 +276,8 @@ class CarriedWork:
                 self._names.suggestions[label.id] = new_label.id
         return {label.id: label for label in by_place.values()}
 
-    def _renamed(self, label: Label, mode: str) -> Label:
+    def _carried_label(self, label: Label, mode: str) -> Label:
+        """Return an old label under the new codebook, with the new mode."""
         suggestion = label.suggestion
         if suggestion is not None:
             suggestion = self._names.suggestions.get(suggestion, suggestion)
@@ -275,13 +289,13 @@ class CarriedWork:
             suggestion=suggestion,
         )
 
-    def _verdicts(
+    def _carried_verdicts(
         self, carried_pass: _CarriedPass, labels: Iterable[Label]
     ) -> dict[str, VerdictValue]:
-        """Return the verdicts absent and unsure; modes with labels are present by themselves."""
+        """Return the verdicts absent and unsure on the new modes without a label."""
         present = {label.mode for label in labels}
         values = {
-            mode: self._value(sources, carried_pass)
+            mode: self._value_of_sources(sources, carried_pass)
             for mode, sources in self._map.sources.items()
             if mode not in present
         }
@@ -291,8 +305,10 @@ class CarriedWork:
             if value is not None and value is not VerdictValue.PRESENT
         }
 
-    def _value(self, sources: Sequence[str], carried_pass: _CarriedPass) -> VerdictValue | None:
-        """Return the verdict that follows from old modes; present if a split mode shows."""
+    def _value_of_sources(
+        self, sources: Sequence[str], carried_pass: _CarriedPass
+    ) -> VerdictValue | None:
+        """Return the verdict that follows from the old modes of a new mode; None if it is open."""
         labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
         if labelled_modes.intersection(sources):
             return VerdictValue.PRESENT
@@ -303,22 +319,23 @@ class CarriedWork:
             return VerdictValue.ABSENT
         return None
 
-    def _reviews(self, old: Mapping[str, ReviewGiven]) -> dict[str, ReviewGiven]:
-        """Return the answers to those suggestions that the new codebook has too."""
+    def _carried_reviews(self, old: Mapping[str, ReviewGiven]) -> dict[str, ReviewGiven]:
+        """Return the answers to suggestions that exist under the new codebook, by new id."""
         reviews: dict[str, ReviewGiven] = {}
         for suggestion, review in old.items():
             name = self._names.suggestions.get(suggestion)
             label = None if review.label is None else self.owners.get(review.label)
-            # What was accepted for a mode that is split stands with its label: in the old one.
+            # A suggestion that was accepted for a split mode stays under the old codebook.
             if name is not None and (label is not None or review.answer is ReviewAnswer.REJECT):
                 reviews[name] = replace(review, label=label)
         return reviews
 
-    def _judged(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
+    def _carried_judgement(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
+        """Return a judge's result under the new modes, and record its verdicts."""
         carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         labels = carried_pass.new.labels
-        verdicts = carried_pass.new.verdicts = self._verdicts(carried_pass, labels.values())
+        verdicts = carried_pass.new.verdicts = self._carried_verdicts(carried_pass, labels.values())
         present = {label.mode for label in labels.values()}
         looks_at = tuple(m for m in self._map.sources if m in present or m in verdicts)
         absent = tuple(m for m in looks_at if verdicts.get(m) is VerdictValue.ABSENT)
@@ -328,21 +345,24 @@ class CarriedWork:
     # What is to be looked at again
 
     def _open_again(self, last: Event) -> Iterator[NewEvent]:
-        """Open the last reading again if a mode that shows in it was split."""
+        """Record which modes to look at again, and yield events that reopen the last reading.
+
+        Yields nothing for judges, or if no mode that is present in the last reading was split.
+        """
         if annotator_kind(last.annotator) is AnnotatorKind.JUDGE:
             return
-        standing = {
-            n: carried_pass
-            for n, carried_pass in self._passes.items()
-            if not carried_pass.withdrawn and n
+        valid_passes = {
+            number: carried_pass
+            for number, carried_pass in self._passes.items()
+            if not carried_pass.withdrawn and number
         }
         readings = [
-            number for number, carried_pass in standing.items() if carried_pass.kind.is_reading
+            number for number, carried_pass in valid_passes.items() if carried_pass.kind.is_reading
         ]
         if not readings:
             return
         number = max(readings)
-        carried_pass = standing[number]
+        carried_pass = valid_passes[number]
         present = {label.mode for label in carried_pass.new.labels.values()}
         open_modes = tuple(
             mode
@@ -350,25 +370,25 @@ class CarriedWork:
             if mode not in present
             and (
                 mode in self.look_again
-                or self._value(sources, carried_pass) is VerdictValue.PRESENT
+                or self._value_of_sources(sources, carried_pass) is VerdictValue.PRESENT
             )
             and mode not in carried_pass.new.verdicts
         )
         self.look_again = open_modes
         if not open_modes:
             return
-        about = (last.annotator, last.trace_id, self._map.new.ref, number)
-        name = self._names.id_for("look again", last.id)
-        yield NewEvent(*about, LookAgainSet((), open_modes), id=name)
-        # A repeat that came after it is the last pass, and nothing before that is gone on with.
-        if carried_pass.finish is not None and number == max(standing):
-            yield NewEvent(
-                *about, PassUnfinished(carried_pass.finish), id=self._names.id_for("open", last.id)
-            )
+        pass_key = (last.annotator, last.trace_id, self._map.new.ref, number)
+        look_again_id = self._names.id_for("look again", last.id)
+        yield NewEvent(*pass_key, LookAgainSet((), open_modes), id=look_again_id)
+        # A reading that is followed by a repeat stays finished.
+        if carried_pass.finish is not None and number == max(valid_passes):
+            open_id = self._names.id_for("open", last.id)
+            yield NewEvent(*pass_key, PassUnfinished(carried_pass.finish), id=open_id)
 
     # Decisions
 
     def _after_decision(self, fact: Decided, trace_id: str | None) -> Iterator[Fact]:
+        """Apply an old decision, and yield the decisions that change under the new codebook."""
         if fact.after is None:
             self._decided.pop(fact.item, None)
         else:
@@ -382,25 +402,30 @@ class CarriedWork:
                 yield Decided(item, old_decision, new_decision)
 
     def _decisions_now(self, trace_id: str | None) -> dict[str, Decision]:
+        """Return the decisions under the new codebook by item, from the old ones so far."""
         decisions: dict[str, Decision] = {}
         for mode, sources in self._map.sources.items():
             decided = [d for d in map(self._decided.get, sources) if d is not None]
             value = self._decided_value(sources, decided, trace_id)
             if value is not None:
-                decisions[mode] = self._joined(mode, value, decided)
+                decisions[mode] = self._joined_decision(mode, value, decided)
         for decision in self._decided.values():
             new_mode = self._map.one(decision.mode)
             if not decision.is_verdict and new_mode is not None:
                 item = new_mode + decision.item.removeprefix(decision.mode)
                 decisions[item] = replace(
-                    decision, mode=new_mode, item=item, said=self._answers([decision])
+                    decision, mode=new_mode, item=item, said=self._joined_answers([decision])
                 )
         return decisions
 
     def _decided_value(
         self, sources: Sequence[str], decided: Sequence[Decision], trace_id: str | None
     ) -> VerdictValue | None:
-        """Return the decided value of a mode; None if only a split mode has one."""
+        """Return the decided value of a new mode with these old modes, None if it is undecided.
+
+        It stays undecided if only a split mode is present, or if an old mode that was not decided
+        has labels.
+        """
         values = {decision.value for decision in decided}
         if VerdictValue.PRESENT in values:
             has_present = any(
@@ -415,24 +440,30 @@ class CarriedWork:
             return None
         return VerdictValue.ABSENT
 
-    def _joined(self, mode: str, value: VerdictValue, decided: Sequence[Decision]) -> Decision:
-        """Return one decision for those on the modes that became this mode."""
-        last = max(decided, key=lambda decision: decision.decided_at)
-        counted = [d for d in decided if d.value is value]
+    def _joined_decision(
+        self, mode: str, value: VerdictValue, decided: Sequence[Decision]
+    ) -> Decision:
+        """Return one decision for the decisions on the old modes of a new mode."""
+        last_decision = max(decided, key=lambda decision: decision.decided_at)
+        matching = [decision for decision in decided if decision.value is value]
         return replace(
-            last,
+            last_decision,
             mode=mode,
             item=mode,
             value=value,
-            targets=_once(target for d in counted for target in d.targets),
-            sides=_once(side for d in counted for side in d.sides),
-            said=self._answers(decided),
-            judge_seen=any(d.judge_seen for d in decided),
-            reason="\n".join(_once(d.reason for d in decided if d.reason)),
+            targets=_without_duplicates(
+                target for decision in matching for target in decision.targets
+            ),
+            sides=_without_duplicates(side for decision in matching for side in decision.sides),
+            said=self._joined_answers(decided),
+            judge_seen=any(decision.judge_seen for decision in decided),
+            reason="\n".join(
+                _without_duplicates(decision.reason for decision in decided if decision.reason)
+            ),
         )
 
-    def _answers(self, decided: Sequence[Decision]) -> tuple[Said, ...]:
-        """Return the answer of each side at the time of several decisions."""
+    def _joined_answers(self, decided: Sequence[Decision]) -> tuple[Said, ...]:
+        """Return one answer of each side for the answers in several decisions."""
         values: dict[str, list[VerdictValue | None]] = {}
         targets: dict[str, list[Target]] = {}
         for decision in decided:
@@ -442,13 +473,15 @@ class CarriedWork:
                 values.setdefault(answer.annotator, []).append(None if is_open else answer.value)
                 targets.setdefault(answer.annotator, []).extend(() if is_open else answer.targets)
         return tuple(
-            Said(name, _strongest(side_values), _once(targets[name]))
+            Said(name, _strongest_value(side_values), _without_duplicates(targets[name]))
             for name, side_values in values.items()
         )
 
 
 def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEvent | None:
-    """Return a study or a guideline under the new codebook; None for one that does not cross.
+    """Return the event of a study or guideline under the new codebook.
+
+    Returns None for other events, and for a guideline whose mode was split or dropped.
 
     Args:
         mapping: The modes of the new codebook by those of the old one.
@@ -457,9 +490,13 @@ def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEve
     """
     match event.fact:
         case StudySet(before, after):
-            fact: Fact = StudySet(_study(before, mapping), _study(after, mapping))
+            fact: Fact = StudySet(
+                _study_under_map(before, mapping), _study_under_map(after, mapping)
+            )
         case GuidelineSet(name, before, after):
-            guidelines = [_guideline(guideline, mapping, names) for guideline in (before, after)]
+            guidelines = [
+                _guideline_under_map(guideline, mapping, names) for guideline in (before, after)
+            ]
             if guidelines == [None, None]:
                 return None
             fact = GuidelineSet(names.id_for("guideline", name), *guidelines)
@@ -476,11 +513,14 @@ def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEve
     )
 
 
-def _study(study: Study | None, mapping: CodebookMap) -> Study | None:
+def _study_under_map(study: Study | None, mapping: CodebookMap) -> Study | None:
     return None if study is None else replace(study, taxonomy=mapping.new.ref)
 
 
-def _guideline(guideline: Guideline | None, mapping: CodebookMap, names: Names) -> Guideline | None:
+def _guideline_under_map(
+    guideline: Guideline | None, mapping: CodebookMap, names: Names
+) -> Guideline | None:
+    """Return a guideline under the new codebook, None if its mode was split or dropped."""
     mode = None if guideline is None else mapping.one(guideline.mode)
     if guideline is None or mode is None:
         return None
@@ -488,7 +528,7 @@ def _guideline(guideline: Guideline | None, mapping: CodebookMap, names: Names) 
     return replace(guideline, id=names.id_for("guideline", guideline.id), mode=mode, item=item)
 
 
-def _apply(content: _PassContent, fact: Fact) -> bool:
+def _apply_fact(content: _PassContent, fact: Fact) -> bool:
     """Apply the changes of a fact to the content of a pass; return False if there are none."""
     is_applied = False
     parts: dict[str, dict[str, Any]] = {
@@ -498,22 +538,22 @@ def _apply(content: _PassContent, fact: Fact) -> bool:
     }
     for part, name, value in changes_in_pass(fact, time=""):
         if part in parts:
-            _put(parts[part], name, value)
+            _set_or_remove(parts[part], name, value)
             is_applied = True
     return is_applied
 
 
-def _put(values: dict[str, Any], name: str, value: object) -> None:
+def _set_or_remove(values: dict[str, Any], name: str, value: object) -> None:
     if value is None:
         values.pop(name, None)
     else:
         values[name] = value
 
 
-def _once(items: Iterable[_Value]) -> tuple[_Value, ...]:
+def _without_duplicates(items: Iterable[_Value]) -> tuple[_Value, ...]:
     return tuple(dict.fromkeys(items))
 
 
-def _strongest(values: Collection[VerdictValue | None]) -> VerdictValue | None:
+def _strongest_value(values: Collection[VerdictValue | None]) -> VerdictValue | None:
     order = (VerdictValue.PRESENT, VerdictValue.UNSURE, VerdictValue.ABSENT)
     return next((value for value in order if value in values), None)

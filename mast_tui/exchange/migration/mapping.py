@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -27,10 +27,14 @@ class ModeChange(StrEnum):
 
 @dataclass(frozen=True)
 class CodebookMap:
-    """For each slug of ``old``, in its order, the slugs of ``new`` that it becomes.
+    """The modes of a new codebook that each mode of an old codebook becomes.
 
-    ``places`` holds the open codes that become labels of a mode of ``new``; others stay open codes,
-    unless ``targets`` says what becomes of all.
+    Attributes:
+        old: The old codebook.
+        new: The new codebook.
+        targets: The new slugs by old slug, in the order of the old modes.
+        places: The new slugs of single open codes. All other open codes stay open codes, unless
+            ``targets`` has an entry for them.
     """
 
     old: Taxonomy
@@ -40,9 +44,9 @@ class CodebookMap:
 
     @cached_property
     def sources(self) -> Mapping[str, tuple[str, ...]]:
-        """For each slug of ``new``, in its order, the slugs of ``old`` that become it.
+        """The old slugs by new slug, in the order of the new modes.
 
-        Open codes are none of them: where there is none, nobody has looked for the mode.
+        Open codes are left out, because no one has looked for a mode that only they become.
         """
         return {
             mode.slug: tuple(
@@ -55,16 +59,16 @@ class CodebookMap:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The slugs of ``new`` that nothing of ``old`` becomes: nobody has looked for them."""
+        """The new slugs that no old mode becomes, so that no one has looked for them."""
         return tuple(slug for slug, sources in self.sources.items() if not sources)
 
     def one(self, slug: str) -> str | None:
-        """Return the new slug of an old one; None for one that is split, dropped or unknown."""
-        slugs = self._targets(slug)
+        """Return the new slug of an old slug; None if that is split, dropped or unknown."""
+        slugs = self._new_slugs(slug)
         return slugs[0] if len(slugs) == 1 else None
 
     def of_label(self, label: Label) -> str | None:
-        """Return the slug under which a label comes; None where it does not."""
+        """Return the new slug of a label's mode; None if the label is not carried over."""
         if label.mode == OPEN_SLUG:
             key = label.annotator, label.trace_id, label.target, True
             return self.places.get(key) or self.one(OPEN_SLUG)
@@ -80,12 +84,12 @@ class CodebookMap:
         """
         return self.places.get((annotator, trace_id, Target(key, key), False))
 
-    def _targets(self, slug: str) -> tuple[str, ...]:
+    def _new_slugs(self, slug: str) -> tuple[str, ...]:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
 
     def change(self, slug: str) -> ModeChange:
         """Return the change of a mode of ``old``."""
-        slugs = self._targets(slug)
+        slugs = self._new_slugs(slug)
         if not slugs:
             return ModeChange.DROPPED
         if len(slugs) > 1:
@@ -96,12 +100,12 @@ class CodebookMap:
 
 
 def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap:
-    """Work out what becomes of each mode: what a file says, else the mode of the same slug.
+    """Return the map of each old mode: as a file says, otherwise to the mode of the same slug.
 
     Args:
-        old: The codebook that labels are under.
-        new: The one that they are to come under.
-        path: A crosswalk, None where slugs say it all.
+        old: The codebook of the labels.
+        new: The codebook to which they are carried.
+        path: A crosswalk, None if all slugs are the same.
 
     Raises:
         ExchangeError: The file cannot be read or names no mode, both are the same codebook, or a
@@ -118,13 +122,13 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
         mode.slug: stated.get(mode.slug, (mode.slug,) if mode.slug in slugs else None)
         for mode in old.modes
     }
-    left = [slug for slug, new_slugs in targets.items() if new_slugs is None]
-    if left:
-        first = left[0]
+    unmapped = [slug for slug, new_slugs in targets.items() if new_slugs is None]
+    if unmapped:
+        names = ", ".join(map(repr, unmapped))
         raise ExchangeError(
-            f"{new.ref} has no mode {', '.join(map(repr, left))}; say with --map FILE what becomes "
-            f'of each, under [modes]: {first} = "its new slug", a list for a split, [] where it is '
-            "dropped"
+            f"{new.ref} has no mode {names}; say with --map FILE what becomes "
+            f'of each, under [modes]: {unmapped[0]} = "its new slug", a list for a split, '
+            "[] where it is dropped"
         )
     if OPEN_SLUG in stated:
         targets[OPEN_SLUG] = stated[OPEN_SLUG]
@@ -132,6 +136,7 @@ def codebook_map(old: Taxonomy, new: Taxonomy, path: Path | None) -> CodebookMap
 
 
 def _stated_targets(old: Taxonomy, new: Taxonomy, path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the new slugs by old slug that a crosswalk states."""
     entries = [entry for entry in read_crosswalk(path) if entry.taxonomy in (ANY, old.ref)]
     if not entries:
         raise ExchangeError(f"{path}: says nothing of {old.ref}; put its modes under [modes]")
@@ -153,11 +158,7 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
 
 def _refuse_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
     """Refuse a mode that is dropped in one place and kept in another."""
-    dropped = _named(entry for entry in entries if not entry.targets)
-    both = dropped & _named(entry for entry in entries if entry.targets)
-    if both:
-        raise ExchangeError(f"{path}: {sorted(both)[0]!r} is both dropped and kept")
-
-
-def _named(entries: Iterable[CrosswalkEntry]) -> set[str]:
-    return {entry.source for entry in entries}
+    dropped = {entry.source for entry in entries if not entry.targets}
+    kept = {entry.source for entry in entries if entry.targets}
+    if dropped & kept:
+        raise ExchangeError(f"{path}: {min(dropped & kept)!r} is both dropped and kept")

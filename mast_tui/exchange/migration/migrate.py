@@ -1,7 +1,7 @@
-"""Carrying all that was said under one codebook over to the next, in one import that can be undone.
+"""Migration of all work under one codebook to the next, as one import that can be undone.
 
-Nothing under the old codebook changes, so figures of both can be had. What is carried has ids that
-follow from what it comes from: the same migration on two machines is one when they merge.
+Nothing under the old codebook changes, so both have figures. The ids of carried events follow from
+those of the old events: when two machines that made the same migration merge, it counts once.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ Work = tuple[str, str]
 """Annotator and trace id."""
 
 OWN_WORK: Final = "own_work"
-"""Why a reading is left: something was said under the new codebook that was not carried over."""
+"""Reason why a reading is left: its annotator has worked under the new codebook."""
 
 GONE_ON: Final = "gone_on"
-"""Why a reading is left: it was carried over, and has gone on under the old codebook since."""
+"""Reason why a reading is left: it was carried over before, and work under the old codebook
+continued since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,17 @@ class LookAgain:
 class Migrated:
     """The result of a migration.
 
-    ``carried`` holds the labels of the old codebook that are there under the new one, by id, in
-    all passes; ``joined`` those of them that are one label with another now. ``dropped`` are
-    labels of modes that are no more, in the last passes. ``left`` are readings that stay as they
-    are, but for those that were carried over before and are as they were.
-    ``lost`` should be empty: labels that should have been carried and are not there.
+    Attributes:
+        record: The import of the migration.
+        events: The number of added events.
+        works: The carried works.
+        carried: The carried labels of all passes, by their old id.
+        joined: The old ids of labels that became part of another label.
+        look_again: The traces that annotators must look at again.
+        dropped: The labels of dropped modes in the last passes.
+        left: The readings that were not carried over, except unchanged ones that an earlier
+            migration has carried.
+        lost: The labels that should have been carried but are missing. It should be empty.
     """
 
     record: ImportRecord | None = None
@@ -77,33 +84,31 @@ class Migrated:
 
 
 def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> Migrated:
-    """Carry what was said under the old codebook over; what is there already stays as it is.
+    """Carry all work under the old codebook over; work under the new codebook stays unchanged.
 
     Args:
-        workspace: Where it was said; for a trial, a copy.
-        mapping: What becomes of each mode.
-        author: Who migrates, None where nobody is known.
-
-    Returns:
-        What came of it.
+        workspace: The workspace; for a trial, a copy of it.
+        mapping: The new modes of each old mode.
+        author: The name of the user, None if it is not known.
 
     Raises:
-        ExchangeError: Nothing was said under the old codebook.
-        WorkspaceError: It cannot be written, or the new taxonomy has other modes here.
+        ExchangeError: There is no work under the old codebook.
+        WorkspaceError: The workspace cannot be written, or its taxonomy of this reference has
+            other modes.
     """
-    works, of_study = _works(workspace, mapping.old.ref)
-    if not works and not of_study:
+    works, study_events = _events_by_work(workspace, mapping.old.ref)
+    if not works and not study_events:
         raise ExchangeError(f"nobody has labelled under {mapping.old.ref} here")
     workspace.add_taxonomy(mapping.new)
-    refs = [mapping.old.ref, mapping.new.ref]
+    taxonomy_refs = [mapping.old.ref, mapping.new.ref]
     places = [
         [author, trace_id, at.first, at.last, at.quote, at.char_start, at.char_end, kind, mode]
         for (author, trace_id, at, kind), mode in mapping.places.items()
     ]
-    asked = json.dumps([MIGRATION, *refs, mapping.targets, *sorted(places, key=str)])
-    record = workspace.begin_import(MIGRATION, refs, asked=asked, annotator=author)
+    asked = json.dumps([MIGRATION, *taxonomy_refs, mapping.targets, *sorted(places, key=str)])
+    record = workspace.begin_import(MIGRATION, taxonomy_refs, asked=asked, annotator=author)
     migration = _Migration(workspace, mapping, record)
-    migration.study(of_study)
+    migration.study(study_events)
     for batch in batched(
         migration.works(works), lambda batch_work: len(batch_work[1]), EVENTS_AT_ONCE
     ):
@@ -116,15 +121,15 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
 
 
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
-    """Refuse whoever does not lead the study under a codebook that is to be carried over.
+    """Check that the user may migrate a codebook: only the lead may, if there is a study.
 
     Args:
-        workspace: Where it would be carried over.
-        old: The codebook.
-        author: Who asks; None where nobody is known.
+        workspace: The workspace.
+        old: The old codebook.
+        author: The name of the user, None if it is not known.
 
     Raises:
-        ExchangeError: Somebody else set the study up.
+        ExchangeError: Another annotator has set the study up.
     """
     lead = workspace.study_leads().get(old.ref)
     if lead is not None and author != lead:
@@ -135,7 +140,7 @@ def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
 
 
 def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
-    """Return the migrations that were made here and not taken back, the earliest first."""
+    """Return the migrations in a workspace that were not undone, the earliest first."""
     return tuple(
         record
         for record in workspace.imports()
@@ -143,19 +148,19 @@ def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
     )
 
 
-def _works(
+def _events_by_work(
     workspace: Workspace, ref: str
 ) -> tuple[Mapping[Work, Sequence[Event]], Sequence[Event]]:
-    """Return the events under a taxonomy by work, judges' first, and those without a trace."""
+    """Return the events under a taxonomy by work, those of judges first, and events of studies."""
     works: dict[Work, list[Event]] = defaultdict(list)
-    of_study = []
+    study_events = []
     for event in workspace.events(taxonomy=ref):
         if event.trace_id is None:
-            of_study.append(event)
+            study_events.append(event)
         else:
             works[event.annotator, event.trace_id].append(event)
     judges_first = sorted(works, key=lambda work: (not _is_judge(work[0]), *work))
-    return {work: works[work] for work in judges_first}, of_study
+    return {work: works[work] for work in judges_first}, study_events
 
 
 def _is_judge(name: str) -> bool:
@@ -163,17 +168,18 @@ def _is_judge(name: str) -> bool:
 
 
 class _Migration:
-    """One migration on its way."""
+    """One migration, and its results so far."""
 
     def __init__(self, workspace: Workspace, mapping: CodebookMap, record: ImportRecord) -> None:
         self._workspace = workspace
         self._map = mapping
         self._record = record
-        # What an import that was taken back had brought cannot come again under its ids.
+        # The ids of a migration that was undone cannot be used again.
         attempt = sum(
-            other.format == MIGRATION and other.files == record.files
-            for other in workspace.imports()
-            if other.state is ImportState.UNDONE
+            earlier.format == MIGRATION
+            and earlier.files == record.files
+            and earlier.state is ImportState.UNDONE
+            for earlier in workspace.imports()
         )
         self._names = Names(mapping.new.ref, attempt)
         own_works = {(work[0], work[1]) for work, _ in workspace.import_works(record)}
@@ -181,16 +187,18 @@ class _Migration:
             (own_pass.annotator, own_pass.trace_id)
             for own_pass in workspace.passes(taxonomy=mapping.new.ref)
         } - own_works
-        self._old = workspace.labels(taxonomy=mapping.old.ref, pass_number=None)
+        self._old_labels = workspace.labels(taxonomy=mapping.old.ref, pass_number=None)
         self._labelled = {
-            (label.trace_id, label.mode) for label in self._old if not _is_judge(label.annotator)
+            (label.trace_id, label.mode)
+            for label in self._old_labels
+            if not _is_judge(label.annotator)
         }
         self._owners: dict[str, str] = {}
         self._repeated: dict[Work, tuple[str, ...]] = {}
-        self._done = Migrated(record)
+        self._result = Migrated(record)
 
     def study(self, events: Iterable[Event]) -> None:
-        """Carry the study and its guidelines, where there is none under the new codebook."""
+        """Carry the guidelines, and the study if there is none under the new codebook."""
         if self._workspace.study(self._map.new.ref) is not None:
             events = [event for event in events if not _sets_study(event)]
         carried = (carried_of_study(self._map, self._names, event) for event in events)
@@ -204,60 +212,59 @@ class _Migration:
             carried = CarriedWork(self._map, self._names, self._labelled)
             new = list(carried.carried(events))
             if work in self._existing:
-                self._leave(work, new)
+                self._record_left(work, new)
                 continue
             self._owners |= carried.owners
             if carried.look_again:
                 self._repeated[work] = carried.look_again
-            self._done.works.append(work)
+            self._result.works.append(work)
             yield work, new
 
-    def _leave(self, work: Work, events: Sequence[NewEvent]) -> None:
-        """Note why a work is left, unless it was carried over as it is."""
+    def _record_left(self, work: Work, events: Sequence[NewEvent]) -> None:
+        """Record why a work is left, unless an earlier migration has carried it completely."""
         known_facts = self._workspace.known_facts(
             [event.id for event in events if event.id is not None]
         )
         if len(known_facts) < len(events):
-            self._done.left.append(Left(*work, GONE_ON if known_facts else OWN_WORK))
+            self._result.left.append(Left(*work, GONE_ON if known_facts else OWN_WORK))
 
     def append(self, events: Sequence[NewEvent]) -> None:
         """Record what is carried."""
         recorded = self._workspace.append(events, action=self._record.action)
-        self._done.events += len(recorded)
+        self._result.events += len(recorded)
 
     def done(self, works: Mapping[Work, Sequence[Event]]) -> Migrated:
-        """Hold what is there now against what was there before."""
-        done = self._done
-        carried_works = set(self._done.works)
-        new = self._workspace.labels(taxonomy=self._map.new.ref, pass_number=None)
-        new_ids = {label.id for label in new}
-        owned = set[str]()
-        for label in self._old:
-            if (label.annotator, label.trace_id) not in carried_works or self._map.of_label(
-                label
-            ) is None:
+        """Compare the new labels with the old ones, and return the completed result."""
+        done = self._result
+        carried_works = set(self._result.works)
+        new_labels = self._workspace.labels(taxonomy=self._map.new.ref, pass_number=None)
+        new_ids = {label.id for label in new_labels}
+        used_ids = set[str]()
+        for label in self._old_labels:
+            is_carried = (label.annotator, label.trace_id) in carried_works
+            if not is_carried or self._map.of_label(label) is None:
                 continue
-            owner = self._owners.get(label.id)
-            if owner not in new_ids:
+            new_id = self._owners.get(label.id)
+            if new_id is None or new_id not in new_ids:
                 done.lost.append(label)
                 continue
             done.carried[label.id] = label
-            if owner in owned:
+            if new_id in used_ids:
                 done.joined.add(label.id)
-            owned.add(owner or "")
-        last = self._workspace.labels(taxonomy=self._map.old.ref)
-        places: dict[Work, list[Label]] = defaultdict(list)
-        for label in last:
+            used_ids.add(new_id)
+        last_labels = self._workspace.labels(taxonomy=self._map.old.ref)
+        split_labels: dict[Work, list[Label]] = defaultdict(list)
+        for label in last_labels:
             if self._map.change(label.mode) is ModeChange.SPLIT:
-                places[label.annotator, label.trace_id].append(label)
+                split_labels[label.annotator, label.trace_id].append(label)
         done.dropped = [
             label
-            for label in last
+            for label in last_labels
             if (label.annotator, label.trace_id) in carried_works
             and self._map.change(label.mode) is ModeChange.DROPPED
         ]
         done.look_again = [
-            LookAgain(*work, self._repeated[work], tuple(places[work]))
+            LookAgain(*work, self._repeated[work], tuple(split_labels[work]))
             for work in works
             if work in self._repeated
         ]

@@ -66,9 +66,13 @@ class QuoteRange(NamedTuple):
 class PageLabel:
     """A label as a page shows it.
 
-    ``number`` counts from 1 in the order of the list. ``source`` is ``gold``, ``person`` or
-    ``judge``. ``first`` and ``last`` are indices of spans, None for the whole trace and for spans
-    that the trace does not have. ``details`` are short facts such as the severity.
+    Attributes:
+        number: The number in the list of labels, from 1.
+        source: ``gold``, ``person`` or ``judge``.
+        first: The index of the first span. None for the whole trace, and for a span that the
+            trace does not have.
+        last: The index of the last span, None like ``first``.
+        details: Short facts such as the severity.
     """
 
     number: int
@@ -86,7 +90,10 @@ class PageLabel:
 
 @dataclass(frozen=True, slots=True)
 class PageVerdict:
-    """The verdicts on one mode: that of the gold with its source, and those of the authors."""
+    """The verdicts on one mode.
+
+    ``gold`` is the verdict of the gold, empty if it has none, and ``source`` its origin in words.
+    """
 
     mode: Mode
     gold: str
@@ -96,11 +103,18 @@ class PageVerdict:
 
 @dataclass(frozen=True, slots=True)
 class PageStep:
-    """One span of a page. ``elapsed`` and ``took`` are in seconds, None where they are unknown.
+    """One span of a page.
 
-    ``labels`` begin at this span, ``covered`` says that a label covers it. ``opened`` are the names
-    of sub-agents whose steps begin here, ``closed`` counts those whose steps end here.
-    ``pictures`` are those of the span, beyond ``MOST_PICTURE_BYTES`` in all without their data.
+    Attributes:
+        elapsed: The seconds from the beginning of the run, None if they are not known.
+        took: The seconds of the span, None if they are not known.
+        labels: The labels that begin at this span.
+        covered: Whether a label covers the span.
+        notes: The notes on the span, each with its author.
+        opened: The names of sub-agents whose steps begin at this span.
+        closed: The number of sub-agents whose steps end at this span.
+        pictures: The pictures of the span. Pictures beyond ``MOST_PICTURE_BYTES`` on one page
+            lack their data.
     """
 
     span: Span
@@ -118,9 +132,9 @@ class PageStep:
 class RunPage:
     """A run with its labels, ready to be written as HTML or Markdown.
 
-    ``records`` hold the work losslessly, for an import. ``answer_key`` is empty where the reader
-    may not see it. ``masked`` says that there are masks in the texts; pictures are then left out,
-    as nothing in them can be masked.
+    ``records`` hold the work without loss, for an import. ``answer_key`` is empty if the reader
+    may not see it. With ``masked`` the texts have masks and the page has no pictures, since nothing
+    in a picture can be masked.
     """
 
     trace: Trace
@@ -197,37 +211,37 @@ class RunPage:
     def steps(self) -> Iterator[PageStep]:
         """Yield the steps in order, with the labels that begin at each."""
         trace = self.trace
-        starting: dict[int, list[PageLabel]] = defaultdict(list)
-        changes = [0] * (len(trace) + 1)
+        labels_by_first: dict[int, list[PageLabel]] = defaultdict(list)
+        cover_changes = [0] * (len(trace) + 1)
         for label in self.labels:
             if label.first is None or label.last is None:
                 continue
-            starting[label.first].append(label)
-            changes[label.first] += 1
-            changes[label.last + 1] -= 1
+            labels_by_first[label.first].append(label)
+            cover_changes[label.first] += 1
+            cover_changes[label.last + 1] -= 1
         finder = SubAgentFinder()
         finder.read_until(trace, len(trace))
-        ends: list[int] = []
-        began: float | None = None
-        depth = 0
+        open_block_ends: list[int] = []
+        run_start: float | None = None
+        covering_count = 0
         pictures = _PagePictures(trace)
         for index in range(len(trace)):
             span = trace.span(index)
-            depth += changes[index]
-            if began is None:
-                began = span.start
+            covering_count += cover_changes[index]
+            if run_start is None:
+                run_start = span.start
             block = finder.beginning_at(index)
             if block is not None:
-                ends.append(block[1])
+                open_block_ends.append(block[1])
             yield PageStep(
                 span=span,
-                elapsed=None if span.start is None or began is None else span.start - began,
+                elapsed=None if span.start is None or run_start is None else span.start - run_start,
                 took=None if span.start is None or span.end is None else span.end - span.start,
-                labels=tuple(starting.get(index, ())),
-                covered=depth > 0,
+                labels=tuple(labels_by_first.get(index, ())),
+                covered=covering_count > 0,
                 notes=self.notes.get(index, ()),
                 opened=() if block is None else (acting_agent(trace, *block),),
-                closed=_closed_after(ends, index, len(trace)),
+                closed=_closed_after(open_block_ends, index, len(trace)),
                 pictures=() if self.masked else pictures.of_span(index),
             )
 
@@ -237,14 +251,17 @@ class _PagePictures:
 
     def __init__(self, trace: Trace) -> None:
         self._finder = PictureFinder(trace)
-        self._left = MOST_PICTURE_BYTES
+        self._bytes_left = MOST_PICTURE_BYTES
 
     def of_span(self, index: int) -> tuple[Picture, ...]:
-        """Return the pictures of a span; those for which no bytes are left without their data."""
+        """Return the pictures of a span, and count their bytes.
+
+        A picture for which no bytes are left comes without its data.
+        """
         pictures = []
         for picture in self._finder.of_span(index):
-            self._left -= len(picture.data or b"")
-            if self._left < 0 and picture.data is not None:
+            self._bytes_left -= len(picture.data or b"")
+            if self._bytes_left < 0 and picture.data is not None:
                 reason = f"{picture.description}, left out of this page, which would be too large"
                 picture = Picture(picture.name or "a picture", None, reason)
             pictures.append(picture)
@@ -252,7 +269,7 @@ class _PagePictures:
 
 
 def _closed_after(ends: list[int], index: int, length: int) -> int:
-    """Remove the ends that are reached after a span from the list, and return their number."""
+    """Remove from ``ends`` the blocks that end with a span, and return their number."""
     count = 0
     while ends and (ends[-1] <= index + 1 or index + 1 == length):
         ends.pop()
@@ -276,8 +293,8 @@ class RunPages:
 
         Args:
             taxonomy: The taxonomy of the labels.
-            viewer: The reader, in their workspace; None where there is no workspace.
-            blind: Hide what a blind annotator must not see, where there is no workspace.
+            viewer: The reader, in their workspace; None if there is no workspace.
+            blind: Without a workspace, hide the data that a blind annotator must not see.
             pseudonyms: Letters in place of people's names.
             masks: Masks in place of personal data and secrets.
         """
@@ -290,7 +307,10 @@ class RunPages:
         self._masks = masks
 
     def page_of(self, trace: Trace) -> RunPage:
-        """Return the page of a trace, whose index must be complete."""
+        """Return the page of a trace, whose index must be complete.
+
+        Adds the trace to ``hidden`` if the reader may not see some of its work.
+        """
         record = TraceRecord.from_trace(trace)
         works: Sequence[TraceWork] = ()
         gold: GoldTrace | None = None
@@ -298,8 +318,9 @@ class RunPages:
         kinds: Mapping[str, AnnotatorKind] = {}
         viewer = self._viewer
         if viewer is not None:
-            recorded = viewer.workspace.find_trace(record)
-            record = record if recorded is None else replace(record, trace_id=recorded.trace_id)
+            known_record = viewer.workspace.find_trace(record)
+            if known_record is not None:
+                record = replace(record, trace_id=known_record.trace_id)
             works = self._visible_work(record.trace_id, viewer)
             gold = self._visible_gold(record.trace_id, trace, viewer)
             sees_outcome = viewer.may_see_outcomes()(record.trace_id)
@@ -308,18 +329,18 @@ class RunPages:
             }
         record = without_hidden_outcome(record, lambda _trace_id: sees_outcome)
         masks = self._masks
-        labels = _Labels(self._taxonomy, trace, self._shown_name).in_order(works, gold)
+        labels = _LabelBuilder(self._taxonomy, trace, self._shown_name).in_order(works, gold)
         if masks is not None:
-            trace = masked = masks.trace(trace)
-            record = replace(record, task=masked.meta.task)
+            trace = masked_trace = masks.trace(trace)
+            record = replace(record, task=masked_trace.meta.task)
             labels = tuple(_masked_label(label, trace, masks) for label in labels)
-            works = WorkMasks(masks, lambda _id, key: redacted_span(masked, key)).works(works)
+            works = WorkMasks(masks, lambda _id, key: redacted_span(masked_trace, key)).works(works)
         return RunPage(
             trace=trace,
             record=record,
             taxonomy=self._taxonomy,
             labels=labels,
-            verdicts=tuple(self._verdicts(works, gold)),
+            verdicts=tuple(self._mode_verdicts(works, gold)),
             authors=tuple(work.annotator for work in works if work.verdicts or work.labels),
             notes=_span_notes(works, trace),
             answer_key=trace.meta.answer_key if sees_outcome else AnswerKey(),
@@ -328,7 +349,10 @@ class RunPages:
         )
 
     def _visible_work(self, trace_id: str, viewer: Viewer) -> Sequence[TraceWork]:
-        """Return what the reader may see of the work on a trace."""
+        """Return the work on a trace that the reader may see.
+
+        Adds the trace to ``hidden`` if other work is left out.
+        """
         all_work = selected_work(
             viewer.workspace,
             self._taxonomy,
@@ -344,17 +368,17 @@ class RunPages:
         return works if self._pseudonyms is None else pseudonymous(works, self._pseudonyms)
 
     def _visible_gold(self, trace_id: str, trace: Trace, viewer: Viewer) -> GoldTrace | None:
-        """Return the gold of a trace; None where there is none or the reader may not see it."""
+        """Return the gold of a trace; None if there is none or the reader may not see it."""
         if not viewer.may_see_others(trace_id):
             return None
         sides = words_by_trace(viewer.workspace, self._taxonomy, trace_id=trace_id)
         trace_sides = sides.get(trace_id)
         return None if trace_sides is None else trace_sides.gold(self._taxonomy, trace.index_of)
 
-    def _verdicts(
+    def _mode_verdicts(
         self, works: Sequence[TraceWork], gold: GoldTrace | None
     ) -> Iterator[PageVerdict]:
-        for verdict in _verdicts(works, gold, self._taxonomy, self._shown_name):
+        for verdict in _mode_verdicts(works, gold, self._taxonomy, self._shown_name):
             masks = self._masks
             yield verdict if masks is None else replace(verdict, source=masks.text(verdict.source))
 
@@ -363,7 +387,7 @@ class RunPages:
 
 
 def _masked_label(label: PageLabel, trace: Trace, masks: Masks) -> PageLabel:
-    """Return a label with masks, its quote where it is in the masked text."""
+    """Return a label with masks in its texts, and with its quote's range in the masked text."""
     quote_range = label.quote_range
     quote = masks.text(label.quote)
     if quote_range is not None:
@@ -376,8 +400,8 @@ def _masked_label(label: PageLabel, trace: Trace, masks: Masks) -> PageLabel:
 
 
 @dataclass(frozen=True, slots=True)
-class _Labels:
-    """The labels of one page: their places in the trace, and their facts in words."""
+class _LabelBuilder:
+    """Makes the labels of one page from those of the gold, annotators and judges."""
 
     taxonomy: Taxonomy
     trace: Trace
@@ -390,13 +414,14 @@ class _Labels:
             works: The work of annotators and judges.
             gold: The gold, None where there is none to show.
         """
-        labels = [] if gold is None else [self._of_gold(label) for label in gold.labels]
+        labels = [] if gold is None else [self._label_of_gold(label) for label in gold.labels]
         for work in works:
-            labels += [self._of_author(label) for label in work.labels.values()]
+            labels += [self._label_of_author(label) for label in work.labels.values()]
         labels.sort(key=_label_order)
         return tuple(replace(label, number=n) for n, label in enumerate(labels, start=1))
 
-    def _of_gold(self, label: GoldLabel) -> PageLabel:
+    def _label_of_gold(self, label: GoldLabel) -> PageLabel:
+        """Return a label of the gold as the page shows it."""
         details = [label.source.value]
         if label.decided_by is not None:
             details.append(f"decided by {self.shown_name(label.decided_by)}")
@@ -411,7 +436,8 @@ class _Labels:
             notes.append(label.reason)
         return self._page_label(GOLD, GOLD, label.mode, label.target, notes, details)
 
-    def _of_author(self, label: Label) -> PageLabel:
+    def _label_of_author(self, label: Label) -> PageLabel:
+        """Return an annotator's or judge's label, with the quote of its evidence if it has none."""
         is_judge = annotator_kind(label.annotator) is AnnotatorKind.JUDGE
         details = []
         if label.severity is not None:
@@ -442,6 +468,7 @@ class _Labels:
         notes: Iterable[str],
         details: Iterable[str],
     ) -> PageLabel:
+        """Return a label without a number, with its place in the trace."""
         first = None if target.first is None else self.trace.index_of(target.first)
         last = None if target.last is None else self.trace.index_of(target.last)
         if first is None or last is None:
@@ -455,7 +482,7 @@ class _Labels:
             source=source,
             first=first,
             last=last,
-            location=_location(target, first, last),
+            location=_location_text(target, first, last),
             quote=target.quote or "",
             quote_range=self._quote_range(target),
             note="\n".join(filter(None, notes)),
@@ -463,7 +490,10 @@ class _Labels:
         )
 
     def _quote_range(self, target: Target) -> QuoteRange | None:
-        """Return the place of a quote; where the text has moved, that of the same words."""
+        """Return the range of a quote in its span; None if the span or the quote is missing.
+
+        If the quote is not at its recorded characters, its first occurrence in the span counts.
+        """
         if target.quote is None or target.first is None:
             return None
         index = self.trace.index_of(target.first)
@@ -476,7 +506,7 @@ class _Labels:
         return None if start < 0 else QuoteRange(index, start, start + len(target.quote))
 
 
-def _location(target: Target, first: int | None, last: int | None) -> str:
+def _location_text(target: Target, first: int | None, last: int | None) -> str:
     """Return a place in words, such as ``#83 to #90``."""
     if target.first is None:
         return "the whole trace"
@@ -490,21 +520,21 @@ def _label_order(label: PageLabel) -> tuple[int, str, int, str]:
     return (-1 if label.first is None else label.first, label.mode.code, rank, label.author)
 
 
-def _verdicts(
+def _mode_verdicts(
     works: Sequence[TraceWork],
     gold: GoldTrace | None,
     taxonomy: Taxonomy,
     shown_name: Callable[[str], str],
 ) -> Iterator[PageVerdict]:
-    """Yield the verdicts on each mode on which there is one."""
-    by_mode = {} if gold is None else {verdict.mode: verdict for verdict in gold.verdicts}
+    """Yield the verdicts on each mode that has a verdict."""
+    gold_by_mode = {} if gold is None else {verdict.mode: verdict for verdict in gold.verdicts}
     for mode in taxonomy.all_modes:
         by_author = {
             work.annotator: value.value
             for work in works
             if (value := work.verdict(mode.slug)) is not None
         }
-        verdict = by_mode.get(mode.slug)
+        verdict = gold_by_mode.get(mode.slug)
         value = None if verdict is None else verdict.value
         source = ""
         if verdict is not None and (value is not None or by_author):

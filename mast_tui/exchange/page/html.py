@@ -45,11 +45,16 @@ Quote = tuple[int, int, PageLabel]
 
 @dataclass(frozen=True, slots=True)
 class _ShownStep:
-    """A step as the template writes it.
+    """A step as the template shows it.
 
-    ``look`` is ``prose`` for texts of people and models, else ``code``. ``head`` is the text, or
-    its beginning where ``tail`` is folded away; ``more`` says how much that is. The fold is open
-    where a quote is in it.
+    Attributes:
+        look: ``prose`` for texts of people and models, otherwise ``code``.
+        time: The time since the beginning of the run, and how long the step took.
+        iso: The start as ISO 8601, empty if it is not known.
+        head: The text, or the beginning of a long text.
+        tail: The rest of a long text, which is folded.
+        more: The size of the rest in words.
+        is_open: Whether the fold is open because a quote is in it.
     """
 
     step: PageStep
@@ -89,8 +94,8 @@ def render_page(page: RunPage) -> str:
         steps=_shown_steps(page),
         element_id=ELEMENT_ID,
         records=Markup(embedded_json(page.records)) if page.records else None,
-        lines=lambda text: Markup(escape(_safe(text))),
-        style=Markup(_style()),
+        lines=lambda text: Markup(escape(_displayable_text(text))),
+        style=Markup(_style_sheet()),
         **own_script(_TEMPLATES / "page.js"),
     )
 
@@ -98,14 +103,15 @@ def render_page(page: RunPage) -> str:
 def render_index(rows: Sequence[IndexRow]) -> str:
     """Write the index of the pages of a folder."""
     environment = page_environment(_TEMPLATES)
-    return environment.get_template("index.html.j2").render(rows=rows, style=Markup(_style()))
+    return environment.get_template("index.html.j2").render(rows=rows, style=Markup(_style_sheet()))
 
 
-def _style() -> str:
+def _style_sheet() -> str:
     return f"{colour_variables()}\n{(_TEMPLATES / 'page.css').read_text('utf-8')}"
 
 
 def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
+    """Yield the steps of a page, with quotes highlighted and long texts folded."""
     quotes_by_span = page.quotes_by_span()
     for step in page.steps():
         span = step.span
@@ -115,6 +121,10 @@ def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
             text = _readable_call(text)
         cut = _head_end(text)
         tail = text[cut:]
+        tail_size = ""
+        if tail:
+            line_count = counted(tail.count("\n") + 1, "more line")
+            tail_size = f"{line_count}, {counted(len(tail), 'character')}"
         time = "" if step.elapsed is None else offset(step.elapsed)
         if step.took is not None and step.took >= 1:
             time = f"{time} took {duration(step.took)}"
@@ -126,12 +136,9 @@ def _shown_steps(page: RunPage) -> Iterator[_ShownStep]:
             time=time,
             iso="" if span.start is None else iso_time(span.start) or "",
             failed=span.status is SpanStatus.ERROR,
-            head=_marked(text, 0, cut, quotes),
-            tail=_marked(text, cut, len(text), quotes),
-            more=f"{counted(tail.count(chr(10)) + 1, 'more line')}, "
-            f"{counted(len(tail), 'character')}"
-            if tail
-            else "",
+            head=_highlighted_part(text, 0, cut, quotes),
+            tail=_highlighted_part(text, cut, len(text), quotes),
+            more=tail_size,
             is_open=any(end > cut for _start, end, _label in quotes),
             pictures=[_shown_picture(picture) for picture in step.pictures],
         )
@@ -169,7 +176,7 @@ def _readable_value(value: object) -> str:
 
 
 def _head_end(text: str) -> int:
-    """Return the end of the part of a text that is shown at once: all of a short text."""
+    """Return the end of the part that is not folded: all of a short text, else its first lines."""
     if len(text) <= LONGEST_WHOLE and text.count("\n", 0, LONGEST_WHOLE) < MOST_LINES:
         return len(text)
     end = 0
@@ -184,7 +191,7 @@ def _head_end(text: str) -> int:
     return _HEAD_CHARS if space < 0 else space + 1
 
 
-def _marked(text: str, start: int, end: int, quotes: Iterable[Quote]) -> Markup:
+def _highlighted_part(text: str, start: int, end: int, quotes: Iterable[Quote]) -> Markup:
     """Return a part of a text with the quotes in it highlighted.
 
     Args:
@@ -193,21 +200,24 @@ def _marked(text: str, start: int, end: int, quotes: Iterable[Quote]) -> Markup:
         end: The end of the part, exclusive.
         quotes: The quotes in the text, which may overlap.
     """
-    inside = [
-        (max(first, start), min(last, end), label)
-        for first, last, label in quotes
-        if first < end and last > start
+    clipped_quotes = [
+        (max(quote_start, start), min(quote_end, end), label)
+        for quote_start, quote_end, label in quotes
+        if quote_start < end and quote_end > start
     ]
-    if not inside:
-        return Markup(escape(_safe(text[start:end])))
+    if not clipped_quotes:
+        return Markup(escape(_displayable_text(text[start:end])))
     borders = {start, end}
-    for first, last, _label in inside:
-        borders |= {first, last}
-    ordered = sorted(borders)
+    for quote_start, quote_end, _label in clipped_quotes:
+        borders |= {quote_start, quote_end}
     parts: list[str] = []
-    for first, last in pairwise(ordered):
-        html_text = escape(_safe(text[first:last]))
-        labels = [label for begins, ends, label in inside if begins <= first and last <= ends]
+    for part_start, part_end in pairwise(sorted(borders)):
+        html_text = escape(_displayable_text(text[part_start:part_end]))
+        labels = [
+            label
+            for quote_start, quote_end, label in clipped_quotes
+            if quote_start <= part_start and part_end <= quote_end
+        ]
         if labels:
             title = escape("; ".join(f"{label.mode.code} {label.mode.name}" for label in labels))
             html_text = Markup(f'<mark title="{title}">{html_text}</mark>')
@@ -215,7 +225,7 @@ def _marked(text: str, start: int, end: int, quotes: Iterable[Quote]) -> Markup:
     return Markup("".join(parts))
 
 
-def _safe(text: str) -> str:
+def _displayable_text(text: str) -> str:
     """Return a text with visible control characters; its line breaks stay."""
     text = COLOUR_SEQUENCE.sub("", text).replace("\r\n", "\n")
     return "\n".join(map(safe_line, text.split("\n")))

@@ -19,28 +19,28 @@ _BACKTICKS: Final = re.compile("`+")
 
 def render_page_markdown(page: RunPage) -> str:
     """Write a run: its facts, its labels, its verdicts, and every span with its whole text."""
-    return "\n".join(_lines(page)) + "\n"
+    return "\n".join(_page_lines(page)) + "\n"
 
 
 def render_index_markdown(titles: Mapping[str, str]) -> str:
     """Return the Markdown list of runs, from their titles by file name."""
-    rows = [f"- [{_plain(title)}]({quote(file)})\n" for file, title in titles.items()]
+    rows = [f"- [{_escaped_line(title)}]({quote(file)})\n" for file, title in titles.items()]
     return f"# Runs\n\n{''.join(rows)}"
 
 
-def _lines(page: RunPage) -> Iterator[str]:
-    yield f"# {_plain(page.title)}"
+def _page_lines(page: RunPage) -> Iterator[str]:
+    yield f"# {_escaped_line(page.title)}"
     yield ""
     for name, value in page.facts:
-        yield f"- {name}: {_plain(value)}"
+        yield f"- {name}: {_escaped_line(value)}"
     if page.trace.meta.task:
         yield ""
         yield "Task:"
         yield ""
-        yield from _fenced(page.trace.meta.task)
+        yield from _fenced_lines(page.trace.meta.task)
     for table in page.usage:
         yield ""
-        yield from _table([column.title for column in table.columns], _usage_rows(table))
+        yield from _table_lines([column.title for column in table.columns], _usage_rows(table))
     yield ""
     yield "## Labels"
     yield ""
@@ -60,15 +60,15 @@ def _lines(page: RunPage) -> Iterator[str]:
         yield ""
     for path, edits in files.items():
         steps = (f"#{edit.index + 1}{' failed' if edit.failed else ''}" for edit in edits)
-        yield f"- {_plain(path)}: {', '.join(steps)}"
+        yield f"- {_escaped_line(path)}: {', '.join(steps)}"
     for name, entries in page.answer_key.sections():
         yield ""
         yield f"## Answer key: {name.replace('_', ' ')}"
         for entry, value in entries:
             yield ""
-            yield f"{_plain(entry)}:"
+            yield f"{_escaped_line(entry)}:"
             yield ""
-            yield from _fenced(value)
+            yield from _fenced_lines(value)
     yield ""
     yield "## Run"
     for step in page.steps():
@@ -79,25 +79,25 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
     span = step.span
     for agent in step.opened:
         yield ""
-        yield f"*Sub-agent {_plain(agent)} begins.*"
+        yield f"*Sub-agent {_escaped_line(agent)} begins.*"
     parts = [span.agent, span.kind.value.replace("_", " "), span.name or ""]
     if span.status is SpanStatus.ERROR:
         parts.append("failed")
     if step.elapsed is not None:
         parts.append(offset(step.elapsed))
     yield ""
-    yield f"### #{span.index + 1} {_plain(', '.join(filter(None, parts)))}"
+    yield f"### #{span.index + 1} {_escaped_line(', '.join(filter(None, parts)))}"
     yield ""
-    yield from _fenced(page.trace.text(span.index))
+    yield from _fenced_lines(page.trace.text(span.index))
     for picture in step.pictures:
         yield ""
-        yield f"*Picture: {_plain(picture.description)}*"
+        yield f"*Picture: {_escaped_line(picture.description)}*"
     if step.labels or step.notes:
         yield ""
     for label in step.labels:
         yield from _label_lines(label)
     for author, text in step.notes:
-        yield f"- Note, {_plain(author)}: {_plain(text)}"
+        yield f"- Note, {_escaped_line(author)}: {_escaped_line(text)}"
     if step.closed:
         yield ""
         yield "*The sub-agent ends.*"
@@ -105,11 +105,12 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
 
 def _label_lines(label: PageLabel) -> Iterator[str]:
     facts = ", ".join((label.location, label.author, *label.details))
-    yield f"- **{_plain(label.mode.code)} {_plain(label.mode.name)}** ({_plain(facts)})"
+    mode = f"{_escaped_line(label.mode.code)} {_escaped_line(label.mode.name)}"
+    yield f"- **{mode}** ({_escaped_line(facts)})"
     if label.quote:
-        yield f"  - Quote: “{_plain(label.quote)}”"
+        yield f"  - Quote: “{_escaped_line(label.quote)}”"
     if label.note:
-        yield f"  - {_plain(label.note)}"
+        yield f"  - {_escaped_line(label.note)}"
 
 
 def _verdict_lines(page: RunPage) -> Iterator[str]:
@@ -122,7 +123,7 @@ def _verdict_lines(page: RunPage) -> Iterator[str]:
         ]
         for verdict in page.verdicts
     )
-    yield from _table(["Mode", "Gold", "Source", *page.authors], rows)
+    yield from _table_lines(["Mode", "Gold", "Source", *page.authors], rows)
 
 
 def _usage_rows(table: UsageTable) -> Iterator[list[str]]:
@@ -130,20 +131,20 @@ def _usage_rows(table: UsageTable) -> Iterator[list[str]]:
         yield [column.cell(row) for column in table.columns]
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table."""
-    yield f"| {' | '.join(map(_plain, columns))} |"
+    yield f"| {' | '.join(map(_escaped_line, columns))} |"
     yield f"|{' --- |' * len(columns)}"
     for cells in rows:
-        yield f"| {' | '.join(map(_plain, cells))} |"
+        yield f"| {' | '.join(map(_escaped_line, cells))} |"
 
 
-def _plain(text: str) -> str:
+def _escaped_line(text: str) -> str:
     """Return a text on one line, in which no character is markup."""
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
-def _fenced(text: str) -> Iterator[str]:
+def _fenced_lines(text: str) -> Iterator[str]:
     """Yield the lines of a text within a fence that is longer than any in the text."""
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -116,7 +116,7 @@ def read_pages(
     authors = set[str]()
     for file in files_under(files, (".html", ".htm")):
         try:
-            records = _records_in(file)
+            records = _embedded_records(file)
             if records is None:
                 if file in files:
                     raise ExchangeError(
@@ -130,8 +130,12 @@ def read_pages(
     return batch.done()
 
 
-def _records_in(file: Path) -> list[Record] | None:
-    """Return the records that a page embeds; None for another file."""
+def _embedded_records(file: Path) -> list[Record] | None:
+    """Return the records in a page; None for another file.
+
+    Raises:
+        ValueError: The page is of another format or of a newer version.
+    """
     match = _ELEMENT.search(file.read_text("utf-8", "replace"))
     if match is None:
         return None
@@ -154,14 +158,21 @@ def _add_page(
     named: str | None,
     authors: set[str],
 ) -> None:
+    """Add the work of a page to the batch, and its authors to ``authors``.
+
+    ``named`` is another name for the author of the page, None for the names in the page."""
     taxonomies: dict[str, Taxonomy] = {}
     kinds: dict[str, AnnotatorKind] = {}
     for line in records:
         match line:
             case TaxonomyLine():
-                brought = from_dict(line.taxonomy, "taxonomy")
-                current = taxonomy if taxonomy.ref == brought.ref else find_taxonomy(brought.ref)
-                taxonomies[brought.ref] = current or brought
+                page_taxonomy = from_dict(line.taxonomy, "taxonomy")
+                known_taxonomy = (
+                    taxonomy
+                    if taxonomy.ref == page_taxonomy.ref
+                    else find_taxonomy(page_taxonomy.ref)
+                )
+                taxonomies[page_taxonomy.ref] = known_taxonomy or page_taxonomy
             case TraceLine():
                 batch.traces.setdefault(line.trace_id, line.trace_record())
             case AnnotatorLine():
@@ -172,25 +183,26 @@ def _add_page(
                 if work_taxonomy is None:
                     raise ValueError(f"the page does not hold the taxonomy {line.taxonomy!r}")
                 kind = kinds.get(line.annotator)
-                work = _work_of(file, line, work_taxonomy, named, kind)
+                work = _imported_work(file, line, work_taxonomy, named, kind)
                 if work.key in batch.drafts:
                     raise ValueError(f"another page holds the work of {work.annotator} as well")
                 batch.keep(work)
                 batch.taxonomies[work_taxonomy.ref] = work_taxonomy
 
 
-def _work_of(
+def _imported_work(
     file: Path,
     line: WorkLine,
     taxonomy: Taxonomy,
     named: str | None,
     kind: AnnotatorKind | None,
 ) -> ImportedWork:
+    """Return the work in a line of a page; raises ``ValueError`` if a mode is unknown."""
     name = annotator_of(line.annotator, named)
-    if kind is None or (kind is AnnotatorKind.JUDGE) is not (
-        annotator_kind(name) is AnnotatorKind.JUDGE
-    ):
-        kind = annotator_kind(name)
+    kind_of_name = annotator_kind(name)
+    # Only names of judges belong to judges, so a new name can make the kind in the page wrong.
+    if kind is None or (kind is AnnotatorKind.JUDGE) != (kind_of_name is AnnotatorKind.JUDGE):
+        kind = kind_of_name
     work = ImportedWork(
         name, line.trace_id, taxonomy.ref, kind, file=file, judge_seen=line.judge_seen
     )
