@@ -222,7 +222,7 @@ async def test_a_filter_takes_in_what_an_index_gains(tmp_path: Path) -> None:
         await settle(on.pilot)
         assert screen.timeline.row_count == first
         read_fully(trace)
-        screen.filter.grown()
+        screen.filter.check_new_spans()
         await settle(on.pilot)
         assert screen.timeline.row_count == 2000
         assert title(on) == "Timeline · messages · 2,000 of 2,000"

@@ -87,7 +87,7 @@ async def after(pilot: Pilot[None], timeline: CountedTimeline) -> int:
     """How many lines are drawn when the timeline takes in that its trace has grown."""
     await pilot.pause()
     timeline.drawn = 0
-    timeline.grown()
+    timeline.show_new_spans()
     await pilot.pause()
     return timeline.drawn
 
@@ -123,7 +123,7 @@ async def test_the_end_is_followed_until_it_is_the_real_one() -> None:
             assert await after(pilot, timeline) == HEIGHT
             assert timeline.index == length - 1
         trace.grow(7010, over=True)
-        timeline.grown()
+        timeline.show_new_spans()
         assert timeline.index == 7009
         assert not timeline.follows_end
         await pilot.pause()
@@ -219,7 +219,7 @@ async def test_any_key_ends_the_following(chat: Path) -> None:
         assert timeline.follows_end
         await on.send("1")
         trace.grow(700)
-        timeline.grown()
+        timeline.show_new_spans()
         assert timeline.index == 499
         assert not timeline.follows_end
 

@@ -227,9 +227,9 @@ class Overview(RenderCache):
         self._look_here = ()
         self._cursor = 0
         self._on_screen = (0, 0)
-        self.grown()
+        self.show_new_spans()
 
-    def grown(self) -> None:
+    def show_new_spans(self) -> None:
         """Show what the index has gained."""
         self._compute()
 
