@@ -202,7 +202,7 @@ def words_on(screen: Screen[object]) -> Iterator[str]:
     """Yield the messages, hints and titles of a screen that is no dialog."""
     for bar in screen.query(HintBar):
         yield bar.message
-        yield from (f"{key} {title}" for key, title, _ in bar._hints())
+        yield from (f"{key} {title}" for key, title, _ in bar._key_hints())
     for widget in screen.walk_children(Widget):
         if widget.display and widget.is_on_screen:
             for title in (widget.border_title, widget.border_subtitle):

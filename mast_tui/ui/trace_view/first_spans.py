@@ -18,7 +18,10 @@ MEASURED_SPANS: Final = 256
 
 
 class FirstSpans(TimelineLines, can_focus=False):
-    """The top of a timeline, in the place of the one on the annotate screen. It never changes."""
+    """The top of a timeline, shown until the timeline of the annotate screen replaces it.
+
+    It never changes.
+    """
 
     def __init__(self, trace: Trace, screen: Size, *, wide: bool) -> None:
         super().__init__()
@@ -31,12 +34,12 @@ class FirstSpans(TimelineLines, can_focus=False):
             self.background.peek(trace)
         self.facts = self.background.facts
         settings = remembered_settings()
-        self._bar = settings.time_bar
+        self._shows_bar = settings.time_bar
         self.styles.height = f"{100 - settings.share(screen.height)}fr"
 
 
 class FirstStrip(Overview):
-    """The overview beside them, in the place of the one on the annotate screen."""
+    """The overview beside the first spans, shown until that of the annotate screen replaces it."""
 
     def __init__(self, spans: FirstSpans, screen: Size, *, wide: bool) -> None:
         super().__init__(id="first-strip")

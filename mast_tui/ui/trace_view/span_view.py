@@ -256,8 +256,8 @@ class DisplayedText:
         """
         pretty = self.pretty
         was_formatted = False
-        while pretty is not None and not pretty.complete and top < pretty.set_out:
-            if layout.step(top, row_count) < pretty.set_out:
+        while pretty is not None and not pretty.complete and top < pretty.shown_end:
+            if layout.step(top, row_count) < pretty.shown_end:
                 break
             self._format_more(pretty, layout)
             was_formatted = True
@@ -275,8 +275,8 @@ class DisplayedText:
         """
         pretty = self.pretty
         was_formatted = False
-        if pretty is not None and end - pretty.read <= NEAR_CHARS:
-            while not pretty.complete and pretty.read <= end:
+        if pretty is not None and end - pretty.source_end <= NEAR_CHARS:
+            while not pretty.complete and pretty.source_end <= end:
                 self._format_more(pretty, layout)
                 was_formatted = True
         return was_formatted
@@ -295,7 +295,7 @@ class DisplayedText:
 
     def _format_more(self, pretty: PrettyText, layout: TextLayout) -> None:
         """Format a further part of the JSON, and report it to the layout and the highlighter."""
-        changed_from = pretty.set_out
+        changed_from = pretty.shown_end
         pretty.extend()
         layout.changed_from(changed_from)
         if self.highlighter is not None:
