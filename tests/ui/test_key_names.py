@@ -71,6 +71,7 @@ OWN_NAMES: Final = frozenset(
         "no match for “\0” · Esc ends the search",
         "\0Esc closes",
         "A letter sets its mode: once absent, twice unsure, three times open. Esc goes back.",
+        "\n\0 without your answer: Esc, then \0 goes there.",
         "Enter keeps \0, two digits change it",
         "Enter goes there  \0 edit  \0 off",
         "\0 · Enter keeps\0",

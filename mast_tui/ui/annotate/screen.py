@@ -81,7 +81,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import distinct_names, origin_title, plain_title, trace_title
+from mast_tui.ui.wording import distinct_name, origin_title, plain_title, trace_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -893,7 +893,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             named_trace, named_at_change, name = self._cached_name
             if named_trace is trace and named_at_change == change_count:
                 return name
-        name = distinct_names(trace, catalog.traces.values())
+        name = distinct_name(trace, catalog.traces.values())
         self._cached_name = (trace, change_count, name)
         return name
 
