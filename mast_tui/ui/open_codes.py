@@ -104,7 +104,7 @@ def _is_unlimited_lead(opened: OpenWorkspace) -> bool:
 
 
 def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:
-    """Return the traces on which the user may see texts of others; None for all."""
+    """Return the traces on which the user may see texts of other annotators; None for all."""
     if _is_unlimited_lead(opened):
         return None
     return visible_traces_for_agreement(opened.workspace, opened.annotator, opened.taxonomy.ref)
@@ -477,7 +477,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     @work(thread=True, group="propose", exclusive=True)
     def _ask_model(self, opened: OpenWorkspace, setup: Setup, texts: Sequence[str]) -> None:
-        """Ask a model for groups in a worker, store the groups, and show them or an error."""
+        """Ask a model for groups in a worker; store and show the groups, or show an error."""
         worker = get_current_worker()
         name = model_name(setup)
         try:

@@ -164,7 +164,7 @@ class SideBySideScreen(BaseScreen):
 
     @work(thread=True, exclusive=True)
     def _align_runs(self) -> None:
-        """Read both runs and align their steps in a worker; then show them, or an error."""
+        """Read both runs and align their steps in a worker; then show the pairs, or an error."""
         try:
             for trace in (self._a, self._b):
                 read_fully(trace)

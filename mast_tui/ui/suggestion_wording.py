@@ -211,10 +211,12 @@ def _wording_line(
         if highlight_start < len(text):
             highlights.append((highlight_start, len(text)))
         shown_until = end
-    rest = wording[shown_until:]
+    remaining_text = wording[shown_until:]
     if differences:
-        rest = _cut_equal_text(rest, after_difference=True, before_difference=False)
-    return SuggestionLine(f"{text}{one_line(rest)}”", tuple(highlights), warns=False)
+        remaining_text = _cut_equal_text(
+            remaining_text, after_difference=True, before_difference=False
+        )
+    return SuggestionLine(f"{text}{one_line(remaining_text)}”", tuple(highlights), warns=False)
 
 
 def _cut_equal_text(text: str, *, after_difference: bool, before_difference: bool = True) -> str:

@@ -23,7 +23,7 @@ from mast_tui.workspace import WorkspaceError
 
 
 class OpensTraces(BaseScreen):
-    """A screen that opens traces above itself, so that leaving one returns to the same row."""
+    """A screen that opens traces above itself, so that the user returns to the same row."""
 
     def open_at(self, location: TraceLocation) -> None:
         """Open a trace of the workspace, even if the library does not list it."""

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 class CellTables:
     """The widths of characters in cells, with one cell for each spacing mark.
 
-    Vowel signs of Indic scripts, Khmer and Myanmar (category Mc) have a cell of their own in xterm,
-    tmux, terminals of VTE, and programs that use the C library. Rich gives them no cell. So each of
-    them would move the rest of its line, and the frame, by one cell.
+    Spacing marks are vowel signs of Indic scripts, Khmer and Myanmar (category Mc). They have a
+    cell in xterm, tmux, terminals of VTE, and programs that use the C library. Rich gives them no
+    cell, so the rest of the line would move by one cell for each mark.
     """
 
     def __init__(self, load: Callable[[str], CellTable]) -> None:
@@ -121,8 +121,8 @@ class ComponentStyles(dict[str, RenderStyles]):
 class Stylesheet(TextualStylesheet):
     """A stylesheet that computes the styles of a widget's parts when they are first drawn.
 
-    Textual computes those of all component classes whenever the focus or a class of the widget
-    changes. A widget with text in thirty colours would spend milliseconds of a key on it.
+    Textual computes the styles of all component classes whenever the focus or a class of the
+    widget changes. A widget with text in thirty colours would spend milliseconds of a key on it.
     """
 
     def copy(self) -> Stylesheet:
@@ -284,7 +284,7 @@ def terminal_released(app: App[Any]) -> bool:
 
 
 def writes_to_terminal(thread: Thread | None) -> bool:
-    """Check if a thread is the one that writes to the terminal for Textual."""
+    """Check if a thread is Textual's thread that writes to the terminal."""
     return isinstance(thread, WriterThread)
 
 
@@ -392,7 +392,7 @@ class RenderCache(Widget):
         return style
 
     def _part(self, name: str) -> Style:
-        """Return what a part of the widget, one of ``css_parts``, adds to its style."""
+        """Return the style that a part (one of ``css_parts``) adds to the style of the widget."""
         return self.get_component_rich_style(f"{self.css_prefix}--{name}", partial=True)
 
     def render_lines(self, crop: Region) -> list[Strip]:

@@ -190,7 +190,10 @@ NO_MATCH: Final = "no span matches"
 
 
 class Filter:
-    """The filter of the timeline. Labels and suggestions count as they were when it was chosen."""
+    """The filter of the timeline.
+
+    Labels and suggestions count as they were when the filter was chosen.
+    """
 
     def __init__(self, screen: AnnotateScreen) -> None:
         self.chosen: SpanFilter = EVERYTHING
@@ -315,7 +318,7 @@ class Filter:
         self._screen.in_background(partial(self._scan_in_background, self._scan), "filter")
 
     def _scan_in_background(self, scan: FilterScan) -> None:
-        """Check all spans that the trace has now, and report those that pass together.
+        """Check all spans that the trace has now, and report the passing spans together.
 
         They are reported only when all are checked, so that the cursor finds the nearest span.
         """
@@ -335,8 +338,8 @@ class Filter:
         """Show further spans that pass, and report a new filter in the last line.
 
         Args:
-            scan: The scan that reports; an outdated one is ignored.
-            passing_indices: The spans that pass, after those of earlier reports.
+            scan: The scan that reports; an outdated scan is ignored.
+            passing_indices: Further spans that pass, in order.
             checked_count: The number of checked spans; if the trace has more by now, go on.
         """
         if scan is not self._scan or self._visible_indices is None:

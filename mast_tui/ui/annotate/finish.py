@@ -140,7 +140,9 @@ class DrawnSpans:
         session = read_spans.session
         commands = self._screen.commands
         try:
-            await commands.note(lambda s: s.mark_read(read_spans.keys, read_spans.runs), session)
+            await commands.write_record(
+                lambda s: s.mark_read(read_spans.keys, read_spans.runs), session
+            )
         except MastError as error:
             commands.show_refusal(error, session)
             if session is self._state.session:
@@ -319,12 +321,12 @@ class FinishScreen(KeyDialog[str]):
 class Finish:
     """The end of a pass, and the look at what was hidden during it."""
 
-    def __init__(self, screen: AnnotateScreen, reading: DrawnSpans) -> None:
+    def __init__(self, screen: AnnotateScreen, drawn_spans: DrawnSpans) -> None:
         """Begin.
 
         Args:
             screen: The screen that owns this part.
-            reading: The spans that were read.
+            drawn_spans: The spans that were read.
         """
         self._screen = screen
         self._state = screen.state
@@ -332,7 +334,7 @@ class Finish:
         self._key_of = screen.context.key_of
         self._commands = screen.commands
         self._run = screen.context.writes.run
-        self._reading = reading
+        self._drawn_spans = drawn_spans
 
     def end_pass(self) -> None:
         """Finish the trace; ask once if spans were not read or modes are open."""
@@ -342,7 +344,7 @@ class Finish:
     async def _finish_or_ask(self, session: Session) -> None:
         """Finish the trace if the study decides about open modes, else open the question.
 
-        A finished trace, and one that is still being read, are refused with a message.
+        A trace that is finished already, or still being read, is refused with a message.
         """
         if session.finished:
             self._hints.say(
@@ -356,7 +358,7 @@ class Finish:
                 "Still reading this trace: finish it when all spans are there", error=True
             )
             return
-        await self._reading.write_now()
+        await self._drawn_spans.write_now()
         unread = session.unread()
         fixed_answer = session.open_modes_answer
         if fixed_answer is not None:
@@ -459,7 +461,7 @@ class Finish:
         return f"all your traces are finished: {next_step} · {agreement_key} shows agreement"
 
     def reveal(self) -> None:
-        """Show others' labels, the outcome, and what else was hidden; only after finishing."""
+        """Show hidden parts of a finished trace, such as labels of other annotators."""
         if self._state.has_spans:
             self._commands.when_session_opens(self._reveal_or_ask)
 
@@ -492,7 +494,7 @@ class Finish:
     async def _show_hidden(self, session: Session) -> None:
         """Show the hidden parts, and record in the workspace that they were seen.
 
-        Then report others' labels, the first scores, and the key to the answer key.
+        Then report the labels of other annotators, the first scores, and the key to the answer key.
         """
         await self._commands.change(lambda s: s.reveal())
         self._screen.session_changed()

@@ -92,7 +92,7 @@ class Following:
             self._report_growth(trace)
 
     def _schedule_next(self) -> None:
-        """Delay the next check: the more work the last one made, the longer."""
+        """Delay the next check: the longer the last check took, the longer the delay."""
         if self._check_start is not None:
             now = monotonic()
             self._next_check = now + rest_after(now - self._check_start)
@@ -211,7 +211,7 @@ def _read_again(trace: Trace, worker: Worker[object]) -> Trace | None:
 
 
 def _have_spans_changed(trace: Trace, new_trace: Trace) -> bool:
-    """Check if the new trace begins with other spans than all those of the trace, by their keys."""
+    """Check if the new trace does not begin with all spans of the trace, by their keys."""
     if len(new_trace) < len(trace):
         return True
     return any(trace.span(i).key != new_trace.span(i).key for i in range(len(trace)))

@@ -173,7 +173,7 @@ class Labelling:
         Args:
             screen: The screen that owns this part.
             marking: The target of the next label.
-            suggestions: The suggestions, one of which may be edited.
+            suggestions: The suggestions; a suggestion may be edited.
         """
         self.entry = DigitEntry()
         """The mode that is being typed."""
@@ -279,7 +279,7 @@ class Labelling:
 
     # Typing a mode
 
-    def digit(self, digit: str) -> None:
+    def add_digit(self, digit: str) -> None:
         """Add one digit of the code of a mode; a complete code labels or sets the verdict."""
         if not self._state.has_spans:
             return
@@ -300,7 +300,7 @@ class Labelling:
                 lambda session: self._set_verdict(session, mode, purpose)
             )
 
-    def verdict(self, value: str) -> None:
+    def begin_verdict(self, value: str) -> None:
         """Let the next two digits name a mode that is absent or unsure."""
         if not self._state.has_spans:
             return
@@ -319,7 +319,7 @@ class Labelling:
         purpose = self.entry.purpose
         has_digit = self.entry.first is not None
         if purpose is not VerdictValue.PRESENT and has_digit:
-            self.verdict(purpose.value)
+            self.begin_verdict(purpose.value)
             return
         self._stop_typing()
         if self._is_editing:
@@ -337,7 +337,7 @@ class Labelling:
         """
         target = self._state.current_target()
         is_one_span = self._state.selection.is_plain and target.first == target.last
-        suggestion_id = self._suggestions.take_edit()
+        suggestion_id = self._suggestions.end_edit()
         label_id = self._edited_label_id
         self._edited_label_id = None
         self._reset_entry(mode)
@@ -462,13 +462,13 @@ class Labelling:
         """Cancel typing, choosing, marking and editing; return False if there was none."""
         was_waiting = self.is_waiting
         self.begin()
-        self._suggestions.take_edit()
+        self._suggestions.end_edit()
         self._stop_typing()
         self._marking.mark(PLAIN)
         return was_waiting
 
     def undo_or_redo(self, *, back: bool) -> None:
-        """Undo the last change on this trace (``back``), or redo the one undone last."""
+        """Undo the last change on this trace (``back``), or redo the last undone change."""
         self._commands.when_session_opens(lambda _: self._undo_or_redo(back=back))
 
     async def _undo_or_redo(self, *, back: bool) -> None:

@@ -131,7 +131,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         hidden_count: int,
         standing_count: int,
     ) -> None:
-        """Begin with the suggestions of one rule, or of the mode if the rule has only one.
+        """Begin with the suggestions of one rule, or of the mode if the rule has one suggestion.
 
         Args:
             like: The suggestion under the cursor.

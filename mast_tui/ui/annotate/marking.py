@@ -78,7 +78,7 @@ class Marking:
         elif self._state.selection.range_from is not None:
             self._show_range()
 
-    def range(self) -> None:
+    def toggle_range(self) -> None:
         """Begin or end a range at the cursor.
 
         While a quote is marked, let it begin at its last word instead.
@@ -92,7 +92,7 @@ class Marking:
         has_range = state.selection.range_from is not None
         self.mark(PLAIN if has_range else Selection(range_from=state.index))
 
-    def whole(self) -> None:
+    def toggle_whole_trace(self) -> None:
         """Switch the target to the whole trace, or back to the span."""
         if self._state.has_spans:
             self.mark(PLAIN if self._state.selection.whole else Selection(whole=True))
@@ -124,7 +124,7 @@ class Marking:
         elif first != last:
             self.mark(Selection(range_from=far_end))
 
-    def other_end(self) -> None:
+    def go_to_other_end(self) -> None:
         """Go to the other end of the range that is being marked."""
         other_end = self._state.selection.range_from
         if other_end is None:
@@ -139,7 +139,7 @@ class Marking:
 
     # Words
 
-    def quote(self) -> None:
+    def begin_quote(self) -> None:
         """Begin to mark words, at the first word of the text on screen.
 
         If a quote is marked already, go to its next word. If there is no word, show an error.
@@ -179,7 +179,7 @@ class Marking:
 
         Args:
             quote: The quote.
-            step: Above 0 for the next word, else the previous one.
+            step: Above 0 for the next word, else the previous word.
         """
         view = self._screen.span_view
         word_start, word_end = quote.head

@@ -182,7 +182,7 @@ class MyLabels(VirtualLines):
         self.show_row(self.cursor)
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on the entry at a row, or on the next one in the direction of the move."""
+        """Put the cursor on the entry at a row, or on the next entry in the same direction."""
         first_rows = self._first_rows()
         if not first_rows:
             return

@@ -136,11 +136,11 @@ class Panes:
     # The text alone
 
     @property
-    def reading(self) -> bool:
+    def is_reading(self) -> bool:
         """True if the text of a span fills the window."""
         return self._screen.has_class("-reading")
 
-    def read(self) -> None:
+    def fill_window(self) -> None:
         """Let the text of the span fill the window, and show a hint of the keys."""
         self._screen.add_class("-reading")
         self._screen.set_focus(self._screen.span_view)
@@ -156,9 +156,9 @@ class Panes:
             f"{key_of('annotate.read')} {'shows the pictures' if has_pictures else 'goes back'}"
         )
 
-    def leave(self) -> bool:
+    def return_to_timeline(self) -> bool:
         """Return to the timeline, scrolled as before; return False if it is visible already."""
-        if not self.reading:
+        if not self.is_reading:
             return False
         self._screen.remove_class("-reading")
         timeline = self._screen.timeline
@@ -167,7 +167,7 @@ class Panes:
 
     def _focus_timeline(self, timeline: Timeline) -> None:
         """Focus the timeline, and centre its cursor, unless the screen has changed since."""
-        if timeline.is_attached and not self.reading:
+        if timeline.is_attached and not self.is_reading:
             self._screen.set_focus(timeline)
             timeline.show_row(timeline.cursor, centre=True)
             self._screen.show_span()
@@ -203,7 +203,7 @@ class Panes:
 
         While the text fills the window, only show a hint.
         """
-        if self.reading:
+        if self.is_reading:
             key = self._screen.context.key_of("annotate.read")
             self._screen.hints.say(f"The text fills the window; {key} goes back")
             return
@@ -250,12 +250,12 @@ class SessionCommands:
         self._screen = screen
         self._state = screen.state
         self._hints = screen.hints
-        self._waiting: list[Callable[[Session], object]] = []
+        self._waiting_work: list[Callable[[Session], object]] = []
 
     @property
-    def waiting(self) -> bool:
+    def has_waiting_work(self) -> bool:
         """True if a key waits for the workspace to open."""
-        return bool(self._waiting)
+        return bool(self._waiting_work)
 
     def when_session_opens(self, work: Callable[[Session], object]) -> None:
         """Queue a function that needs the session, now or once the workspace is open.
@@ -272,7 +272,7 @@ class SessionCommands:
         if state.session is None and self._screen.context.refused is not None:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
-            self._waiting.append(work)
+            self._waiting_work.append(work)
             self._hints.say("Opening the workspace; keys wait for it")
         else:
             self._queue_work(work, state.session, HeldKeys.ALL)
@@ -347,7 +347,7 @@ class SessionCommands:
                 self._hints.say(one_line(change.message))
         return change
 
-    async def note(self, command: Callable[[Session], object], session: Session) -> None:
+    async def write_record(self, command: Callable[[Session], object], session: Session) -> None:
         """Write a record that no key has requested.
 
         If another window has changed the trace, show its changes and write the record then.
@@ -399,7 +399,7 @@ class SessionCommands:
             self._screen.session_changed()
         self._hints.say(one_line(str(error)), error=True)
 
-    def session_ready(self, session: Session) -> bool:
+    def queue_waiting_work(self, session: Session) -> bool:
         """Queue the work that waited for the session.
 
         Args:
@@ -408,19 +408,19 @@ class SessionCommands:
         Returns:
             True if any work waited.
         """
-        waiting = self._waiting
-        self._waiting = []
+        waiting = self._waiting_work
+        self._waiting_work = []
         for work in waiting:
             self._queue_work(work, session, HeldKeys.ALL)
         return bool(waiting)
 
-    def forget(self) -> None:
+    def discard_waiting_work(self) -> None:
         """Discard the work that waits: there will be no session."""
-        self._waiting = []
+        self._waiting_work = []
 
 
 class Arrival:
-    """The span at which a trace opens: a requested one, or the last one in the workspace.
+    """The span at which a trace opens: a requested span, or the span that the workspace has saved.
 
     The cursor goes there as soon as the span is read, unless the user has moved it meanwhile.
     """
@@ -442,7 +442,7 @@ class Arrival:
         self._target = target
         self.try_to_arrive()
 
-    async def opened(self, workspace: OpenWorkspace) -> None:
+    async def go_to_saved_position(self, workspace: OpenWorkspace) -> None:
         """Go to the last position in the workspace, unless another location was requested."""
         trace = self._state.trace
         if trace is None or self._target is not None or self._state.index:
@@ -483,10 +483,11 @@ class Arrival:
             or self._screen.search.is_open
         )
 
-    def save(self) -> None:
+    def save_position(self) -> None:
         """Queue a write of the cursor position to the workspace, if it has changed.
 
-        Nothing is written while the cursor still waits for its location, or to a server.
+        Nothing is written while the cursor still waits for its location, or while the server of
+        the workspace is away.
         """
         trace = self._state.trace
         opened = self._screen.context.opened
@@ -549,7 +550,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The state that the parts share."""
         self.panes = Panes(self)
         self.commands = SessionCommands(self)
-        self.reading = DrawnSpans(self)
+        self.drawn_spans = DrawnSpans(self)
         self.marking = Marking(self)
         self.suggestions = Suggestions(self, self.marking)
         self.labelling = Labelling(self, self.marking, self.suggestions)
@@ -558,7 +559,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.filter = Filter(self)
         self.copying = Copying(self)
         self.pictures = Pictures(self)
-        self.finish = Finish(self, self.reading)
+        self.finish = Finish(self, self.drawn_spans)
         self.following = Following(self)
         self._panes_mounted = False
         self._other_screen_open = False
@@ -616,8 +617,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search.line.display = False
         self.panes.restore()
         self.watch(self.timeline, "scroll_y", self.show_position, init=False)
-        self.set_interval(READ_EVERY, self.reading.write_between_keys)
-        self.set_interval(SAVE_POSITION_EVERY, self.arrival.save)
+        self.set_interval(READ_EVERY, self.drawn_spans.write_between_keys)
+        self.set_interval(SAVE_POSITION_EVERY, self.arrival.save_position)
         self.set_interval(LOOK_EVERY, self.following.check)
         self._panes_mounted = True
         if self.trace is not None:
@@ -657,17 +658,17 @@ class AnnotateScreen(Screen[None], RenderCache):
         Args:
             action: The id of the action of the key, or None if it has none.
         """
-        if self.commands.waiting:
+        if self.commands.has_waiting_work:
             return True
         is_for_this_screen = action is not None and action.startswith(f"{self.where}.")
         return is_for_this_screen and self.trace is None
 
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
-        self.reading.write()
-        self.arrival.save()
+        self.drawn_spans.write()
+        self.arrival.save_position()
         self.state.show(trace)
-        for part in (self.reading, self.suggestions, self.labelling, self.arrival):
+        for part in (self.drawn_spans, self.suggestions, self.labelling, self.arrival):
             part.begin()
         self.search.clear()
         self.filter.reset()
@@ -740,16 +741,16 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._show_taxonomy()
         self.session_changed()
         self.show_span()
-        if self.commands.waiting:
+        if self.commands.has_waiting_work:
             self.hints.clear()
         self.timeline.look_for_repeats()
         self.suggestions.repeat_answers()
-        if not self.commands.session_ready(session) and self.context.opened is not None:
-            self.context.writes.do(partial(self.arrival.opened, self.context.opened))
+        if not self.commands.queue_waiting_work(session) and self.context.opened is not None:
+            self.context.writes.do(partial(self.arrival.go_to_saved_position, self.context.opened))
 
     def workspace_failed(self) -> None:
         """Discard the work that waits for a session: there will be none."""
-        self.commands.forget()
+        self.commands.discard_waiting_work()
         self.hints.clear()
         self.timeline.look_for_repeats()
         self.show_title()
@@ -757,8 +758,8 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def leave_for_a_while(self) -> None:
         """Write what is pending before another screen opens, which may change this trace."""
-        self.reading.write()
-        self.arrival.save()
+        self.drawn_spans.write()
+        self.arrival.save_position()
         self._other_screen_open = True
 
     def on_screen_resume(self) -> None:
@@ -788,7 +789,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.show_news(session)
 
     def show_news(self, session: Session) -> None:
-        """Show changes from elsewhere, and report those of the annotator's own labels."""
+        """Show changes from other windows, and report changes of the annotator's own labels."""
         news = session.pop_news()
         self.session_changed()
         self.show_span()
@@ -841,7 +842,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         return self.labelling.entry.has_begun
 
     def in_background(self, work: Callable[[], None], group: str) -> None:
-        """Run a function in a thread; an earlier one of the same group is cancelled.
+        """Run a function in a thread, and cancel the earlier function of the same group.
 
         Args:
             work: The function. It reports its result with ``call_later``.
@@ -856,7 +857,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     @on(Input.Changed, "#search")
     def _search_typed(self, event: Input.Changed) -> None:
         event.stop()
-        self.search.typed(event.value)
+        self.search.search_for(event.value)
 
     @on(Input.Submitted, "#search")
     def _search_submitted(self, event: Input.Submitted) -> None:
@@ -883,7 +884,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.title_bar.show(tuple(title_parts), self._status_parts())
 
     def _trace_name(self, trace: Trace) -> str:
-        """Return a name that distinguishes the trace from the others in the catalog.
+        """Return a name that distinguishes the trace from other traces in the catalog.
 
         The name is cached until the catalog changes.
         """
@@ -919,7 +920,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         return tuple(parts)
 
     def still_reading(self, progress: str) -> None:
-        """Show how much of the document was read, while nothing of it can be shown."""
+        """Show how much of the document was read, while no trace is open."""
         if self.trace is None:
             self.title_bar.show((progress,), ())
 
@@ -953,12 +954,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_highlights()
         self.overview.show_marks(marks)
         self._show_look_here(session, trace)
-        if self.panes.reading and self._text_index == self.index:
+        if self.panes.is_reading and self._text_index == self.index:
             self._name_span(trace, trace.span(self.index))
 
     def _record_suggestions_seen(self, session: Session) -> None:
         """Queue a record in the workspace that the annotator has seen suggestions."""
-        write_record = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
+        write_record = partial(self.commands.write_record, lambda s: s.note_suggestions_on_screen())
         self.commands.queue_unshown(write_record, session)
 
     def _states_by_mode(self, session: Session) -> dict[str, ModeState]:
@@ -987,7 +988,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._record_suggestions_seen(session)
 
     def _current_marks(self, session: Session, trace: Trace) -> GutterMarks:
-        """Return the marks of own labels, suggestions, others' labels and notes."""
+        """Return the marks of own labels, suggestions, labels of other annotators, and notes."""
         if self._mark_keeper is None or self._marked_session is not session:
             self._mark_keeper = MarkKeeper(self._gutter_mark, trace.index_of)
             self._marked_session = session
@@ -1053,7 +1054,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._follow_cursor()
 
     def _show_span_soon(self) -> None:
-        """Show the span under the cursor: the first move at once, the text of later ones delayed.
+        """Show the span under the cursor: at once after a single move, delayed during many moves.
 
         The suggestion at the cursor is always selected at once, because a key can answer it.
         """
@@ -1089,7 +1090,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @property
     def text_waits(self) -> bool:
-        """True if the span view still shows another span than the one under the cursor."""
+        """True if the span view still shows another span than that under the cursor."""
         return (
             self._move_timer is not None and self.state.has_spans and self._text_index != self.index
         )
@@ -1099,7 +1100,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Show the span under the cursor now if the span view shows another one."""
+        """Show the span under the cursor now if the span view shows another span."""
         if self.state.has_spans and self._text_index != self.index:
             self.show_span()
 
@@ -1137,7 +1138,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _name_span(self, trace: Trace, span: Span) -> None:
         """Show the title of the span above its text; while reading also its marks."""
         title = _span_title(trace, span)
-        if self.panes.reading:
+        if self.panes.is_reading:
             marks = self.timeline.marks.marks_on(span.index)
             title = " · ".join([title, *(mark.text for mark in marks)])
         pictures = self.pictures.summary(trace, span.index)
@@ -1152,7 +1153,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _span_drawn(self, trace: Trace, index: int) -> None:
         # A screen that is closed loses its panes before its last callbacks run.
         if trace is self.trace and index == self._text_index and self.timeline.is_attached:
-            self.reading.record(index)
+            self.drawn_spans.record(index)
 
     def show_highlights(self) -> None:
         """Highlight evidence, labels, matches and the marked quote in the text of the span.
@@ -1169,7 +1170,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.span_view.reveal(quote.head[0], quote.head[1])
 
     def _highlights(self, span: Span) -> list[TextPart]:
-        """Return the parts of a text to highlight; later ones are drawn over earlier ones."""
+        """Return the parts of a text to highlight; later parts are drawn over earlier parts."""
         highlights: list[TextPart] = []
         suggestion = self.suggestions.current()
         if (
@@ -1303,7 +1304,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._follow_cursor()
 
     def action_error(self, step: int) -> None:
-        """Go to the next step that failed, or to the previous one."""
+        """Go to the next or previous step that failed."""
         if not self.state.has_spans:
             return
         overview = self.overview
@@ -1454,7 +1455,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show or hide the drawer of the taxonomy."""
         self.set_class(False, "-mine")
         self.toggle_class("-drawer")
-        main_pane = self.span_view if self.panes.reading else self.timeline
+        main_pane = self.span_view if self.panes.is_reading else self.timeline
         self.set_focus(self.modes if self.has_class("-drawer") else main_pane)
 
     def action_trace(self, step: int) -> None:
@@ -1483,7 +1484,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         closers = [self.search.forget, self.filter.forget]
         if self.state.newest_filter == "filter":
             closers.reverse()
-        closers = [self.labelling.forget, self.panes.leave, *closers]
+        closers = [self.labelling.forget, self.panes.return_to_timeline, *closers]
         if any(close() for close in closers):
             self.hints.clear()
             return
@@ -1507,8 +1508,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         stack = self.app.screen_stack
         opener = stack[stack.index(self) - 1]
         if self.app.screen is self and isinstance(opener, BaseScreen):
-            self.reading.write()
-            self.arrival.save()
+            self.drawn_spans.write()
+            self.arrival.save_position()
             self.app.pop_screen()
             return
         if self.trace is None:  # the only file is still being read, and no longer needed
@@ -1522,16 +1523,16 @@ class AnnotateScreen(Screen[None], RenderCache):
 
         If the text is only a note of a picture, show the picture at once.
         """
-        if self.panes.reading:
-            self.panes.leave()
+        if self.panes.is_reading:
+            self.panes.return_to_timeline()
             self._forget_message()
             self.pictures.show(lambda: None)
         elif self.state.has_spans:
             self.catch_up()
             if is_picture_note(self.state.text_at_cursor()):
-                self.pictures.show(self.panes.read)
+                self.pictures.show(self.panes.fill_window)
             else:
-                self.panes.read()
+                self.panes.fill_window()
 
     def action_span(self, step: int) -> None:
         """Go to the next or previous row of the timeline, whatever has the focus."""
@@ -1608,7 +1609,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.copying.choose()
 
     def action_compare(self) -> None:
-        """Show the differences between the step under the cursor and the one it repeats."""
+        """Show the differences between the step under the cursor and the step that it repeats."""
         self._show_beside("repeat")
 
     def action_answer_key(self) -> None:
@@ -1635,7 +1636,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Begin a range at the cursor, or end it."""
         if self.state.selection.quote is None:
             self.set_focus(self.timeline)  # its cursor moves the end
-        self.marking.range()
+        self.marking.toggle_range()
 
     def action_extend(self, delta: int) -> None:
         """Extend the range by a row; without a range, begin one."""
@@ -1647,11 +1648,11 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_other_end(self) -> None:
         """Go to the other end of the range that is being marked."""
-        self.marking.other_end()
+        self.marking.go_to_other_end()
 
     def action_quote(self) -> None:
         """Begin to mark words in the text; if a quote is marked, go to its next word."""
-        self.marking.quote()
+        self.marking.begin_quote()
 
     @on(SpanView.Quoted, "#span")
     def _mark_dragged_quote(self, event: SpanView.Quoted) -> None:
@@ -1660,17 +1661,17 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_whole(self) -> None:
         """Mark the whole trace as the target of the next label."""
-        self.marking.whole()
+        self.marking.toggle_whole_trace()
 
     # Keys: labels
 
     def action_digit(self, digit: str) -> None:
         """Add one digit of the code of a mode."""
-        self.labelling.digit(digit)
+        self.labelling.add_digit(digit)
 
     def action_verdict(self, value: str) -> None:
         """Let the next two digits name a mode that is absent or unsure."""
-        self.labelling.verdict(value)
+        self.labelling.begin_verdict(value)
 
     def action_find_mode(self) -> None:
         """Choose a mode by a part of its name."""
@@ -1678,7 +1679,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @on(VirtualLines.Chosen, "#modes")
     def _mode_chosen(self, event: VirtualLines.Chosen) -> None:
-        """Label with the chosen mode, or fold its category if the row is one."""
+        """Label with the chosen mode; if the row is a category, fold or unfold it."""
         event.stop()
         mode = self.modes.mode
         if mode is None:
@@ -1731,7 +1732,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.labelling.act_on_label("edit")
 
     def action_judge(self) -> None:
-        """Run a judge on this trace, or ask to cancel the one at work."""
+        """Run a judge on this trace; if a judge is at work, ask whether to cancel it."""
         trace = self.trace
         if trace is None or not len(trace):
             return
@@ -1751,7 +1752,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search.toggle_regex()
 
     def action_match(self, step: int) -> None:
-        """Go to the next or previous match, in this span or another one."""
+        """Go to the next or previous match, in this span or another span."""
         self.search.go_to_next(step)
 
     def action_filter(self) -> None:
@@ -1769,7 +1770,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.finish.end_pass()
 
     def action_reveal(self) -> None:
-        """Show others' labels, the outcome, and what else was hidden; only after finishing."""
+        """Show hidden parts of a finished trace, such as labels of other annotators."""
         self.finish.reveal()
 
 

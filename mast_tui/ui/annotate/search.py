@@ -87,7 +87,7 @@ class Hits(Sequence[int]):
 
     @property
     def first(self) -> int:
-        """The span that was found first; there must be one."""
+        """The span that was found first; there must be a hit."""
         return (self._after_start.indices or self._before_start.indices)[0]
 
     @property
@@ -157,7 +157,7 @@ class Hits(Sequence[int]):
 
         Args:
             index: The span.
-            step: Above 0 for the next hit, below 0 for the previous one.
+            step: Above 0 for the next hit, below 0 for the previous hit.
         """
         position = bisect_right(self, index) if step > 0 else bisect_left(self, index) - 1
         return self[position % len(self)]
@@ -190,7 +190,7 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
 
     Args:
         typed: The text on the search line.
-        regex: Whether it is a regular expression even without slashes.
+        regex: True if it is a regular expression even without slashes.
 
     Raises:
         InvalidPattern: The regular expression is not valid.
@@ -281,7 +281,7 @@ class Search:
             key = self._screen.context.key_of("annotate.search_regex")
             self._hints.prompt(f"What you type is {kind} · {key} changes that{self._closing_hint}")
 
-    def typed(self, text: str) -> None:
+    def search_for(self, text: str) -> None:
         """Search for the text that is on the line now."""
         if text != self._state.needle:
             self.start(text)
@@ -443,7 +443,7 @@ class Search:
         """Add the hits of a report, and show the progress unless another message is on screen.
 
         Args:
-            search: The search that reports; an outdated one is ignored.
+            search: The search that reports; an outdated search is ignored.
             hits: The hits since its last report.
             share: The part of the trace that has been searched.
             is_last: True if the search is complete.
@@ -464,7 +464,7 @@ class Search:
             self._show_status()
 
     def _add_hits(self, hits: Hits) -> None:
-        """Add hits, and go to the one that a key has requested or to the first one.
+        """Add hits, and go to the hit that a key has requested, or to the first hit.
 
         The cursor does not go to the first hit if the user has moved it or is typing a mode.
         """
@@ -492,13 +492,13 @@ class Search:
     # Going to matches
 
     def go_to_next(self, step: int) -> None:
-        """Go to the next or previous match, in this span or in another one.
+        """Go to the next or previous match, in this span or in another span.
 
         Without a search, open its line. If the search has found nothing yet, go there as soon as
         it has found a match.
 
         Args:
-            step: 1 for the next match, -1 for the previous one.
+            step: 1 for the next match, -1 for the previous match.
         """
         if not self._state.needle:
             self.open()
@@ -571,7 +571,7 @@ class Search:
         return self._match_ranges
 
     def highlighted_ranges(self) -> MatchRanges:
-        """Return the matches to highlight in the text under the cursor: those near the current."""
+        """Return the matches near the current match in the text under the cursor."""
         ranges = self._ranges_at_cursor()
         nth = self._nth_at_cursor
         return ranges[max(0, nth - MAX_HIGHLIGHTED) : nth + MAX_HIGHLIGHTED]
@@ -581,7 +581,7 @@ class Search:
         self._screen.call_later(self._show_match_ranges, search, index, ranges)
 
     def _show_match_ranges(self, search: TextSearch, index: int, ranges: MatchRanges) -> None:
-        """Highlight the matches that were found in the background, unless they are outdated."""
+        """Highlight matches that were found in the background, unless the cursor has moved on."""
         if search is self._search and index == self._state.index:
             self._match_ranges = ranges
             self._match_ranges_index = index
@@ -607,7 +607,7 @@ class Search:
         self._last_message = self._hints.message
 
     def _status_text(self) -> str:
-        """Return the number of matches, with that of the current one, or the progress."""
+        """Return the number of the current match and of all; without matches the progress."""
         needle = self._needle_text(40)
         hits = self._state.hits
         if not hits:

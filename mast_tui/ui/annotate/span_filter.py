@@ -175,7 +175,7 @@ class FilterScan:
         self.seen = 0
 
     def step(self, limit: int) -> array[int]:
-        """Check up to ``limit`` more spans, and return those that pass."""
+        """Check up to ``limit`` more spans, and return the spans that pass."""
         first = self.seen
         end = min(len(self.trace), self.seen + limit)
         self.seen = max(first, end)

@@ -83,7 +83,7 @@ class SuggestionPanel(SpanView):
         self._replace_text(f"{text}\n{body}", styled_parts)
         self.set_class(False, "-idle")
 
-    def idle(self, title: str, message: str) -> None:
+    def show_message(self, title: str, message: str) -> None:
         """Show a message while no suggestion is under the cursor.
 
         Args:
@@ -311,7 +311,7 @@ class Suggestions:
         Args:
             pending: The suggestions; those without a doubt come first.
             span_index: The span.
-            step: Above 0 for the next suggestion, below 0 for the previous one.
+            step: Above 0 for the next suggestion, below 0 for the previous suggestion.
             doubt: The group to look in.
         """
         assert self._state.trace is not None
@@ -368,9 +368,9 @@ class Suggestions:
         self._commands.when_session_opens(partial(self._answer_current, accept=accept))
 
     async def _answer_current(self, session: Session, *, accept: bool) -> None:
-        """Answer the suggestion under the cursor, and go to the next one.
+        """Answer the suggestion under the cursor, and go to the next suggestion.
 
-        If none is under the cursor, only go to the next one. If the session refuses, stay.
+        If no suggestion is under the cursor, only go to the next. If the session refuses, stay.
         """
         suggestion = self.current()
         if suggestion is None:
@@ -433,7 +433,7 @@ class Suggestions:
             self._marking.mark(Selection(range_from=first_index))
         when_marked()
 
-    def take_edit(self) -> str | None:
+    def end_edit(self) -> str | None:
         """End the editing of a suggestion, and return its id; None if none was edited."""
         suggestion_id = self.editing
         self.editing = None
@@ -500,13 +500,13 @@ class Suggestions:
     # The panel
 
     def show_panel(self) -> None:
-        """Show the suggestion under the cursor, or how to get to one."""
+        """Show the suggestion under the cursor, or how to get to a suggestion."""
         session = self._state.session
         suggestion = self.current()
         if session is None or suggestion is None:
             text = self._idle_text(session)
             for panel in self.panels:
-                panel.idle("Suggestions", text)
+                panel.show_message("Suggestions", text)
             return
         assert self._state.trace is not None
         index_of = self._state.trace.index_of
@@ -646,7 +646,7 @@ class Suggestions:
             self._commands.when_session_opens(self._repeat_answers)
 
     async def _repeat_answers(self, session: Session) -> None:
-        """Give the standing answers on the open trace, unless it is finished or has had them."""
+        """Give the standing answers on the open trace: once, and never on a finished trace."""
         is_open = session is self._state.session
         if not is_open or session.finished or session.trace_id in self._answered_traces:
             return
@@ -681,7 +681,7 @@ def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
 def _suggestion_at(session: Session, location: TraceLocation) -> Suggestion | None:
     """Return the first suggestion with the id or the judge of a location, or None.
 
-    Pending suggestions come before answered ones.
+    Pending suggestions come before answered suggestions.
     """
     for suggestion in (*session.pending, *session.suggestions):
         if suggestion.id == location.suggestion or suggestion.judge == location.judge:

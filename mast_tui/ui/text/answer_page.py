@@ -149,7 +149,7 @@ def _action_lines(actions: Named) -> Iterator[StyledLine]:
 
 
 def _entry_lines(entries: Sequence[tuple[str, str]]) -> Iterator[StyledLine]:
-    """Yield each name with its text: a short text on the same line, others on lines below it."""
+    """Yield each name with its text: a short text on the same line, a long text below."""
     for name, text in entries:
         text_lines = _compact_json(text).replace("\r\n", "\n").strip("\n").split("\n")
         if len(text_lines) == 1 and len(text_lines[0]) <= _ONE_LINE:

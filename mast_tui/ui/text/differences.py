@@ -154,8 +154,7 @@ def _equal_length(max_length: int, is_equal: Callable[[int, int], bool]) -> int:
 
     Args:
         max_length: The most code points.
-        is_equal: Returns whether both texts have the same code points from one position (counted
-            from the end that is compared) to another.
+        is_equal: Returns whether both texts have the same code points between two positions.
     """
     low = 0
     high = max_length
@@ -219,8 +218,8 @@ Ranges = list[tuple[int, int]]
 def _changed_words(earlier: str, later: str, page: _Page) -> tuple[Ranges, Ranges]:
     """Return the ranges of an earlier and of a later line in which they differ.
 
-    Subtract their words from those that may still be compared. If these are used up, or a line is
-    too long, return no ranges.
+    Subtract the number of words from ``page.words_left``. If no words are left, or a line is too
+    long, return no ranges.
     """
     if page.words_left <= 0:
         return [], []

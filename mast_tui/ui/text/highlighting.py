@@ -164,7 +164,7 @@ class Highlighter:
         return parts
 
     def _find_parts(self, start: int, end: int) -> Iterator[TextPart]:
-        """Yield the parts in a range: those of its syntaxes, then the colours of a terminal."""
+        """Yield the parts in a range: first of its syntaxes, then the colours of a terminal."""
         offset = start
         while offset < end:
             outer_region = self._region_at(offset)
@@ -632,7 +632,7 @@ class Pen(NamedTuple):
 
 
 def _mixed_hue(codes: Iterator[int]) -> str:
-    """Return the hue closest to an extended colour; empty for an unknown or a bright grey one.
+    """Return the hue closest to an extended colour; empty for an unknown or bright grey colour.
 
     Args:
         codes: The codes after 38 or 48: ``5`` and one of 256 colours, or ``2`` and red, green and

@@ -607,7 +607,7 @@ def _convert_offset(
     target_starts: array[int],
     target_lengths: array[int],
 ) -> int:
-    """Convert an offset in one of shown text and source to the offset in the other.
+    """Convert an offset in the shown text to one in the source, or the other way round.
 
     An offset between two pieces is converted to the start of the next piece. An offset within a
     piece of different lengths is converted to the start of the piece.

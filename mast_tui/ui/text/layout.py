@@ -359,7 +359,7 @@ def _break_before(text: Readable, earliest: int, latest: int) -> int:
 
 
 def _belongs_to_previous(char: str) -> bool:
-    """Check if a code point is displayed together with the one before it."""
+    """Check if a code point is displayed together with its predecessor."""
     return (
         char == _ZERO_WIDTH_JOINER
         or unicodedata.category(char)[0] == "M"

@@ -104,8 +104,8 @@ class BackgroundIndex:
             return True
         if self._must_index_again:
             return False
-        are_repeats_found = self._new_repeats is None and self.repeats.seen >= len(trace)
-        return are_repeats_found or not self.search_repeats
+        has_all_repeats = self._new_repeats is None and self.repeats.seen >= len(trace)
+        return has_all_repeats or not self.search_repeats
 
     def peek(self, trace: Trace) -> None:
         """Include the time of the last span of a complete trace."""

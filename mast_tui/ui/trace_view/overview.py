@@ -86,7 +86,7 @@ def cell_of(index: int, height: int, total: int) -> int:
 
 
 class Cells:
-    """The cells of a run. Their computation takes no longer for a long run than for a short one."""
+    """The cells of a run. Their computation takes as long for a long run as for a short run."""
 
     def __init__(self, totals: SpanTotals, marks: GutterMarks, matches: Sequence[int] = ()) -> None:
         self._totals = totals
@@ -305,7 +305,7 @@ class Overview(RenderCache):
         return 0 if trace is None else max(len(trace), trace.loaded.spans)
 
     def _update_cells(self) -> None:
-        """Compute all cells again, and draw those that have changed."""
+        """Compute all cells again, and draw the changed cells."""
         self.cells = self._present_cells.compute(self.size.height, self._span_count)
         self._draw_cells()
 

@@ -440,7 +440,7 @@ class SpanView(VirtualLines):
         self._set_titles(upper_title, self._lower_title())
 
     def _set_titles(self, upper: Content | None, lower: Content | None) -> None:
-        """Set the titles of the border, and draw those that have changed.
+        """Set the titles of the border, and draw the changed titles.
 
         Textual's own setter would draw the whole box.
         """
@@ -644,13 +644,13 @@ class SpanView(VirtualLines):
             self._set_titles(upper_title, self._lower_title())
 
     def _scroll_to_offset(self, offset: int) -> None:
-        """Make the row of an offset the first one, and draw the lines that change."""
+        """Make the row of an offset the first visible row, and draw the lines that change."""
         previous_lines = self._lines_on_screen()
         self._set_top(offset)
         self._redraw_changed_lines(previous_lines)
 
     def _set_top(self, offset: int) -> None:
-        """Make the row of an offset in the display the first visible one, without drawing."""
+        """Make the row of an offset in the display the first visible row, without drawing."""
         self._top = self._layout.step(offset, 0)
         self._cache.clear()
         self._update_rows()
@@ -672,7 +672,7 @@ class SpanView(VirtualLines):
         self._scroll_to_offset(self._layout.step(self._top, delta))
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Scroll to a row, or to the end of the text for the last row or a later one."""
+        """Scroll to a row; for the last row or a later row, scroll to the end of the text."""
         if row >= self.row_count - 1:
             self._scroll_to_offset(len(self._displayed.displayed))
         else:

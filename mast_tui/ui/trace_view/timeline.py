@@ -92,7 +92,7 @@ class Trail:
         return self._move_position(current, 1)
 
     def _add_position(self, index: int) -> None:
-        """Add a span as the last one, and forget the oldest if there are too many."""
+        """Add a span at the end, and forget the oldest span if there are too many."""
         if self._span_indices[-1:] != [index]:
             self._span_indices.append(index)
         del self._span_indices[:-MAX_TRAIL]
@@ -422,7 +422,7 @@ class TimelineLines(VirtualLines):
 
     @property
     def row_count(self) -> int:
-        """The number of spans, less those that are folded away or filtered out."""
+        """The number of rows; spans that are folded away or filtered out have none."""
         return len(self.rows)
 
     def show_marks(self, marks: GutterMarks) -> None:
@@ -441,7 +441,8 @@ class TimelineLines(VirtualLines):
         self.read = read
         changed_cells = 1 + self._columns().number
         self.redraw_where(
-            lambda row: (row in self._rows_drawn_unread) != self._is_unread(row), changed_cells
+            lambda row: (row in self._rows_drawn_unread) != self._is_unread(row),
+            cells=changed_cells,
         )
 
     def show_bar(self, visible: bool) -> None:
@@ -478,7 +479,7 @@ class TimelineLines(VirtualLines):
                 lambda row: (
                     self._has_any_span(row, previous_indices) != self._has_any_span(row, indices)
                 ),
-                1,
+                cells=1,
             )
 
     def _has_any_span(self, row: int, indices: Sequence[int]) -> bool:
@@ -519,7 +520,7 @@ class TimelineLines(VirtualLines):
         return self._shortened_names
 
     def _agent_name(self, span: Span, cells: int) -> str | None:
-        """Return the shortened name of the agent of a span; None if the trace has only one."""
+        """Return the shortened name of a span's agent; None if the trace has only one agent."""
         names = self._agent_names(cells)
         if not names:
             return None
@@ -958,7 +959,7 @@ class Timeline(TimelineLines):
             self._followed_since = self._inputs_delivered()
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on a row, the last one if there are fewer, and make it visible."""
+        """Put the cursor on a row, or on the last row if there are fewer, and make it visible."""
         self._followed_since = None
         super().move_to(row, centre=centre)
 

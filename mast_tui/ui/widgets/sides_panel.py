@@ -75,12 +75,12 @@ class _SideLine:
 
     Attributes:
         side: The side that the row belongs to.
-        place: The target that the row is about; None if it is about the verdict only.
+        side_place: The target that the row is about; None if it is about the verdict only.
         parts: The texts with the names of their styles.
     """
 
     side: SideView
-    place: SidePlace | None
+    side_place: SidePlace | None
     parts: Sequence[_StyledText]
 
 
@@ -111,7 +111,7 @@ class SidesPanel(VirtualLines):
     @property
     def place(self) -> SidePlace | None:
         """The target under the cursor."""
-        return self._lines[self.cursor].place if self._lines else None
+        return self._lines[self.cursor].side_place if self._lines else None
 
     def show(self, sides: Sequence[SideView], *, empty: str = "") -> None:
         """Show other sides, with the cursor on the first.
@@ -204,20 +204,20 @@ def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
         parts.append((f"  {one_line(side.remark)}", "quiet"))
     lines = [_SideLine(side, first_place, _cut_parts(parts, width - 1))]
     lines += _wrapped_lines(side, None, side.note, "note", width)
-    for place in side.places:
-        if place is not first_place:
-            place_parts = _cut_parts(_place_parts(place, " " * INDENT), width - 1)
-            lines.append(_SideLine(side, place, place_parts))
-        quote = f"“{place.quote}”" if place.quote else ""
-        lines += _wrapped_lines(side, place, quote, "quote", width)
-        lines += _wrapped_lines(side, place, place.note, "note", width)
+    for side_place in side.places:
+        if side_place is not first_place:
+            place_parts = _cut_parts(_place_parts(side_place, " " * INDENT), width - 1)
+            lines.append(_SideLine(side, side_place, place_parts))
+        quote = f"“{side_place.quote}”" if side_place.quote else ""
+        lines += _wrapped_lines(side, side_place, quote, "quote", width)
+        lines += _wrapped_lines(side, side_place, side_place.note, "note", width)
     return lines
 
 
-def _place_parts(place: SidePlace, indent: str) -> list[_StyledText]:
-    parts = [(f"{indent}{place.words}", "place")]
-    if place.extra:
-        parts.append((f"  {place.extra}", "quiet"))
+def _place_parts(side_place: SidePlace, indent: str) -> list[_StyledText]:
+    parts = [(f"{indent}{side_place.words}", "place")]
+    if side_place.extra:
+        parts.append((f"  {side_place.extra}", "quiet"))
     return parts
 
 
@@ -237,10 +237,10 @@ def _cut_parts(parts: Sequence[_StyledText], width: int) -> list[_StyledText]:
 
 
 def _wrapped_lines(
-    side: SideView, place: SidePlace | None, text: str, style_name: str, width: int
+    side: SideView, side_place: SidePlace | None, text: str, style_name: str, width: int
 ) -> list[_SideLine]:
     """Return the rows of a wrapped and indented text; none for an empty text."""
     if not text:
         return []
     rows = wrapped(text, max(8, width - 1 - INDENT))
-    return [_SideLine(side, place, [(" " * INDENT + row, style_name)]) for row in rows]
+    return [_SideLine(side, side_place, [(" " * INDENT + row, style_name)]) for row in rows]
