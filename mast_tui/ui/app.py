@@ -384,6 +384,7 @@ class MastApp(TextualApp):
             return
 
         async def attach(opened: OpenWorkspace) -> None:
+            """Open a session and attach it, unless the screen has one that may stay."""
             if not replace and screen.trace is trace and screen.session is not None:
                 return
             session = await self.workspace.carry_out(lambda: opened.open(trace))
@@ -391,6 +392,7 @@ class MastApp(TextualApp):
                 screen.attach(session)
 
         def queue_attaching(opened: OpenWorkspace) -> None:
+            """Queue the attaching of the session, with the keys that wait for it."""
             # Keys wait for the session, because it has the position at which the trace was left.
             # They do not wait for a server that is away.
             keys_wait = not replace and not opened.workspace.away
@@ -470,13 +472,13 @@ class MastApp(TextualApp):
 
     def action_keys_help(self) -> None:
         """Show all keys of the open screen."""
-        self.push_screen(make_screen(ShowHelp(self._where(self.screen), self.keys_set)))
+        self.push_screen(make_screen(ShowHelp(self._keys_screen(self.screen), self.keys_set)))
 
     def action_palette(self) -> None:
         """Open the palette: go to a number or key, or run an action."""
         screen = self.screen
-        palette: Screen[Any] = make_screen(ShowPalette(self._where(screen), self.keys_set))
-        self.push_screen(palette, partial(self._chosen, screen))
+        palette: Screen[Any] = make_screen(ShowPalette(self._keys_screen(screen), self.keys_set))
+        self.push_screen(palette, partial(self._run_palette_choice, screen))
 
     def action_theme(self) -> None:
         """Choose a theme."""
@@ -494,25 +496,31 @@ class MastApp(TextualApp):
         screen = self.screen
         report = screen.report_to_write() if isinstance(screen, HasReport) else None
 
-        def chosen(file_format: str | None) -> None:
+        def open_form(file_format: str | None) -> None:
             if file_format is not None:
                 self.push_screen(make_screen(ShowExport(opened, file_format, report)))
 
-        formats: Screen[Any] = make_screen(ShowExportFormats(report))
-        self.push_screen(formats, chosen)
+        format_dialog: Screen[Any] = make_screen(ShowExportFormats(report))
+        self.push_screen(format_dialog, open_form)
 
-    async def _chosen(self, screen: Screen[Any], value: str | None) -> None:
-        """Run the action that was chosen in the palette, or go to the location."""
-        if value is None:
+    async def _run_palette_choice(self, screen: Screen[Any], choice: str | None) -> None:
+        """Run the action that was chosen in the palette, or go to a location of the screen.
+
+        Args:
+            screen: The screen on which the palette was opened.
+            choice: The id of an action, or the name of a location; None after Escape.
+        """
+        if choice is None:
             return
-        action = find_action(value)
+        action = find_action(choice)
         if action is not None:
             await screen.run_action(action.command)
-        elif not isinstance(screen, HasPlaces) or not screen.go_to_place(value):
-            self.show_error(f"There is no place and no action {one_line(value)!r} here")
+        elif not isinstance(screen, HasPlaces) or not screen.go_to_place(choice):
+            self.show_error(f"There is no place and no action {one_line(choice)!r} here")
 
     @staticmethod
-    def _where(screen: Screen[Any]) -> Where:
+    def _keys_screen(screen: Screen[Any]) -> Where:
+        """Return the name of the screen whose keys apply on a screen."""
         return getattr(screen, "where", Where.EVERYWHERE)
 
     # Keys

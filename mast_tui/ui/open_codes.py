@@ -167,6 +167,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     row_key = attrgetter("id")
 
     def __init__(self) -> None:
+        """Begin before the open codes are read."""
         super().__init__()
         self._coding: OpenCoding | None = None
         self._loader: TraceLoader | None = None
@@ -282,6 +283,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         no_text = f"no text yet: {key} there writes one"
 
         def sign(row: _CodeRow) -> str:
+            """Return the sign before a row: marked, group, label or note."""
             if self._is_marked(row):
                 return "v"
             if row.code is None:
@@ -392,6 +394,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         """Ask for a text, and show only the open codes that contain it."""
 
         def search_for(text: str | None) -> None:
+            """Show the open codes that contain a text, and their number."""
             if text is None:
                 return
             self._search_text = text.strip()
@@ -426,6 +429,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         code_count = counted(len(codes), "place")
 
         def toggle_entered_tag(tag: str | None) -> None:
+            """Add or remove the tag, and read the open codes again."""
             if tag is None:
                 return
             is_added = toggle_tag(
@@ -462,6 +466,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         name = model_name(setup)
 
         def carry_out_answer(answer: str | None) -> None:
+            """Ask the model, or group by words again."""
             if answer == "y":
                 self.hints.say(f"{name} is asked …")
                 self._ask_model(opened, setup, texts)

@@ -110,7 +110,7 @@ class ComponentStyles(dict[str, RenderStyles]):
         return name in self._node._get_component_classes()
 
     def __missing__(self, name: str) -> RenderStyles:
-        # As in Textual.
+        """Compute and store the style of a component, as Textual does."""
         component = DOMNode(classes=name)
         component._attach(self._node)
         self._stylesheet.apply(component, animate=False)

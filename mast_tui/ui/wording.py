@@ -50,6 +50,7 @@ def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
     prefixes = ["" if str(root) == "." else str(root / "_")[:-1] for root in roots]
 
     def name_of(trace: Trace) -> str:
+        """Return the shortest path of a trace below one of the folders, or its file name."""
         path = trace.file
         relative_paths = [
             path[len(prefix) :]

@@ -196,6 +196,7 @@ class Filter:
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a filter."""
         self.chosen: SpanFilter = EVERYTHING
         """The present filter."""
         self._screen = screen
@@ -232,6 +233,7 @@ class Filter:
         self._dialog = dialog
 
         def close_dialog(keep: bool | None) -> None:
+            """Keep the filter, or remove it and restore the cursor."""
             self._dialog = None
             if keep:
                 self._state.newest_filter = "filter"

@@ -55,6 +55,7 @@ class DrawnSpans:
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without read spans."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
@@ -364,14 +365,16 @@ class Finish:
         if fixed_answer is not None:
             await self._finish(session, fixed_answer, fixed=bool(unread))
         else:
-            self._ask(session, unread, len(self._state.trace))
+            self._open_question(session, unread, len(self._state.trace))
 
-    def _ask(self, session: Session, unread: Sequence[range], span_count: int) -> None:
+    def _open_question(self, session: Session, unread: Sequence[range], span_count: int) -> None:
         """Open the question about unread spans and open modes."""
 
         def set_verdict(
             mode: Mode, value: VerdictValue | None, when_written: Callable[[], None]
         ) -> None:
+            """Queue the verdict of a mode, and call ``when_written`` once it is on disk."""
+
             async def write_verdict() -> None:
                 await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
                 when_written()
@@ -379,6 +382,7 @@ class Finish:
             self._screen.context.writes.do(write_verdict)
 
         def carry_out_answer(answer: str | None) -> None:
+            """Finish the trace, or go to the first unread span."""
             if answer == "o":
                 self._screen.context.writes.do(lambda: self._finish(session, "leave"))
             elif answer == "j":

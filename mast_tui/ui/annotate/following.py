@@ -49,6 +49,7 @@ class Following:
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a check."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline

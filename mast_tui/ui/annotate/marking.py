@@ -22,6 +22,7 @@ class Marking:
     """The target of the next label, shown in the timeline, the text and the last line."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a marked target."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
@@ -194,5 +195,6 @@ class Marking:
             delta: The number of lines; negative for upwards.
         """
         view = self._screen.span_view
-        offset = view.vertical_neighbour(quote.head[0], delta)
+        word_start, _ = quote.head
+        offset = view.vertical_neighbour(word_start, delta)
         self.mark(Selection(quote=quote.at(view.word_at(offset))))

@@ -64,6 +64,7 @@ def entries_of(session: Session) -> tuple[Entry, ...]:
         return maxsize if index is None else index
 
     def reading_order(label: Label) -> tuple[int, ...]:
+        """Return a sort key: position of the target, then the rank of the mode."""
         target = label.target
         return (
             -1 if target.is_whole else index_or_last(target.first),

@@ -55,6 +55,7 @@ class Pictures:
     """The pictures of the span under the cursor."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without pictures."""
         self._screen = screen
         self._finder: PictureFinder | None = None
         """Finds pictures in ``_finder_spans``."""

@@ -303,6 +303,7 @@ class SessionCommands:
         """Queue a function or coroutine function of the session; show a ``MastError`` of it."""
 
         async def run_work() -> None:
+            """Run the function, and show a refusal."""
             try:
                 outcome = work(session)
                 if isawaitable(outcome):
@@ -426,6 +427,7 @@ class Arrival:
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a location."""
         self._screen = screen
         self._state = screen.state
         self._target: TraceLocation | None = None
@@ -529,6 +531,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     where = Where.ANNOTATE
 
     def __init__(self, taxonomy: Taxonomy) -> None:
+        """Create the panes and the parts of the screen, without a trace."""
         super().__init__()
         self.title_bar = TitleBar()
         """The first line."""
@@ -1122,14 +1125,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.suggestions.select_at(span)
         if self._text_index == span.index:
             # The same text keeps its scroll position.
-            self.span_view.show_highlights(self._highlights(span))
+            self.span_view.show_highlights(self._highlight_parts(span))
         else:
             self._text_index = span.index
             text = self.state.text_at_cursor()
             self.pictures.find(trace, span.index, text)
             self.span_view.show_text(
                 text,
-                self._highlights(span),
+                self._highlight_parts(span),
                 empty=self.state.texts.empty_text,
                 text_format=text_format(span),
                 opens_at=opens_at(span, text),
@@ -1165,11 +1168,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         if trace is None or not len(trace) or (self.text_waits and quote is None):
             return
         self.catch_up()
-        self.span_view.show_highlights(self._highlights(trace.span(self.index)))
+        self.span_view.show_highlights(self._highlight_parts(trace.span(self.index)))
         if quote is not None:
-            self.span_view.reveal(quote.head[0], quote.head[1])
+            head_start, head_end = quote.head
+            self.span_view.reveal(head_start, head_end)
 
-    def _highlights(self, span: Span) -> list[TextPart]:
+    def _highlight_parts(self, span: Span) -> list[TextPart]:
         """Return the parts of a text to highlight; later parts are drawn over earlier parts."""
         highlights: list[TextPart] = []
         suggestion = self.suggestions.current()

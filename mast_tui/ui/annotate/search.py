@@ -103,6 +103,7 @@ class Hits(Sequence[int]):
     @overload
     def __getitem__(self, position: slice) -> Sequence[int]: ...
     def __getitem__(self, position: int | slice) -> int | Sequence[int]:
+        """Return the span of a hit by its position in reading order, or those of a slice."""
         if isinstance(position, slice):
             return [self[each_position] for each_position in range(*position.indices(len(self)))]
         if not -len(self) <= position < len(self):
@@ -220,6 +221,7 @@ class Search:
     """The search in rows and texts, in the background, with its line and its current match."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a search."""
         self.line = TextLine(placeholder="find in all spans", id="search")
         """The line to type on; the screen mounts it."""
         self._screen = screen

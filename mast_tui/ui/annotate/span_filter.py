@@ -111,6 +111,7 @@ class SpanRanges:
     """The spans in some ranges (first and last index of each), joined where they touch."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        """Sort the ranges, and join ranges that touch or overlap."""
         self._starts = array("Q")
         self._lasts = array("Q")
         for first, last in sorted(ranges):
@@ -158,6 +159,7 @@ class FilterScan:
     """
 
     def __init__(self, trace: Trace, chosen: SpanFilter, marked: MarkedSpans) -> None:
+        """Begin at the first span."""
         self.trace = trace
         self.chosen = chosen
         conditions = (

@@ -387,6 +387,7 @@ class Suggestions:
             return session.accept(suggestion.id) if accept else session.reject(suggestion.id)
 
         def select_next() -> None:
+            """Select the next suggestion in reading order, if there is one."""
             # Selected before drawing, so that the panel shows nothing else in between.
             pending = self.pending
             self._current_id = None

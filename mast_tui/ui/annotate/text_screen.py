@@ -258,6 +258,7 @@ def _show_answer_key(screen: AnnotateScreen) -> None:
     """
 
     def show_if_visible(session: Session) -> None:
+        """Show the answer key, or a message, unless another trace is open by now."""
         trace = screen.state.trace
         if trace is None or session is not screen.state.session:
             return
@@ -321,6 +322,7 @@ def _choose_artefact(screen: AnnotateScreen) -> None:
     """
 
     def find_artefacts(session: Session) -> None:
+        """Find the files in the background, unless another trace is open by now."""
         trace = screen.state.trace
         if trace is None or session is not screen.state.session or not screen.state.has_spans:
             return
@@ -368,6 +370,7 @@ def _offer_artefacts(
         return
 
     def show_choice(choice: str | None) -> None:
+        """Show the chosen result or file, unless another trace is open by now."""
         if choice is None or trace is not screen.state.trace:
             return
         if choice in _RESULT_SECTIONS:
@@ -411,6 +414,7 @@ def _compare_step(screen: AnnotateScreen) -> None:
         return
 
     def show_comparison(comparison: TextComparison) -> None:
+        """Show the differences, or a message if there are none."""
         if comparison.equal:
             hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
         else:

@@ -359,6 +359,7 @@ class _LineClassifier:
     """The syntax of the lines of a text, one after another."""
 
     def __init__(self, syntax: str) -> None:
+        """Begin outside of fences and hunks."""
         self._outer_syntax = syntax
         """The syntax outside of fences and hunks."""
         self._syntax = syntax

@@ -99,6 +99,7 @@ class PrettyText:
     """
 
     def __init__(self, source: str) -> None:
+        """Begin with nothing formatted."""
         self.source = source
         self.broken = False
         """True if it is not JSON; the remaining source is shown as it is."""
@@ -175,6 +176,7 @@ class PrettyText:
         return self._shown_end + len(self.source) - self._source_end
 
     def __getitem__(self, index: int | slice, /) -> str:
+        """Return a character or a slice of the shown text."""
         if isinstance(index, int):
             return self[index : index + 1] if index >= 0 else self[len(self) + index :][:1]
         start, end, _step = index.indices(len(self))

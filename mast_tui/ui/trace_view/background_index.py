@@ -73,6 +73,7 @@ class BackgroundIndex:
     """
 
     def __init__(self) -> None:
+        """Begin with nothing indexed."""
         self.sub_agents = SubAgentFinder()
         self.repeats = RepeatFinder()
         self._new_repeats: RepeatFinder | None = None

@@ -24,6 +24,7 @@ class FirstSpans(TimelineLines, can_focus=False):
     """
 
     def __init__(self, trace: Trace, screen: Size, *, wide: bool) -> None:
+        """Index the first spans of a trace, and show them for a size of the screen."""
         super().__init__()
         self.set_class(not wide, "-narrow")
         self.trace = trace
@@ -42,6 +43,7 @@ class FirstStrip(Overview):
     """The overview beside the first spans, shown until that of the annotate screen replaces it."""
 
     def __init__(self, spans: FirstSpans, screen: Size, *, wide: bool) -> None:
+        """Show the overview of the first spans for a size of the screen."""
         super().__init__(id="first-strip")
         self.set_class(not wide, "-narrow")
         self.set_class(screen.width >= WIDEST, "-widest")

@@ -149,6 +149,7 @@ class TimelineRows:
     """
 
     def __init__(self) -> None:
+        """Begin without spans."""
         self._span_count = 0
         self._folds: list[Fold] = []
         self._fold_by_head: dict[int, Fold] = {}

@@ -100,6 +100,7 @@ class GutterMarks:
     """
 
     def __init__(self, marks: Iterable[PlacedMark] = ()) -> None:
+        """Sort marks for lookups."""
         self._marks_by_span: dict[int, tuple[GutterMark, ...]] = {}
         """The marks on single spans."""
         self._marked_spans: list[int] = []

@@ -206,6 +206,7 @@ class Overview(RenderCache):
         index: int
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without a trace."""
         super().__init__(id=id)
         self.trace: Trace | None = None
         self.background = BackgroundIndex()

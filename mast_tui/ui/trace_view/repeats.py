@@ -76,6 +76,7 @@ class _Scan:
     """
 
     def __init__(self, period: int) -> None:
+        """Begin at the first step that has a predecessor."""
         self.period = period
         self._start = period
         """All stretches that begin before this step have been reported."""
@@ -133,6 +134,7 @@ class _Heads:
     """The combinations of kind, agent and name of a window of spans, as numbers."""
 
     def __init__(self) -> None:
+        """Begin with an empty window."""
         self._number_by_head: dict[tuple[SpanKind, str, str | None], int] = {}
         self._shapes: Sequence[Shape] = ()
         """The shapes to which the columns of spans refer."""
@@ -213,6 +215,7 @@ class RepeatFinder:
     """
 
     def __init__(self) -> None:
+        """Begin before the first span."""
         self.seen = 0
         """The number of spans that have been read."""
         self.closed = False
@@ -251,6 +254,7 @@ class RepeatFinder:
             self._heads.load(trace.columns(first, max(end, first + _WINDOW)))
 
         def is_similar(index: int, period: int) -> bool:
+            """Check if a step is nearly equal to the step ``period`` steps before it."""
             if not self._heads.is_same(index, period):
                 return False
             if self._heads.is_result(index):

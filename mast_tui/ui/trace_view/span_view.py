@@ -54,6 +54,7 @@ class SpanText:
     """
 
     def __init__(self, screen: Screen[None]) -> None:
+        """Begin without a text."""
         self.unreadable: str | None = None
         """The reason why the last text cannot be read, or None."""
         self._screen = screen

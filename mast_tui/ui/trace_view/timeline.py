@@ -393,6 +393,7 @@ class TimelineLines(VirtualLines):
     )
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without a trace."""
         super().__init__(id=id)
         self.trace: Trace | None = None
         self.rows = TimelineRows()
@@ -726,6 +727,7 @@ class Timeline(TimelineLines):
         done: bool
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without a trace."""
         super().__init__(id=id)
         self._reads_trace = False
         """True if the background thread reads the trace to its end."""

@@ -92,6 +92,7 @@ class SidesPanel(VirtualLines):
     css_parts = ("cursor", "number", "name", "verdict", "place", "quote", "note", "quiet")
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without sides."""
         super().__init__(id=id)
         self.sides: Sequence[SideView] = ()
         self.empty = ""

@@ -61,6 +61,7 @@ class TaxonomyPanel(VirtualLines):
     css_parts = ("category", "mode", "code", "cursor", "typed", "state", "own")
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without a taxonomy."""
         super().__init__(id=id)
         self.taxonomy: Taxonomy | None = None
         self._rows: list[Category | Mode] = []

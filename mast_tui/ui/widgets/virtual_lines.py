@@ -86,6 +86,7 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         """The report that the list has another size."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        """Begin with the cursor on the first row."""
         super().__init__(id=id, classes=classes)
         self.cursor = 0
         self._cache: LRUCache[tuple[int, int], Strip] = LRUCache(512)
