@@ -158,7 +158,7 @@ async def test_whoever_is_blind_is_offered_no_suggestions(small: Path, workspace
         assert "suggested" not in choice(on)
         await on.press("s")
         assert len(shown(on)) == 12
-        assert on.annotate.filter.chosen.shows_all
+        assert on.annotate.filter.present_filter.shows_all
 
 
 async def test_another_trace_is_shown_as_a_whole(small: Path, tmp_path: Path) -> None:

@@ -118,18 +118,18 @@ class FilterChoice(KeyDialog[bool]):
     def __init__(
         self,
         conditions: Sequence[Offer],
-        chosen: SpanFilter,
+        span_filter: SpanFilter,
         apply_filter: Callable[[SpanFilter], None],
     ) -> None:
         """Begin with the present filter.
 
         Args:
             conditions: The conditions to choose from.
-            chosen: The present filter.
+            span_filter: The present filter.
             apply_filter: Called with every new choice.
         """
         super().__init__()
-        self.chosen = chosen
+        self.present_filter = span_filter
         self._offers = {offer.key: offer for offer in conditions}
         self._key_rows = {key: KeyRow(key, classes="offer") for key in self._offers}
         self._apply_filter = apply_filter
@@ -154,16 +154,16 @@ class FilterChoice(KeyDialog[bool]):
             keys = "x clears · Enter keeps · Esc shows all"
             self.query_one("#remaining", Static).update(Content(f"{status}\n{keys}"))
 
-    def _change_choice(self, chosen: SpanFilter) -> None:
+    def _change_choice(self, span_filter: SpanFilter) -> None:
         """Show a new choice, and apply it."""
-        self.chosen = chosen
+        self.present_filter = span_filter
         self._show_choice()
-        self._apply_filter(chosen)
+        self._apply_filter(span_filter)
 
     def _show_choice(self) -> None:
         """Show each condition, with a cross if it is chosen."""
         for key, offer in self._offers.items():
-            cross = "x" if offer.is_chosen(self.chosen) else " "
+            cross = "x" if offer.is_chosen(self.present_filter) else " "
             self._key_rows[key].show(f"[{cross}] {offer.name}")
 
     def take(self, key: str) -> bool:
@@ -173,7 +173,7 @@ class FilterChoice(KeyDialog[bool]):
         """
         offer = self._offers.get(key)
         if offer is not None:
-            self._change_choice(offer.toggled(self.chosen))
+            self._change_choice(offer.toggled(self.present_filter))
         elif key == "x":
             self._change_choice(EVERYTHING)
         elif key == "enter":
@@ -197,7 +197,7 @@ class Filter:
 
     def __init__(self, screen: AnnotateScreen) -> None:
         """Begin without a filter."""
-        self.chosen: SpanFilter = EVERYTHING
+        self.present_filter: SpanFilter = EVERYTHING
         """The present filter."""
         self._screen = screen
         self._state = screen.state
@@ -229,7 +229,7 @@ class Filter:
             suggested=session is not None and session.hidden_visible and bool(session.suggestions),
             matches=bool(self._state.needle),
         )
-        dialog = FilterChoice(conditions, self.chosen, self.apply)
+        dialog = FilterChoice(conditions, self.present_filter, self.apply)
         self._dialog = dialog
 
         def close_dialog(keep: bool | None) -> None:
@@ -247,26 +247,26 @@ class Filter:
         self._screen.app.push_screen(dialog, close_dialog)
         dialog.say(self._status_text())
 
-    def apply(self, chosen: SpanFilter) -> None:
+    def apply(self, span_filter: SpanFilter) -> None:
         """Show the spans that pass a filter, as soon as all spans have been checked."""
         self.reset()
-        self.chosen = chosen
+        self.present_filter = span_filter
         trace = self._state.trace
-        if chosen.shows_all or trace is None:
-            if self._timeline.filtered:
+        if span_filter.shows_all or trace is None:
+            if self._timeline.is_filtered:
                 self._timeline.set_filter(None)
             self.show_titles()
             self._screen.catch_up()
             return
         self._visible_indices = array("Q")
-        self._scan = FilterScan(trace, chosen, self._marked_spans())
+        self._scan = FilterScan(trace, span_filter, self._marked_spans())
         self._continue_scan()
         self.show_titles()
 
     def reset(self) -> None:
         """Forget the filter, and stop checking spans; the timeline is not changed."""
         self._screen.stop_background("filter")
-        self.chosen = EVERYTHING
+        self.present_filter = EVERYTHING
         self._scan = None
         self._visible_indices = None
         self._is_scanning = False
@@ -306,10 +306,10 @@ class Filter:
 
         If the search has ended, remove the filter.
         """
-        if not self.chosen.matches:
+        if not self.present_filter.matches:
             return
         if self._state.needle:
-            self.apply(self.chosen)
+            self.apply(self.present_filter)
         else:
             self._remove_filter("the search has ended")
 
@@ -364,27 +364,29 @@ class Filter:
         Also show the visible part in the overview if the timeline is filtered.
         """
         status = self._status_text()
-        title = "Timeline" if self.chosen.shows_all else f"Timeline · {status}"
+        title = "Timeline" if self.present_filter.shows_all else f"Timeline · {status}"
         self._timeline.border_title = plain_title(title)
         if self._dialog is not None:
             self._dialog.say(status)
-        if self._timeline.filtered:
+        if self._timeline.is_filtered:
             self._screen.call_after_refresh(self._screen.show_position)
 
     def _status_text(self) -> str:
         """Return the conditions of the filter, with the number of spans that pass and of all."""
         span_count = 0 if self._state.trace is None else len(self._state.trace)
-        if self.chosen.shows_all or self._visible_indices is None:
+        if self.present_filter.shows_all or self._visible_indices is None:
             return f"all {span_count:,} spans"
         passing_count = f"{len(self._visible_indices):,}"
-        return f"{one_line(self.chosen.description, 60)} · {passing_count} of {span_count:,}"
+        return (
+            f"{one_line(self.present_filter.description, 60)} · {passing_count} of {span_count:,}"
+        )
 
     def _report_choice(self) -> None:
         """Show a message about the filter once it is applied; remove a filter that no span passes.
 
         While the search line is open, show no message.
         """
-        if self.chosen.shows_all:
+        if self.present_filter.shows_all:
             self._hints.say("All spans are shown")
         elif self._is_applied and not self._visible_indices:
             self._remove_filter(NO_MATCH)
@@ -398,7 +400,7 @@ class Filter:
 
     def forget(self) -> bool:
         """Remove the filter; return False if there is none."""
-        if self.chosen.shows_all:
+        if self.present_filter.shows_all:
             return False
         self.apply(EVERYTHING)
         self._screen.show_span()
@@ -406,7 +408,7 @@ class Filter:
 
     def remove_if_left(self) -> None:
         """Remove the filter if the cursor went to a span that it excludes."""
-        if self._is_applied and not self._timeline.filtered:
+        if self._is_applied and not self._timeline.is_filtered:
             self._remove_filter(f"#{self._state.index + 1} does not match")
 
     def _remove_filter(self, reason: str) -> None:

@@ -215,7 +215,7 @@ class Labelling:
     @property
     def _is_editing(self) -> bool:
         """True if a label or suggestion is being edited."""
-        return self._edited_label_id is not None or self._suggestions.editing is not None
+        return self._edited_label_id is not None or self._suggestions.edited_id is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
         """Handle a key while the last line asks for something (``is_asking``).
@@ -259,7 +259,7 @@ class Labelling:
         if session is None:
             return None
         label = session.labels_by_id.get(self._edited_label_id or "")
-        suggestion = session.pending_by_id.get(self._suggestions.editing or "")
+        suggestion = session.pending_by_id.get(self._suggestions.edited_id or "")
         edited_item = label or suggestion
         slug = edited_item.mode if edited_item else None
         return next((mode for mode in self._state.taxonomy.all_modes if mode.slug == slug), None)
@@ -508,7 +508,7 @@ class Labelling:
             action: The action. If the span has no label, ``note`` writes a note on the span.
                 ``edit`` changes mode and target only.
         """
-        picked_entry = self._screen.picked
+        picked_entry = self._screen.picked_entry
         if picked_entry is not None:
             self._commands.when_session_opens(
                 lambda session: self._act_on_entry(session, action, picked_entry)
@@ -550,7 +550,7 @@ class Labelling:
         - Of several labels, use the chosen one, or ask which.
         - Without a label, write a note on the span, or show an error.
         """
-        labels = self._state.labels_on(session, index, whole=on_whole_trace)
+        labels = self._state.labels_on(session, index, on_whole_trace=on_whole_trace)
         if not labels and action == "note" and not on_whole_trace:
             self._note_span(session, index)
             return

@@ -717,7 +717,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         previous_trace = self.trace
         assert previous_trace is not None
         cursor_key = previous_trace.span(self.index).key if self.state.has_spans else ""
-        chosen_filter = self.filter.chosen
+        chosen_filter = self.filter.present_filter
         needle = self.state.needle
         self.context.catalog.renew(previous_trace, trace)
         self.context.go(ShowTrace(trace))
@@ -1367,7 +1367,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         if not self.state.has_spans:
             return
-        if self.timeline.filtered:
+        if self.timeline.is_filtered:
             self.hints.say("Steps cannot be folded while only some spans are shown")
             return
         index = self.index
@@ -1412,7 +1412,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.set_focus(self.timeline)
 
     @property
-    def picked(self) -> Entry | None:
+    def picked_entry(self) -> Entry | None:
         """The entry of the list of labels that keys act on, if the list has the focus."""
         list_pane = self.my_labels
         if list_pane is None or self.focused is not list_pane:
@@ -1422,8 +1422,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     @property
     def _can_edit(self) -> bool:
         """True if a suggestion or a label is under the cursor."""
-        if self.picked is not None:
-            return isinstance(self.picked, Label)
+        if self.picked_entry is not None:
+            return isinstance(self.picked_entry, Label)
         return self.suggestions.current() is not None or bool(self.state.labels_at_cursor())
 
     @on(VirtualLines.Moved, "#mine")
@@ -1435,7 +1435,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _entry_chosen(self, event: VirtualLines.Chosen) -> None:
         """Go to the span, the mode and the quote of the chosen entry, so far as it has them."""
         event.stop()
-        entry = self.picked
+        entry = self.picked_entry
         trace = self.trace
         if entry is None or trace is None:
             return
@@ -1728,7 +1728,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_edit(self) -> None:
         """Change mode or target of the suggestion, or else the label, under the cursor."""
-        if self.picked is None and (
+        if self.picked_entry is None and (
             self.suggestions.current() or not self.state.labels_at_cursor()
         ):
             self.suggestions.edit(self.labelling.show_editing)

@@ -154,24 +154,24 @@ class FilterScan:
 
     Attributes:
         trace: The trace; it may gain spans meanwhile.
-        chosen: The filter.
+        span_filter: The filter.
         seen: The number of spans that have been checked, from the first one on.
     """
 
-    def __init__(self, trace: Trace, chosen: SpanFilter, marked: MarkedSpans) -> None:
+    def __init__(self, trace: Trace, span_filter: SpanFilter, marked_spans: MarkedSpans) -> None:
         """Begin at the first span."""
         self.trace = trace
-        self.chosen = chosen
+        self.span_filter = span_filter
         conditions = (
-            (chosen.labelled, marked.labelled),
-            (chosen.suggested, marked.suggested),
-            (chosen.matches, marked.matches),
+            (span_filter.labelled, marked_spans.labelled),
+            (span_filter.suggested, marked_spans.suggested),
+            (span_filter.matches, marked_spans.matches),
         )
         self._required_indices = [indices for is_required, indices in conditions if is_required]
         """For each kind of mark that a span must have, the spans that have it."""
-        self._needs_shapes = bool(chosen.kinds or chosen.agents or chosen.no_logs)
-        self._needs_times = chosen.slow or chosen.idle
-        self._needs_columns = self._needs_shapes or self._needs_times or chosen.errors
+        self._needs_shapes = bool(span_filter.kinds or span_filter.agents or span_filter.no_logs)
+        self._needs_times = span_filter.slow or span_filter.idle
+        self._needs_columns = self._needs_shapes or self._needs_times or span_filter.errors
         self._latest_time = -inf
         """The latest time of the spans that have been checked."""
         self.seen = 0
@@ -199,7 +199,7 @@ class FilterScan:
         if self._needs_times:
             slow_or_idle = self._slow_or_idle_indices(columns)
             indices = [index for index in indices if index in slow_or_idle]
-        if self.chosen.errors:
+        if self.span_filter.errors:
             statuses = columns.statuses
             indices = [index for index in indices if statuses[index - first] == _ERROR]
         if self._needs_shapes:
@@ -227,7 +227,7 @@ class FilterScan:
             seconds = 0.0 if isnan(end) else end - start
             is_slow = seconds >= SLOW_SECONDS or (is_result and gap >= SLOW_SECONDS)
             is_idle = not is_result and gap >= IDLE_SECONDS
-            if (self.chosen.slow and is_slow) or (self.chosen.idle and is_idle):
+            if (self.span_filter.slow and is_slow) or (self.span_filter.idle and is_idle):
                 indices.add(columns.first + row)
             self._latest_time = max(self._latest_time, start if isnan(end) else end)
         return indices
@@ -235,8 +235,8 @@ class FilterScan:
     def _is_shape_chosen(self, shape: Shape) -> bool:
         """Check if the filter lets spans of a kind and agent pass."""
         kind, _role, agent, _name = shape
-        kinds = self.chosen.kinds
-        agents = self.chosen.agents
-        if kind is SpanKind.LOG and self.chosen.no_logs:
+        kinds = self.span_filter.kinds
+        agents = self.span_filter.agents
+        if kind is SpanKind.LOG and self.span_filter.no_logs:
             return False
         return (not kinds or kind in kinds) and (not agents or agent in agents)

@@ -160,18 +160,18 @@ class AnnotateState:
         """
         if self.session is None or not self.has_spans:
             return ()
-        return self.labels_on(self.session, self.index, whole=self.selection.whole)
+        return self.labels_on(self.session, self.index, on_whole_trace=self.selection.whole)
 
-    def labels_on(self, session: Session, index: int, *, whole: bool) -> tuple[Label, ...]:
+    def labels_on(self, session: Session, index: int, *, on_whole_trace: bool) -> tuple[Label, ...]:
         """Return the annotator's labels on a span, in the order of the taxonomy.
 
         Args:
             session: The session on the trace.
             index: The span.
-            whole: True to return the labels on the whole trace instead.
+            on_whole_trace: True to return the labels on the whole trace instead.
         """
         assert self.trace is not None
-        if whole:
+        if on_whole_trace:
             labels = tuple(label for label in session.labels if label.target.is_whole)
         else:
             labels = session.labels_at(self.trace.span(index).key)

@@ -191,7 +191,7 @@ class Suggestions:
         """The id of the suggestion under the cursor."""
         self._visited_id: str | None = None
         """The id of the suggestion that the user has gone to last."""
-        self.editing: str | None = None
+        self.edited_id: str | None = None
         """The id of the suggestion that is being edited."""
         self._pending_by_index: _PendingByIndex | None = None
         self._hidden_scopes: tuple[SuggestionScope, ...] = ()
@@ -211,7 +211,7 @@ class Suggestions:
     def begin(self) -> None:
         """Begin with another trace."""
         self._current_id = None
-        self.editing = None
+        self.edited_id = None
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
@@ -424,7 +424,7 @@ class Suggestions:
             await self._answer_current(session, accept=True)
             return
         assert self._state.trace is not None
-        self.editing = suggestion.id
+        self.edited_id = suggestion.id
         first_key = suggestion.target.first
         first_index = self._state.trace.index_of(first_key) if first_key is not None else None
         last_key = suggestion.target.last
@@ -436,8 +436,8 @@ class Suggestions:
 
     def end_edit(self) -> str | None:
         """End the editing of a suggestion, and return its id; None if none was edited."""
-        suggestion_id = self.editing
-        self.editing = None
+        suggestion_id = self.edited_id
+        self.edited_id = None
         return suggestion_id
 
     async def finish_edit(
@@ -598,7 +598,7 @@ class Suggestions:
 
     async def _answer_many(self, dialog_answer: ManyAnswered) -> None:
         """Carry out the answer of the dialog: hide, show, accept or reject suggestions."""
-        selected = dialog_answer.scope.select(self.pending)
+        selected_suggestions = dialog_answer.scope.select(self.pending)
         if dialog_answer.answer == SHOW_ALL:
             self._hidden_scopes = ()
             addition = " and answered one by one" if self._standing_answers else ""
@@ -609,11 +609,11 @@ class Suggestions:
             self._hidden_scopes = (*self._hidden_scopes, dialog_answer.scope)
             key = self._key_of("annotate.answer_many")
             self._show_visibility_changed(
-                f"{len(selected)} hidden, unanswered: {key}, then w shows them again"
+                f"{len(selected_suggestions)} hidden, unanswered: {key}, then w shows them again"
             )
             return
         change = await self._commands.change(
-            lambda s: _answer_all(s, dialog_answer.answer, selected)
+            lambda s: _answer_all(s, dialog_answer.answer, selected_suggestions)
         )
         if change is None:
             return
@@ -654,11 +654,11 @@ class Suggestions:
         self._answered_traces.add(session.trace_id)
         messages: list[str] = []
         for standing_answer in self._standing_answers:
-            selected = standing_answer.scope.select(self.pending)
-            if not selected:
+            selected_suggestions = standing_answer.scope.select(self.pending)
+            if not selected_suggestions:
                 continue
             change = await self._commands.change(
-                partial(_answer_all, key=standing_answer.answer, suggestions=selected)
+                partial(_answer_all, key=standing_answer.answer, suggestions=selected_suggestions)
             )
             if change is not None and change.message:
                 messages.append(one_line(change.message))

@@ -209,8 +209,8 @@ class CompareScreen(LinesDialog):
         """Yield the lines."""
         with Vertical(classes="dialog tall wide") as box:
             box.border_title = plain_title(self._title)
-            cut = f"the first {MOST_LINES:,} lines · " if self._comparison.cut else ""
-            box.border_subtitle = f"{cut}Esc closes"
+            cut_text = f"the first {MOST_LINES:,} lines · " if self._comparison.cut else ""
+            box.border_subtitle = f"{cut_text}Esc closes"
             yield self.lines
 
     def on_mount(self) -> None:

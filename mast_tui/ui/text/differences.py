@@ -68,37 +68,39 @@ class _Page:
         self.words_left = WORDS_IN_ALL
         self._length = 0
 
-    def add_line(self, sign: str, line: str, changed: Sequence[tuple[int, int]] = ()) -> None:
+    def add_line(
+        self, sign: str, line: str, changed_ranges: Sequence[tuple[int, int]] = ()
+    ) -> None:
         """Add a line with its sign, and the ranges of the line that differ."""
         line_start = self._length + len(sign) + 1
-        self.changed += [(line_start + first, line_start + end) for first, end in changed]
+        self.changed += [(line_start + first, line_start + end) for first, end in changed_ranges]
         self.lines.append(f"{sign} {line}\n")
         self._length += len(self.lines[-1])
 
 
-def compare(earlier: str, later: str) -> TextComparison:
+def compare(earlier_text: str, later_text: str) -> TextComparison:
     """Compare two texts, without their common begin and end.
 
     At most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Short JSON is formatted first.
 
     Args:
-        earlier: The earlier text.
-        later: The later text.
+        earlier_text: The earlier text.
+        later_text: The later text.
     """
-    if max(len(earlier), len(later)) <= SET_OUT_CHARS:
-        pretty_earlier = pretty_json(earlier)
-        pretty_later = pretty_json(later)
+    if max(len(earlier_text), len(later_text)) <= SET_OUT_CHARS:
+        pretty_earlier = pretty_json(earlier_text)
+        pretty_later = pretty_json(later_text)
         if pretty_earlier is not None and pretty_later is not None:
-            earlier = pretty_earlier.whole()
-            later = pretty_later.whole()
-    if earlier == later:
+            earlier_text = pretty_earlier.whole()
+            later_text = pretty_later.whole()
+    if earlier_text == later_text:
         return TextComparison("", (), equal=True, cut=False)
     skipped_lines = 0
-    if _is_cut(earlier) or _is_cut(later):
-        earlier, later, skipped_lines = _without_common_ends(earlier, later)
-    cut = _is_cut(earlier) or _is_cut(later)
-    earlier_lines = _compared_lines(earlier)
-    later_lines = _compared_lines(later)
+    if _is_cut(earlier_text) or _is_cut(later_text):
+        earlier_text, later_text, skipped_lines = _without_common_ends(earlier_text, later_text)
+    is_cut = _is_cut(earlier_text) or _is_cut(later_text)
+    earlier_lines = _compared_lines(earlier_text)
+    later_lines = _compared_lines(later_text)
     page = _Page()
     matcher = SequenceMatcher(None, earlier_lines, later_lines)
     for group in matcher.get_grouped_opcodes(CONTEXT):
@@ -115,37 +117,37 @@ def compare(earlier: str, later: str) -> TextComparison:
                     earlier_lines[earlier_start:earlier_end],
                     later_lines[later_start:later_end],
                 )
-    return TextComparison("".join(page.lines).rstrip("\n"), tuple(page.changed), False, cut)
+    return TextComparison("".join(page.lines).rstrip("\n"), tuple(page.changed), False, is_cut)
 
 
-def _without_common_ends(earlier: str, later: str) -> tuple[str, str, int]:
+def _without_common_ends(earlier_text: str, later_text: str) -> tuple[str, str, int]:
     """Cut the common begin and end of two texts, except for some lines of context.
 
     Returns:
         Both texts, and the number of lines that are cut from the begin of the later text.
     """
-    earlier_length = len(earlier)
-    later_length = len(later)
+    earlier_length = len(earlier_text)
+    later_length = len(later_text)
     shorter_length = min(earlier_length, later_length)
     common_begin = _equal_length(
-        shorter_length, lambda low, high: earlier[low:high] == later[low:high]
+        shorter_length, lambda low, high: earlier_text[low:high] == later_text[low:high]
     )
-    start = _start_of_context(later, common_begin)
-    prefix = "…" if start and later[start - 1] != "\n" else ""
+    start = _start_of_context(later_text, common_begin)
+    prefix = "…" if start and later_text[start - 1] != "\n" else ""
     common_end = _equal_length(
         shorter_length - common_begin,
         lambda low, high: (
-            earlier[earlier_length - high : earlier_length - low]
-            == later[later_length - high : later_length - low]
+            earlier_text[earlier_length - high : earlier_length - low]
+            == later_text[later_length - high : later_length - low]
         ),
     )
-    end = _end_of_context(later, later_length - common_end)
+    end = _end_of_context(later_text, later_length - common_end)
     cut_length = later_length - end
-    suffix = "…" if cut_length and later[end - 1] != "\n" else ""
+    suffix = "…" if cut_length and later_text[end - 1] != "\n" else ""
     return (
-        f"{prefix}{earlier[start : earlier_length - cut_length]}{suffix}",
-        f"{prefix}{later[start:end]}{suffix}",
-        later.count("\n", 0, start),
+        f"{prefix}{earlier_text[start : earlier_length - cut_length]}{suffix}",
+        f"{prefix}{later_text[start:end]}{suffix}",
+        later_text.count("\n", 0, start),
     )
 
 
@@ -198,24 +200,26 @@ def _end_of_context(text: str, offset: int) -> int:
     return end
 
 
-def _add_change(page: _Page, removed: Sequence[str], added: Sequence[str]) -> None:
+def _add_change(page: _Page, removed_lines: Sequence[str], added_lines: Sequence[str]) -> None:
     """Add removed and then added lines; if there are as many of each, compare their words."""
-    removed_ranges: list[Ranges] = [[] for _line in removed]
-    added_ranges: list[Ranges] = [[] for _line in added]
-    if len(removed) == len(added):
-        for number, (earlier_line, later_line) in enumerate(zip(removed, added, strict=True)):
+    removed_ranges: list[Ranges] = [[] for _line in removed_lines]
+    added_ranges: list[Ranges] = [[] for _line in added_lines]
+    if len(removed_lines) == len(added_lines):
+        for number, (earlier_line, later_line) in enumerate(
+            zip(removed_lines, added_lines, strict=True)
+        ):
             ranges = _changed_words(earlier_line, later_line, page)
             removed_ranges[number], added_ranges[number] = ranges
-    for line, changed in zip(removed, removed_ranges, strict=True):
-        page.add_line("-", line, changed)
-    for line, changed in zip(added, added_ranges, strict=True):
-        page.add_line("+", line, changed)
+    for line, changed_ranges in zip(removed_lines, removed_ranges, strict=True):
+        page.add_line("-", line, changed_ranges)
+    for line, changed_ranges in zip(added_lines, added_ranges, strict=True):
+        page.add_line("+", line, changed_ranges)
 
 
 Ranges = list[tuple[int, int]]
 
 
-def _changed_words(earlier: str, later: str, page: _Page) -> tuple[Ranges, Ranges]:
+def _changed_words(earlier_line: str, later_line: str, page: _Page) -> tuple[Ranges, Ranges]:
     """Return the ranges of an earlier and of a later line in which they differ.
 
     Subtract the number of words from ``page.words_left``. If no words are left, or a line is too
@@ -223,24 +227,24 @@ def _changed_words(earlier: str, later: str, page: _Page) -> tuple[Ranges, Range
     """
     if page.words_left <= 0:
         return [], []
-    earlier_words = _WORD.findall(earlier)
-    later_words = _WORD.findall(later)
+    earlier_words = _WORD.findall(earlier_line)
+    later_words = _WORD.findall(later_line)
     page.words_left -= len(earlier_words) + len(later_words)
     if max(len(earlier_words), len(later_words)) > MOST_WORDS:
         return [], []
     earlier_offsets = list(accumulate(map(len, earlier_words), initial=0))
     later_offsets = list(accumulate(map(len, later_words), initial=0))
-    removed: Ranges = []
-    added: Ranges = []
+    removed_ranges: Ranges = []
+    added_ranges: Ranges = []
     matcher = SequenceMatcher(None, earlier_words, later_words)
     for tag, earlier_start, earlier_end, later_start, later_end in matcher.get_opcodes():
         if tag == "equal":
             continue
         if earlier_end > earlier_start:
-            removed.append((earlier_offsets[earlier_start], earlier_offsets[earlier_end]))
+            removed_ranges.append((earlier_offsets[earlier_start], earlier_offsets[earlier_end]))
         if later_end > later_start:
-            added.append((later_offsets[later_start], later_offsets[later_end]))
-    return removed, added
+            added_ranges.append((later_offsets[later_start], later_offsets[later_end]))
+    return removed_ranges, added_ranges
 
 
 def _compared_lines(text: str) -> list[str]:

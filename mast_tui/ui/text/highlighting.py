@@ -372,12 +372,12 @@ class _LineClassifier:
         """The lines of the present hunk that are still to come in the new file."""
 
     def syntax_of(self, line: str) -> str:
-        """Return the syntax of the next line."""
-        sign = line[:1]
-        if (self._old_lines or self._new_lines) and sign in _HUNK_SIGNS:
-            if self._old_lines and sign not in ("+", "\\"):
+        """Return the syntax of the next line, and record an open fence or hunk."""
+        hunk_sign = line[:1]
+        if (self._old_lines or self._new_lines) and hunk_sign in _HUNK_SIGNS:
+            if self._old_lines and hunk_sign not in ("+", "\\"):
                 self._old_lines -= 1
-            if self._new_lines and sign not in ("-", "\\"):
+            if self._new_lines and hunk_sign not in ("-", "\\"):
                 self._new_lines -= 1
             return DIFF
         self._old_lines = 0

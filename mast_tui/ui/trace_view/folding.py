@@ -98,26 +98,32 @@ def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> Fol
     Returns:
         The run, or None if there is none within ``MAX_REACH`` spans on each side.
     """
-    low = max(0, index - MAX_REACH)
-    high = min(length, index + MAX_REACH + 1)
+    search_start = max(0, index - MAX_REACH)
+    search_end = min(length, index + MAX_REACH + 1)
     for period in range(1, MAX_PERIOD + 1):
-        run = _run_of_period(index, period, low, high, signature)
+        run = _run_of_period(index, period, search_start, search_end, signature)
         if run is not None:
             return run
     return None
 
 
 def _run_of_period(
-    index: int, period: int, low: int, high: int, signature: Callable[[int], Hashable]
+    index: int,
+    period: int,
+    search_start: int,
+    search_end: int,
+    signature: Callable[[int], Hashable],
 ) -> FoldedRun | None:
     """Return the run around span ``index`` in cycles of ``period`` spans, or None.
 
-    Only the spans from ``low`` to ``high`` (exclusive) are looked at.
+    Only the spans from ``search_start`` to ``search_end`` (exclusive) are looked at.
     """
 
     def is_repeated(step: int) -> bool:
         """Check if a step is equal to the step one cycle later."""
-        return low <= step < high - period and signature(step) == signature(step + period)
+        return search_start <= step < search_end - period and signature(step) == signature(
+            step + period
+        )
 
     start = index
     while start >= index - period:
@@ -180,7 +186,7 @@ class TimelineRows:
         return tuple(self._folds)
 
     @property
-    def filtered(self) -> bool:
+    def is_filtered(self) -> bool:
         """True if only some spans have a row."""
         return self._filter is not None
 
@@ -207,8 +213,10 @@ class TimelineRows:
 
     def fold(self, fold: Fold) -> None:
         """Fold these steps; unfold the folds that overlap them."""
-        remaining = [other for other in self._folds if not _do_overlap(other, fold)]
-        self._replace_folds(sorted([*remaining, fold], key=lambda item: item.hidden_from))
+        remaining_folds = [
+            other_fold for other_fold in self._folds if not _do_overlap(other_fold, fold)
+        ]
+        self._replace_folds(sorted([*remaining_folds, fold], key=lambda item: item.hidden_from))
 
     def unfold(self, fold: Fold) -> None:
         """Show the steps of a fold again."""

@@ -113,21 +113,23 @@ class GutterMarks:
         self._add_marks(marks)
         self._prepare_lookups()
 
-    def changed(self, removed: Iterable[PlacedMark], added: Iterable[PlacedMark]) -> GutterMarks:
-        """Return the marks without ``removed`` and with ``added``.
+    def changed(
+        self, removed_marks: Iterable[PlacedMark], added_marks: Iterable[PlacedMark]
+    ) -> GutterMarks:
+        """Return the marks without ``removed_marks`` and with ``added_marks``.
 
         Args:
-            removed: Marks to take away, each of them once.
-            added: Marks to add.
+            removed_marks: Marks to take away, each of them once.
+            added_marks: Marks to add.
         """
         new_marks = GutterMarks()
         new_marks._marks_by_span = self._marks_by_span.copy()
         new_marks._ranges = self._ranges.copy()
         new_marks._number_of_mark = self._number_of_mark.copy()
         new_marks._next_range_number = self._next_range_number
-        for first, last, mark in removed:
+        for first, last, mark in removed_marks:
             new_marks._remove_mark(first, last, mark)
-        new_marks._add_marks(added)
+        new_marks._add_marks(added_marks)
         new_marks._prepare_lookups()
         return new_marks
 
@@ -339,8 +341,8 @@ class MarkKeeper:
             items: The labels, suggestions and notes by kind and id.
             span_count: The number of spans of the trace.
         """
-        removed: list[PlacedMark] = []
-        added: list[PlacedMark] = []
+        removed_marks: list[PlacedMark] = []
+        added_marks: list[PlacedMark] = []
         # Removals come first: a mark is removed from its previous spans, not from its new ones.
         for kind in {*self._items, *items}:
             new_items = items.get(kind, {})
@@ -352,19 +354,21 @@ class MarkKeeper:
                 self._incomplete.discard((kind, item_id))
                 placed_mark = self._placed_marks.pop((kind, item_id))
                 if placed_mark is not None:
-                    removed.append(placed_mark)
+                    removed_marks.append(placed_mark)
         if span_count != self._span_count:
             self._span_count = span_count
             for kind, item_id in list(self._incomplete):
-                self._place_item(kind, item_id, self._items[kind][item_id], removed, added)
+                self._place_item(
+                    kind, item_id, self._items[kind][item_id], removed_marks, added_marks
+                )
         for kind, new_items in items.items():
             known_items = self._items[kind]
             for item_id, item in new_items.items():
                 if item_id not in known_items:
                     known_items[item_id] = item
-                    self._place_item(kind, item_id, item, removed, added)
-        if removed or added:
-            self.marks = self.marks.changed(removed, added)
+                    self._place_item(kind, item_id, item, removed_marks, added_marks)
+        if removed_marks or added_marks:
+            self.marks = self.marks.changed(removed_marks, added_marks)
         return self.marks
 
     def _place_item(
@@ -372,23 +376,24 @@ class MarkKeeper:
         kind: MarkKind,
         item_id: str,
         item: Pointing,
-        removed: list[PlacedMark],
-        added: list[PlacedMark],
+        removed_marks: list[PlacedMark],
+        added_marks: list[PlacedMark],
     ) -> None:
         """Find the spans of an item, and record if some are not in the trace yet.
 
-        Append its previous mark to ``removed`` and its new mark to ``added``, if there are any.
+        If there are such marks, append its previous mark to ``removed_marks`` and its new mark to
+        ``added_marks``.
         """
         item_key = (kind, item_id)
         previous_mark = self._placed_marks.get(item_key)
         if previous_mark is not None:
-            removed.append(previous_mark)
+            removed_marks.append(previous_mark)
         target = item.target
         span_range = place_of(target, self._index_of)
         placed_mark = None
         if span_range is not None:
             placed_mark = (*span_range, self._mark_of(item.mode, kind))
-            added.append(placed_mark)
+            added_marks.append(placed_mark)
         self._placed_marks[item_key] = placed_mark
         ends = (target.first, target.last)
         if all(key is None or self._index_of(key) is not None for key in ends):

@@ -382,20 +382,20 @@ class RepeatFinder:
         while position > 0 and self._ends[position - 1] > run.first:
             position -= 1
         later_runs = [self._finished_run(number) for number in range(position, finished_count)]
-        overlapped = [other for other in later_runs if other.first < run.end]
-        following = [other for other in later_runs if other.first >= run.end]
-        if overlapped and _weight_of(run) <= sum(map(_weight_of, overlapped)):
-            rest_of_run = _cut_run(run, overlapped[-1].end, run.end)
-            remaining = [*overlapped, rest_of_run]
-        elif overlapped:
-            cycles_before = _cut_run(overlapped[0], overlapped[0].first, run.first)
-            cycles_after = _cut_run(overlapped[-1], run.end, overlapped[-1].end)
-            remaining = [cycles_before, run, cycles_after]
+        overlapped_runs = [other for other in later_runs if other.first < run.end]
+        following_runs = [other for other in later_runs if other.first >= run.end]
+        if overlapped_runs and _weight_of(run) <= sum(map(_weight_of, overlapped_runs)):
+            rest_of_run = _cut_run(run, overlapped_runs[-1].end, run.end)
+            remaining_runs = [*overlapped_runs, rest_of_run]
+        elif overlapped_runs:
+            cycles_before = _cut_run(overlapped_runs[0], overlapped_runs[0].first, run.first)
+            cycles_after = _cut_run(overlapped_runs[-1], run.end, overlapped_runs[-1].end)
+            remaining_runs = [cycles_before, run, cycles_after]
         else:
-            remaining = [run]
+            remaining_runs = [run]
         for column in (self._firsts, self._ends, self._periods):
             del column[position:]
-        for remaining_run in (*remaining, *following):
+        for remaining_run in (*remaining_runs, *following_runs):
             if remaining_run is not None:
                 self._append_run(remaining_run)
 

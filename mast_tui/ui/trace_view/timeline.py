@@ -63,33 +63,33 @@ class Trail:
         """The position in ``_span_indices`` that the cursor has gone back to; its length if the
         cursor has not gone back."""
 
-    def record_jump(self, current: int, target: int) -> None:
+    def record_jump(self, current_index: int, target_index: int) -> None:
         """Record that the cursor moves from one span to another, unless they are neighbours.
 
         The spans that ``forward`` could return are forgotten.
 
         Args:
-            current: The span that the cursor leaves.
-            target: The span that the cursor goes to.
+            current_index: The span that the cursor leaves.
+            target_index: The span that the cursor goes to.
         """
-        if abs(current - target) < 2:
+        if abs(current_index - target_index) < 2:
             return
         del self._span_indices[self._position :]
-        self._add_position(current)
+        self._add_position(current_index)
 
-    def back(self, current: int) -> int | None:
+    def back(self, current_index: int) -> int | None:
         """Return the span to go back to, or None if there is none.
 
         The first time also record the span under the cursor, so that ``forward`` can return to it.
         """
         if self._position == len(self._span_indices):
-            self._add_position(current)
+            self._add_position(current_index)
             self._position -= 1
-        return self._move_position(current, -1)
+        return self._move_position(current_index, -1)
 
-    def forward(self, current: int) -> int | None:
+    def forward(self, current_index: int) -> int | None:
         """Return the span that the cursor went back from, or None if there is none."""
-        return self._move_position(current, 1)
+        return self._move_position(current_index, 1)
 
     def _add_position(self, index: int) -> None:
         """Add a span at the end, and forget the oldest span if there are too many."""
@@ -98,14 +98,14 @@ class Trail:
         del self._span_indices[:-MAX_TRAIL]
         self._position = len(self._span_indices)
 
-    def _move_position(self, current: int, step: int) -> int | None:
+    def _move_position(self, current_index: int, step: int) -> int | None:
         """Move to the next position whose span is not under the cursor.
 
         Return the span, or None (and do not move) if there is none in this direction.
         """
         position = self._position + step
         while 0 <= position < len(self._span_indices):
-            if self._span_indices[position] != current:
+            if self._span_indices[position] != current_index:
                 self._position = position
                 return self._span_indices[position]
             position += step
@@ -554,7 +554,7 @@ class TimelineLines(VirtualLines):
         The tag names the steps that are folded into the row, or the run that could be folded.
         """
         index, fold = self.rows.span_and_fold(row)
-        if fold is not None or self.rows.filtered:
+        if fold is not None or self.rows.is_filtered:
             return ""
         fold_under = self.rows.folded_under(index)
         if fold_under is not None:
@@ -759,9 +759,9 @@ class Timeline(TimelineLines):
         return self.rows.span_and_fold(self.cursor)[1]
 
     @property
-    def filtered(self) -> bool:
+    def is_filtered(self) -> bool:
         """True if only some spans have a row."""
-        return self.rows.filtered
+        return self.rows.is_filtered
 
     def set_filter(self, indices: Sequence[int] | None) -> None:
         """Show only some spans.
@@ -778,7 +778,9 @@ class Timeline(TimelineLines):
         screen_line = self.cursor - round(self.scroll_y)
         self._last_index = previous_index
         previous_row_count = len(self.rows)
-        is_extension = self.filtered and indices is self._filter_indices and previous_row_count > 0
+        is_extension = (
+            self.is_filtered and indices is self._filter_indices and previous_row_count > 0
+        )
         self._filter_indices = indices
         self.rows.set_filter(indices)
         if is_extension:
@@ -957,7 +959,7 @@ class Timeline(TimelineLines):
 
     def stay_at_end(self) -> None:
         """Keep the cursor on the last span while more spans arrive, if it is there now."""
-        if self.cursor == self.row_count - 1 and not self.filtered:
+        if self.cursor == self.row_count - 1 and not self.is_filtered:
             self._followed_since = self._inputs_delivered()
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
@@ -974,7 +976,7 @@ class Timeline(TimelineLines):
         input_count = self._followed_since
         if input_count is None:
             return
-        is_undisturbed = self._inputs_delivered() == input_count and not self.filtered
+        is_undisturbed = self._inputs_delivered() == input_count and not self.is_filtered
         if not is_undisturbed or self.cursor not in self.rows_on_screen():
             self._followed_since = None
             return
@@ -1015,7 +1017,7 @@ class Timeline(TimelineLines):
 
     def move_to_span(self, index: int) -> None:
         """Put the cursor on a span as ``go_to`` does, without recording the jump."""
-        if self.rows.filtered and not self.rows.shows(index):
+        if self.rows.is_filtered and not self.rows.shows(index):
             self.rows.set_filter(None)
             self.rows_changed()
         hiding_fold = self.rows.hiding(index)
@@ -1035,7 +1037,7 @@ class Timeline(TimelineLines):
             The fold, or None if there is nothing to fold.
         """
         trace = self.trace
-        if trace is None or not len(trace) or self.filtered:
+        if trace is None or not len(trace) or self.is_filtered:
             return None
         index = self.index
         screen_line = self.cursor - round(self.scroll_y)
