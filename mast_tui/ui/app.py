@@ -119,10 +119,10 @@ MAIN_SCREENS: Final[Mapping[str, Callable[[], Destination]]] = {
 
 
 def screen_of(destination: type[object]) -> type[Screen[None]]:
-    """Return the class of the screen for a destination."""
-    module, _, name = SCREENS[destination].partition(":")
-    screen: type[Screen[None]] = getattr(import_module(module), name)
-    return screen
+    """Return the class of the screen for a destination; it is imported if it is not yet."""
+    module_name, _, class_name = SCREENS[destination].partition(":")
+    screen_class: type[Screen[None]] = getattr(import_module(module_name), class_name)
+    return screen_class
 
 
 def make_screen(destination: Destination) -> Screen[None]:
@@ -240,7 +240,7 @@ class MastApp(TextualApp):
         self.configuration: Configuration = checked(read_configuration())
         self._writes_report = ""
         """The message in the last line about writes that take long."""
-        self.writes = Writes(self._writes_changed, partial(self.call_later, _raise))
+        self.writes = Writes(self._writes_changed, partial(self.call_later, _raise_error))
         """The queue of all writes to the workspace."""
         self.workspace = WorkspaceService(self, options, self.configuration, self.writes)
         self.trace_queue = TraceQueue(self.traces, self.workspace)
@@ -252,13 +252,13 @@ class MastApp(TextualApp):
 
     def compose(self) -> ComposeResult:
         """Yield the first spans of a single file if they were read; a screen replaces them."""
-        early = self.traces.prefetch.first_spans(PATIENCE)
-        if early is None or len(early.traces) != 1 or not len(early.traces[0]):
+        file_report = self.traces.prefetch.first_spans(PATIENCE)
+        if file_report is None or len(file_report.traces) != 1 or not len(file_report.traces[0]):
             return
         # Start-up: not needed for a library.
         from mast_tui.ui.trace_view.first_spans import BelowFirstSpans, FirstSpans, FirstStrip
 
-        trace = early.traces[0]
+        (trace,) = file_report.traces
         wide = self.size.width >= WIDE
         title = TitleBar()
         title.show(tuple(trace_title(trace)), (self.workspace.waiting_words(),))
@@ -289,21 +289,22 @@ class MastApp(TextualApp):
             self.go(ShowLibrary())
         self.traces.begin()
         self.input_queue.open()
-        self.call_after_refresh(self._first_screen_open)
+        self.call_after_refresh(self._end_opening)
 
-    def _first_screen_open(self) -> None:
+    def _end_opening(self) -> None:
+        """Remove the first spans, which a screen hides now, and open the workspace."""
         self.opening = False
-        for waiting in self.query("FirstSpans, BelowFirstSpans, FirstStrip, TitleBar"):
-            waiting.remove()
+        for first_widget in self.query("FirstSpans, BelowFirstSpans, FirstStrip, TitleBar"):
+            first_widget.remove()
         self.open_workspace()
-        self.set_timer(COLLECT_AFTER, self._is_quiet)
+        self.set_timer(COLLECT_AFTER, self._do_deferred_work)
 
-    def _is_quiet(self) -> None:
+    def _do_deferred_work(self) -> None:
         screen_of(ShowTrace)  # imported before a key waits for it
         collect_again()
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return the colours of the theme, and those of drawn lines."""
+        """Return the colours of the theme, and the colours of drawn lines."""
         variables = super().get_css_variables()
         return {**variables, **line_colours(variables)}
 
@@ -317,7 +318,7 @@ class MastApp(TextualApp):
     # Screens
 
     def go(self, destination: Destination) -> None:
-        """Show another screen."""
+        """Show another screen; the destination decides which open screens are closed."""
         match destination:
             case ShowLibrary():
                 self._show_library()
@@ -354,13 +355,18 @@ class MastApp(TextualApp):
         return screen_of(ShowTrace)(self.taxonomy)  # type: ignore[arg-type]
 
     def _show_trace(self, trace: Trace, location: TraceLocation | None) -> None:
-        """Show a trace on the open annotate screen, or on a new one."""
+        """Show a trace on the present screen if it is an annotate screen, else on a new one.
+
+        Go to the location as soon as the screen is drawn.
+        """
         trace = self.catalog.opened(trace)
-        current: Screen[Any] = self.screen
-        screen = current if isinstance(current, TraceScreen) else self._make_trace_screen()
+        present_screen: Screen[Any] = self.screen
+        screen = present_screen
+        if not isinstance(present_screen, TraceScreen):
+            screen = self._make_trace_screen()
         assert isinstance(screen, TraceScreen)
         screen.show_trace(trace)
-        if screen is not current:
+        if screen is not present_screen:
             self.push_screen(screen)
         self._attach_session(screen)
         if location is not None:
@@ -369,42 +375,46 @@ class MastApp(TextualApp):
     def _attach_session(self, screen: TraceScreen, *, replace: bool = False) -> None:
         """Attach a session to a screen as soon as the workspace is open.
 
-        With ``replace`` the session is replaced if there is one, because it shows what other rules
-        allowed.
+        Args:
+            screen: The screen; if it has no trace, nothing happens.
+            replace: True to replace a session that the screen has, because other rules apply now.
         """
         trace = screen.trace
         if trace is None:
             return
 
         async def attach(opened: OpenWorkspace) -> None:
+            """Open a session and attach it, unless the screen has one that may stay."""
             if not replace and screen.trace is trace and screen.session is not None:
                 return
             session = await self.workspace.carry_out(lambda: opened.open(trace))
             if session is not None:
                 screen.attach(session)
 
-        def queue(opened: OpenWorkspace) -> None:
+        def queue_attaching(opened: OpenWorkspace) -> None:
+            """Queue the attaching of the session, with the keys that wait for it."""
             # Keys wait for the session, because it has the position at which the trace was left.
             # They do not wait for a server that is away.
             keys_wait = not replace and not opened.workspace.away
-            blocked = HeldKeys.ALL if keys_wait else HeldKeys.NOTHING
-            self.writes.do(partial(attach, opened), blocked)
+            held_keys = HeldKeys.ALL if keys_wait else HeldKeys.NOTHING
+            self.writes.do(partial(attach, opened), held_keys)
 
-        self.workspace.when_ready(queue)
+        self.workspace.when_ready(queue_attaching)
 
     @property
     def open_trace_id(self) -> str | None:
-        """The id of the open trace, or None."""
-        traces = (screen.trace for screen in self.screen_stack if isinstance(screen, TraceScreen))
-        trace = next(traces, None)
-        return None if trace is None else trace.identity.trace_id
+        """The id of the open trace; None if no trace is open."""
+        for screen in self.screen_stack:
+            if isinstance(screen, TraceScreen):
+                return None if screen.trace is None else screen.trace.identity.trace_id
+        return None
 
     def ask(self, screen: Screen[Answer], answered: Callable[[Answer | None], None]) -> None:
         """Show a dialog.
 
         Args:
             screen: The dialog.
-            answered: Called with its answer.
+            answered: Called with the answer of the dialog.
         """
         self.push_screen(screen, answered)
 
@@ -462,13 +472,13 @@ class MastApp(TextualApp):
 
     def action_keys_help(self) -> None:
         """Show all keys of the open screen."""
-        self.push_screen(make_screen(ShowHelp(self._where(self.screen), self.keys_set)))
+        self.push_screen(make_screen(ShowHelp(self._keys_screen(self.screen), self.keys_set)))
 
     def action_palette(self) -> None:
         """Open the palette: go to a number or key, or run an action."""
         screen = self.screen
-        palette: Screen[Any] = make_screen(ShowPalette(self._where(screen), self.keys_set))
-        self.push_screen(palette, partial(self._chosen, screen))
+        palette: Screen[Any] = make_screen(ShowPalette(self._keys_screen(screen), self.keys_set))
+        self.push_screen(palette, partial(self._run_palette_choice, screen))
 
     def action_theme(self) -> None:
         """Choose a theme."""
@@ -486,25 +496,31 @@ class MastApp(TextualApp):
         screen = self.screen
         report = screen.report_to_write() if isinstance(screen, HasReport) else None
 
-        def chosen(file_format: str | None) -> None:
+        def open_form(file_format: str | None) -> None:
             if file_format is not None:
                 self.push_screen(make_screen(ShowExport(opened, file_format, report)))
 
-        formats: Screen[Any] = make_screen(ShowExportFormats(report))
-        self.push_screen(formats, chosen)
+        format_dialog: Screen[Any] = make_screen(ShowExportFormats(report))
+        self.push_screen(format_dialog, open_form)
 
-    async def _chosen(self, screen: Screen[Any], value: str | None) -> None:
-        """Run the action that was chosen in the palette, or go to the location."""
-        if value is None:
+    async def _run_palette_choice(self, screen: Screen[Any], choice: str | None) -> None:
+        """Run the action that was chosen in the palette, or go to a location of the screen.
+
+        Args:
+            screen: The screen on which the palette was opened.
+            choice: The id of an action, or the name of a location; None after Escape.
+        """
+        if choice is None:
             return
-        action = find_action(value)
+        action = find_action(choice)
         if action is not None:
             await screen.run_action(action.command)
-        elif not isinstance(screen, HasPlaces) or not screen.go_to_place(value):
-            self.show_error(f"There is no place and no action {one_line(value)!r} here")
+        elif not isinstance(screen, HasPlaces) or not screen.go_to_place(choice):
+            self.show_error(f"There is no place and no action {one_line(choice)!r} here")
 
     @staticmethod
-    def _where(screen: Screen[Any]) -> Where:
+    def _keys_screen(screen: Screen[Any]) -> Where:
+        """Return the name of the screen whose keys apply on a screen."""
         return getattr(screen, "where", Where.EVERYWHERE)
 
     # Keys
@@ -520,7 +536,7 @@ class MastApp(TextualApp):
 
     @property
     def keys_come(self) -> bool:
-        """True if a key has come a moment ago, so that another may follow."""
+        """True if a key has arrived a moment ago, so that another key may follow."""
         return self.input_queue.keys_come
 
     @property
@@ -534,7 +550,7 @@ class MastApp(TextualApp):
         return not self.input_queue.idle or not self.writes.idle
 
     async def on_event(self, event: events.Event) -> None:
-        """Put keys, mouse events and pastes in order; handle all others at once."""
+        """Put keys, mouse events and pastes into the input queue; handle other events at once."""
         if isinstance(event, InputEvent) and not event.is_forwarded:
             await self.input_queue.put(event)
         else:
@@ -561,15 +577,21 @@ class MastApp(TextualApp):
         return self.traces.catalog
 
     def show_new_traces(self) -> None:
-        """Show new traces: the trace of a single file, or else the library."""
+        """Show new traces in the library, and deliver the keys that have waited for them.
+
+        If an annotate screen waits for its trace, show it there if it is the only trace, or else
+        open the library.
+        """
         screens: list[Screen[Any]] = self.screen_stack
-        waiting = next((s for s in screens if isinstance(s, TraceScreen) and not s.trace), None)
-        if waiting is not None:
-            if len(self.catalog.traces) == 1:
-                waiting.show_trace(next(iter(self.catalog.traces.values())))
-                self._attach_session(waiting)
-            else:
-                self.go(ShowLibrary())
+        empty_screens = (s for s in screens if isinstance(s, TraceScreen) and not s.trace)
+        waiting_screen = next(empty_screens, None)
+        traces = list(self.catalog.traces.values())
+        if waiting_screen is not None and len(traces) == 1:
+            (trace,) = traces
+            waiting_screen.show_trace(trace)
+            self._attach_session(waiting_screen)
+        elif waiting_screen is not None:
+            self.go(ShowLibrary())
         for screen in screens:
             if isinstance(screen, ListsTraces):
                 screen.refresh_rows()
@@ -601,7 +623,11 @@ class MastApp(TextualApp):
 
     @work(thread=True, group="workspace", exclusive=True)
     def open_workspace(self, *, trusted: bool = False) -> None:
-        """Open the workspace; ask first if others may have prepared it, unless ``trusted``."""
+        """Open the workspace.
+
+        Args:
+            trusted: True to open it without a question even if others may have prepared it.
+        """
         self.workspace.open(trusted=trusted)
 
     @property
@@ -617,9 +643,8 @@ class MastApp(TextualApp):
     async def workspace_ready(self) -> None:
         """Prepare the app for the workspace that is open now."""
         if self.workspace.opened is not None:
-            self._taxonomy = (
-                self.workspace.opened.taxonomy
-            )  # the workspace may have another wording
+            # The workspace may have another wording of the taxonomy.
+            self._taxonomy = self.workspace.opened.taxonomy
         await self.trace_queue.count_finished()
 
     def workspace_failed(self) -> None:
@@ -672,11 +697,11 @@ class MastApp(TextualApp):
         return "" if self.judge_at_work is None else self.judge_at_work.message
 
     def judge_traces(self, traces: Sequence[Trace], plan: Plan | None = None) -> None:
-        """Run a judge on traces; if one is at work, ask whether to cancel it.
+        """Run a judge on traces; if a judge is at work, ask whether to cancel it.
 
         Args:
             traces: The traces.
-            plan: The model to ask; without one the user chooses a judge.
+            plan: The model to ask; None to let the user choose a judge.
         """
         if self._judges is None:
             # Start-up: it imports the judges, which are not needed before.
@@ -686,22 +711,25 @@ class MastApp(TextualApp):
         self._judges.begin(traces, plan)
 
     def worker_failed(self, worker: Worker[Any], message: str) -> None:
-        """Report that background work has failed, to the service that waits for it too.
+        """Report that background work has failed.
+
+        A failure to open the workspace, and that of a judge, is reported by its service. The trace
+        service is told that reading has ended.
 
         Args:
             worker: The worker.
             message: The error in one line.
         """
-        match worker.group if worker.node is self else "":
-            case "workspace":
-                self.call_later(self.workspace.not_opened, message)
-                return
-            case "judge" if self._judges is not None:
-                progress = JudgeProgress(f"The judge stopped: {message}", done=True, problem=True)
-                self.call_later(self._judges.judged, progress)
-                return
-            case "read":
-                self.call_later(self.traces.take, FilesRead([], True))
+        group = worker.group if worker.node is self else ""
+        if group == "workspace":
+            self.call_later(self.workspace.not_opened, message)
+            return
+        if group == "judge" and self._judges is not None:
+            progress = JudgeProgress(f"The judge stopped: {message}", done=True, problem=True)
+            self.call_later(self._judges.judged, progress)
+            return
+        if group == "read":
+            self.call_later(self.traces.take, FilesRead([], True))
         self.show_error(f"Something went wrong in the background: {message}")
 
 
@@ -713,13 +741,16 @@ def _taxonomy_in(path: Path | None) -> Taxonomy:
     return load_mast() if path is None else load_taxonomy(path)
 
 
-def _raise(error: BaseException) -> None:
+def _raise_error(error: BaseException) -> None:
     """Raise the error of a write where the app handles bugs."""
     raise error
 
 
 def run_app(options: AppOptions) -> int:
-    """Run the app to its end and return the exit code."""
+    """Run the app to its end, and return the exit code.
+
+    Errors of the taxonomy's file, and changes that were not sent, are reported on stderr.
+    """
     taxonomy = None
     if options.taxonomy is not None:
         try:
@@ -728,18 +759,18 @@ def run_app(options: AppOptions) -> int:
             print(f"mast-tui: {one_line(str(error))}", file=sys.stderr)
             return 1
     app = MastApp(options, taxonomy)
-    asyncio.run(_run(app))
+    asyncio.run(_run_to_end(app))
     app.workspace.close()
-    for unsent in app.workspace.unsent_words():
-        when_sent = "kept on this machine, and sent when mast-tui opens this workspace again"
-        print(f"mast-tui: {unsent}: {when_sent}", file=sys.stderr)
+    for unsent_text in app.workspace.unsent_words():
+        consequence = "kept on this machine, and sent when mast-tui opens this workspace again"
+        print(f"mast-tui: {unsent_text}: {consequence}", file=sys.stderr)
     return app.return_code or 0
 
 
-async def _run(app: MastApp) -> None:
+async def _run_to_end(app: MastApp) -> None:
     """Run the app; if a signal or an error ends it, end the process."""
     signals = EndingSignals(app, app.workspace.close)
-    asyncio.get_running_loop().set_exception_handler(_broken_callback)
+    asyncio.get_running_loop().set_exception_handler(_log_callback_error)
     await signals.run()
     if app.crash is not None:
         with suppress(OSError):  # the terminal may have gone
@@ -748,8 +779,8 @@ async def _run(app: MastApp) -> None:
         signals.leave(1)
 
 
-def _broken_callback(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an error that no caller handles; its text does not reach the terminal."""
+def _log_callback_error(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log the error of a callback; the text of the error does not reach the terminal."""
     error = context.get("exception")
     if isinstance(error, BaseException):
         log_error(error)

@@ -62,7 +62,7 @@ class ListScreen(MovesLines, Screen[None]):
     where: ClassVar[Where]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Bind the keys."""
+        """Bind the keys of the screen, if the subclass has its own ``where``."""
         if "where" in vars(cls):
             cls.BINDINGS = bindings_for(cls.where, Where.EVERYWHERE)
         super().__init_subclass__(**options)
@@ -83,7 +83,11 @@ class ListScreen(MovesLines, Screen[None]):
         return self.query_one(TitleBar)
 
     def who(self) -> tuple[str, ...]:
-        """Return the annotator and the role: adjudicator, or blind, or with suggestions."""
+        """Return the parts at the right of the first line.
+
+        These are unsent changes, the annotator, and the role: adjudicator, blind, or with
+        suggestions. Until the workspace is open, return only what it waits for.
+        """
         opened = self.mast.opened
         if opened is None:
             return (self.mast.workspace.waiting_words(),)
@@ -100,10 +104,10 @@ class ListScreen(MovesLines, Screen[None]):
 
 
 class BaseScreen(ListScreen):
-    """A main screen that another one replaces. It has panes, or a message in their place."""
+    """A main screen with panes, or with a message in their place."""
 
     gives_way = True
-    """Whether another main screen replaces it."""
+    """True if the screen is closed when another main screen opens."""
 
     keys_left_out: Collection[str] = ()
     """The actions that the line of hints leaves out."""
@@ -119,7 +123,7 @@ class BaseScreen(ListScreen):
         yield HintBar(self.where, left_out=self.keys_left_out)
 
     def compose_pages(self) -> ComposeResult:
-        """Yield what chooses among several pages; by default nothing."""
+        """Yield the widget that chooses among several pages; by default nothing."""
         yield from ()
 
     @abstractmethod

@@ -72,8 +72,8 @@ No other of the sixteen colours is legible on the cursor's line in dark and ligh
 def luminance(colour: Color) -> float:
     """Return the relative luminance of a colour (WCAG), from 0 to 1."""
     red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in colour.normalized
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in colour.normalized
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -101,40 +101,49 @@ def line_colours(theme: Mapping[str, str]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=32)
 def _line_colours(theme: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Compute the variables for the colours of a theme; cached."""
-    # Textual asks for the variables each time it reads styles, and themes are switched back.
-    colours = {name: Color.parse(value) for name, value in theme}
-    background = colours["background"]
-    foreground = colours["foreground"]
+    """Compute the variables for the colours of a theme, given by their names.
+
+    The result is cached: Textual asks for it each time it reads styles, and themes are switched
+    back.
+    """
+    theme_colours = {name: Color.parse(value) for name, value in theme}
+    background = theme_colours["background"]
+    foreground = theme_colours["foreground"]
     if background.ansi is not None or foreground.ansi is not None:
         return _LEFT_TO_THE_TERMINAL
-    strongest = max(WHITE, BLACK, key=lambda ink: contrast(ink, background))
-    least = MIN_CONTRAST_SHARE * contrast(strongest, background)
+    strongest_text = _strongest_text(background)
+    least_contrast = MIN_CONTRAST_SHARE * contrast(strongest_text, background)
     computed: dict[str, Color] = {}
-    for name, (colour, share) in MIXED.items():
-        while (
-            contrast(strongest, background.blend(colours[colour], share)) < least and share > 0.05
-        ):
+    for name, (mixed_name, share) in MIXED.items():
+        mixed_colour = theme_colours[mixed_name]
+        while share > 0.05:
+            ground = background.blend(mixed_colour, share)
+            if contrast(strongest_text, ground) >= least_contrast:
+                break
             share *= 0.9
-        computed[name] = background.blend(colours[colour], share, alpha=1)
-    grounds = [computed.get(name) or colours[name] for name in GROUNDS]
-    hardest = min(grounds, key=lambda ground: contrast(strongest, ground))
+        computed[name] = background.blend(mixed_colour, share, alpha=1)
+    grounds = [computed.get(name) or theme_colours[name] for name in GROUNDS]
+    hardest_ground = min(grounds, key=lambda ground: contrast(strongest_text, ground))
     for name in HUES:
-        computed[name] = _legible(
-            background.blend(colours[name], colours[name].a, alpha=1), hardest
-        )
+        hue = theme_colours[name]
+        computed[name] = _made_legible(background.blend(hue, hue.a, alpha=1), hardest_ground)
     for name, share in SHADES.items():
-        computed[name] = _legible(background.blend(foreground, share, alpha=1), hardest)
+        shade = background.blend(foreground, share, alpha=1)
+        computed[name] = _made_legible(shade, hardest_ground)
     computed["edge"] = background.blend(foreground, EDGE, alpha=1)
     return MappingProxyType({name: colour.hex6 for name, colour in computed.items()})
 
 
-def _legible(colour: Color, ground: Color) -> Color:
-    """Return the colour, moved towards black or white until it is legible on a ground."""
-    strongest = max(WHITE, BLACK, key=lambda ink: contrast(ink, ground))
-    return next(
-        stronger
-        for part in range(21)
-        if contrast(stronger := colour.blend(strongest, part / 20, alpha=1), ground) >= MIN_CONTRAST
-        or part == 20
-    )
+def _strongest_text(ground: Color) -> Color:
+    """Return black or white, whichever has more contrast on a ground."""
+    return max(WHITE, BLACK, key=lambda ink: contrast(ink, ground))
+
+
+def _made_legible(colour: Color, ground: Color) -> Color:
+    """Return a colour, moved towards black or white until it is legible on a ground."""
+    strongest_text = _strongest_text(ground)
+    for step in range(20):
+        stronger = colour.blend(strongest_text, step / 20, alpha=1)
+        if contrast(stronger, ground) >= MIN_CONTRAST:
+            return stronger
+    return colour.blend(strongest_text, 1.0, alpha=1)

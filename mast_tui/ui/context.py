@@ -26,9 +26,15 @@ Answer = TypeVar("Answer")
 
 
 class TraceLocation(NamedTuple):
-    """A location in a trace: a suggestion, the next one of a judge, or a span.
+    """A location in a trace: a suggestion, or a span.
 
-    A span is given by its key or its ``position``. ``find`` is the text to search for there.
+    Attributes:
+        trace_id: The id of the trace.
+        suggestion: The id of the suggestion.
+        judge: A judge, for the first suggestion of this judge.
+        key: The key of the span.
+        position: The index of the span, if the trace does not have the key.
+        find: A text to search for from the span on.
     """
 
     trace_id: str
@@ -67,9 +73,12 @@ class ShowAdjudication(NamedTuple):
 
 
 class ShowDisagreements(NamedTuple):
-    """The disagreements on one mode (a slug), above the present screen.
+    """The disagreements on one mode, above the present screen.
 
-    The cursor begins on the ``trace`` (an id), if there is one; ``agreed`` lists agreed items too.
+    Attributes:
+        mode: The slug of the mode.
+        trace: The id of the trace on which the cursor begins; None for the first one.
+        agreed: True to list agreed items too.
     """
 
     mode: str
@@ -98,11 +107,14 @@ class ShowOpenCodes(NamedTuple):
 
 
 class ShowGuidelines(NamedTuple):
-    """The guidelines for a mode (a slug), above the present screen.
+    """The guidelines for a mode, above the present screen.
 
-    ``occasion`` is the trace and the item whose decision leads to a change of the guidelines.
-    ``go`` puts the cursor of the present screen on a case, and returns whether the case is listed
-    there.
+    Attributes:
+        mode_slug: The slug of the mode.
+        may_write: True if the user may change the guidelines.
+        occasion: The trace and the item whose decision leads to a change of the guidelines.
+        go: Puts the cursor of the present screen on a case, and returns whether the screen lists
+            the case.
     """
 
     mode_slug: str
@@ -132,10 +144,12 @@ class ShowThemes(NamedTuple):
 
 
 class ReportToWrite(NamedTuple):
-    """A report on screen that can be written to a file: the name of the file, and its function.
+    """A report on screen that can be written to a file.
 
-    ``make`` is slow, for workers. It regularly calls its second argument, which returns whether to
-    stop and may raise an error instead.
+    Attributes:
+        name: The name of the file.
+        make: Makes the report; it is slow, so it runs in a worker. It regularly calls its second
+            argument, which returns whether to stop, or raises an error.
     """
 
     name: str
@@ -210,10 +224,14 @@ def context_of(node: DOMNode) -> MastApp:
 
 @dataclass
 class JudgeProgress:
-    """A report on a judge, fit for display.
+    """A report on a judge at work.
 
-    ``done`` marks the last one; with ``problem`` it says what went wrong, and ``more`` adds a hint.
-    ``trace_id`` is the trace that has something new in the workspace; None if any may have.
+    Attributes:
+        text: The report, fit for display.
+        done: True for the last report.
+        problem: True if ``text`` says what went wrong.
+        more: A hint to add to the last report.
+        trace_id: The trace with new suggestions in the workspace; None if any trace may have them.
     """
 
     text: str
@@ -223,11 +241,11 @@ class JudgeProgress:
     trace_id: str | None = None
 
     def tell(self, hints: HintBar, next_step: str = "") -> None:
-        """Show the last report with the next step; the bar shows earlier ones itself.
+        """Show the last report with the next step; the bar itself shows earlier reports.
 
         Args:
             hints: The bar.
-            next_step: The next step, or an empty text.
+            next_step: The hint what to do next; empty for no hint.
         """
         if self.done:
             parts = (self.text, next_step, self.more)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.traceback import Traceback
 
 MAX_LOGS: Final = 20
-"""The number of logs; the oldest is deleted when another is written."""
+"""The number of logs; the oldest log is deleted when a further log is written."""
 
 MAX_LOG_CHARS: Final = 64_000
 """The most characters of a log."""
@@ -55,33 +55,38 @@ def log_error(error: BaseException) -> str:
 def log_traceback(rich_traceback: Traceback) -> str:
     """Write a log of a traceback of Rich; return a line as ``log_error`` does."""
     stacks = rich_traceback.trace.stacks
-    calls = [
-        f"{stack.exc_type}\n"
-        + "".join(
-            f"  {call.filename}:{call.lineno} {call.name}\n" for call in stack.frames[-FRAMES:]
-        )
-        for stack in stacks[:LINKS]
-    ]
-    return _log_and_describe(stacks[0].exc_type, "\n".join([_head(), *calls]))
+    parts = [_log_heading()]
+    for stack in stacks[:LINKS]:
+        calls = [
+            f"  {frame.filename}:{frame.lineno} {frame.name}\n" for frame in stack.frames[-FRAMES:]
+        ]
+        parts.append(f"{stack.exc_type}\n{''.join(calls)}")
+    return _log_and_describe(stacks[0].exc_type, "\n".join(parts))
 
 
-def _log_and_describe(name: str, log: str) -> str:
+def _log_and_describe(error_type: str, log: str) -> str:
+    """Write a log, and return a line with the type of the error and the file of the log.
+
+    If the log cannot be written, the line says why.
+    """
     try:
         result = f"the log is {_write_log(log[:MAX_LOG_CHARS])}"
-    except OSError as refused:
-        result = f"no log could be written: {refused.strerror or type(refused).__name__}"
-    return one_line(f"unexpected error ({name}); {result}")
+    except OSError as error:
+        result = f"no log could be written: {error.strerror or type(error).__name__}"
+    return one_line(f"unexpected error ({error_type}); {result}")
 
 
 def excepthook(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Replace ``sys.excepthook``: print one line instead of a traceback. Python then exits with 1.
+    """Log an error that was not caught, and print one line instead of a traceback.
+
+    It replaces ``sys.excepthook``. Python then exits with 1.
 
     Args:
         kind: The type of the error.
-        error: The error that was not caught.
-        trace: Its traceback, which the error has as well.
+        error: The error.
+        trace: The traceback, which the error contains as well.
     """
     message = "interrupted" if issubclass(kind, KeyboardInterrupt) else log_error(error)
     with suppress(OSError):  # stderr may be closed
@@ -90,15 +95,16 @@ def excepthook(
 
 def log_of(error: BaseException) -> str:
     """Return the log of an error: versions, calls and types, without text of a trace."""
-    parts = [_head()]
-    for link in _chain(error):
-        calls = "".join(traceback.format_tb(link.__traceback__, -FRAMES))
-        kind = type(link)
-        parts.append(f"{calls}{kind.__module__}.{kind.__qualname__}{_safe_details(link)}\n")
+    parts = [_log_heading()]
+    for linked_error in _linked_errors(error):
+        calls = "".join(traceback.format_tb(linked_error.__traceback__, -FRAMES))
+        kind = type(linked_error)
+        details = _safe_details(linked_error)
+        parts.append(f"{calls}{kind.__module__}.{kind.__qualname__}{details}\n")
     return "\n".join(parts)
 
 
-def _head() -> str:
+def _log_heading() -> str:
     """Return the versions and the time at the beginning of a log."""
     from importlib.metadata import version
 
@@ -109,46 +115,49 @@ def _head() -> str:
     )
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, then its causes and the members of its group."""
-    waiting = [error]
-    seen = set[int]()
-    while waiting and len(seen) < LINKS:
-        link = waiting.pop(0)
-        if id(link) in seen:
+def _linked_errors(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, then its causes and the members of its group; ``LINKS`` errors at most."""
+    queue = [error]
+    seen_ids = set[int]()
+    while queue and len(seen_ids) < LINKS:
+        linked_error = queue.pop(0)
+        if id(linked_error) in seen_ids:
             continue
-        seen.add(id(link))
-        yield link
-        if isinstance(link, BaseExceptionGroup):
-            waiting += link.exceptions
-        cause = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+        seen_ids.add(id(linked_error))
+        yield linked_error
+        if isinstance(linked_error, BaseExceptionGroup):
+            queue += linked_error.exceptions
+        cause = linked_error.__cause__
+        if cause is None and not linked_error.__suppress_context__:
+            cause = linked_error.__context__
         if cause is not None:
-            waiting.append(cause)
+            queue.append(cause)
 
 
 def _safe_details(error: BaseException) -> str:
-    """Return the details of an error that consist of names and numbers only."""
+    """Return the details of an error that consist of names and numbers only; empty if none do."""
     if isinstance(error, OSError) and error.errno is not None:
         return f": {errno.errorcode.get(error.errno, error.errno)}, {os.strerror(error.errno)}"
     if isinstance(error, AttributeError):
-        return f": {type(error.obj).__name__} has no {_name(error.name)}"
+        return f": {type(error.obj).__name__} has no {_safe_name(error.name)}"
     if isinstance(error, NameError | ImportError):
-        return f": {_name(error.name)}"
-    database = getattr(error, "sqlite_errorname", None)
-    return f": {_name(database)}" if database is not None else ""
+        return f": {_safe_name(error.name)}"
+    sqlite_error = getattr(error, "sqlite_errorname", None)
+    return f": {_safe_name(sqlite_error)}" if sqlite_error is not None else ""
 
 
-def _name(value: object) -> str:
+def _safe_name(value: object) -> str:
+    """Return a value that is a name of code, shortened; an ellipsis for any other value."""
     if isinstance(value, str) and value.replace(".", "_").isidentifier():
         return value[:MAX_NAME_CHARS]
     return "…"
 
 
 def _write_log(text: str) -> Path:
-    """Write a log that only this user can read, and delete the oldest ones.
+    """Write a log that only this user can read, delete the oldest logs, and return its path.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The log cannot be written.
     """
     from platformdirs import user_log_path
 
@@ -160,7 +169,7 @@ def _write_log(text: str) -> Path:
     )
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
-    for old in sorted(folder.glob("crash-*.log"))[:-MAX_LOGS]:
+    for old_log in sorted(folder.glob("crash-*.log"))[:-MAX_LOGS]:
         with suppress(OSError):
-            old.unlink()
+            old_log.unlink()
     return Path(path)

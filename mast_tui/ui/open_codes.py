@@ -61,6 +61,7 @@ MOST_READ: Final = 40
 """The most traces that are read for the numbers of their spans."""
 
 LAST: Final = 10
+"""The number of traces, the last ones, whose new kinds are counted."""
 
 
 def no_codes_text(key_of: KeyOf) -> str:
@@ -83,17 +84,17 @@ def saturation_line(saturation: Saturation) -> str:
         BARS[min(len(trace.new), len(BARS) - 1)] for trace in saturation.traces[-MOST_BARS:]
     )
     last_count = min(LAST, len(saturation.traces))
-    quiet = saturation.since_last_new
-    quiet_text = f", the last {quiet} none" if quiet else ""
+    count_without_new = saturation.since_last_new
+    addition = f", the last {count_without_new} none" if count_without_new else ""
     return (
         f"New kinds per trace {bars}  {saturation.kinds} in "
         f"{counted(len(saturation.traces), 'trace')}; "
-        f"the last {last_count} brought {saturation.new_in_last(last_count)}{quiet_text}"
+        f"the last {last_count} brought {saturation.new_in_last(last_count)}{addition}"
     )
 
 
-def _leads(opened: OpenWorkspace) -> bool:
-    """Return whether the user leads the study and labels nothing in it; then all is visible."""
+def _is_unlimited_lead(opened: OpenWorkspace) -> bool:
+    """Check if the user leads the study and labels nothing in it, so that all texts are visible."""
     workspace = opened.workspace
     annotator = opened.annotator
     ref = opened.taxonomy.ref
@@ -103,15 +104,16 @@ def _leads(opened: OpenWorkspace) -> bool:
 
 
 def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:
-    """Return the traces on which the user may see texts of others; None for all."""
-    if _leads(opened):
+    """Return the traces on which the user may see texts of other annotators; None for all."""
+    if _is_unlimited_lead(opened):
         return None
     return visible_traces_for_agreement(opened.workspace, opened.annotator, opened.taxonomy.ref)
 
 
-def _keep_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, str]) -> None:
-    """Store the groups that a model proposes for the visible texts; None and no groups to group by
-    words.
+def _store_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, str]) -> None:
+    """Store the groups that a model proposes for the visible texts.
+
+    If ``model`` is None and ``groups`` is empty, texts are grouped by words again.
     """
     ref = opened.taxonomy.ref
     keep_groups(opened.workspace, ref, opened.annotator, _visible_to(opened), model, groups)
@@ -119,30 +121,44 @@ def _keep_groups(opened: OpenWorkspace, model: str | None, groups: Mapping[str, 
 
 @dataclass(frozen=True, slots=True)
 class _CodeRow:
-    """A group, or one of its codes."""
+    """A row of the table.
+
+    Attributes:
+        id: The identity of the row.
+        group: The group.
+        code: The open code of the group; None for the row of the group itself.
+    """
 
     id: str
     group: CodeGroup
     code: OpenCode | None = None
 
+    @property
+    def codes(self) -> tuple[OpenCode, ...]:
+        """The open code of the row, or all codes of the group."""
+        return self.group.codes if self.code is None else (self.code,)
 
-def _rows(coding: OpenCoding) -> Iterator[_CodeRow]:
+
+def _rows_of(coding: OpenCoding) -> Iterator[_CodeRow]:
+    """Yield the row of each group, followed by the rows of its open codes."""
     for group in coding.groups:
         yield _CodeRow(f"group {group.name}", group)
         for code in group.codes:
             yield _CodeRow(repr(code.identity), group, code)
 
 
-def _either(
-    of_group: Callable[[CodeGroup], str], of_code: Callable[[OpenCode], str]
+def _cell_of_row(
+    group_text: Callable[[CodeGroup], str], code_text: Callable[[OpenCode], str]
 ) -> Callable[[_CodeRow], str]:
-    return lambda row: of_group(row.group) if row.code is None else of_code(row.code)
+    """Return a function for the cells of a column, from functions for groups and for codes."""
+    return lambda row: group_text(row.group) if row.code is None else code_text(row.code)
 
 
 class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
-    """The open codes that the annotator may see: their own, and those of others on finished traces.
+    """The open codes that the annotator may see.
 
-    The workspace records that those of others were shown.
+    These are the annotator's own codes, and the codes of other annotators on finished traces. The
+    workspace records that codes of other annotators were shown.
     """
 
     CSS_PATH = [BASE_SCREEN, OPEN_CODES]
@@ -151,11 +167,13 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     row_key = attrgetter("id")
 
     def __init__(self) -> None:
+        """Begin before the open codes are read."""
         super().__init__()
         self._coding: OpenCoding | None = None
         self._loader: TraceLoader | None = None
-        self._marked: dict[TaggedPlace, OpenCode] = {}
-        self._search = ""
+        self._marked_codes: dict[TaggedPlace, OpenCode] = {}
+        """The marked open codes by their identities."""
+        self._search_text = ""
 
     def compose_panes(self) -> ComposeResult:
         """Yield the saturation, and the table."""
@@ -170,23 +188,27 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     def on_mount(self) -> None:
         """Read the open codes as soon as the workspace is open."""
         super().on_mount()
-        self.mast.workspace.when_ready(self._read)
+        self.mast.workspace.when_ready(self._read_codes)
 
     def on_screen_resume(self) -> None:
         """Read the open codes again: some may have been written in the trace just left."""
         if self._coding is not None and self.mast.opened is not None:
-            self._read(self.mast.opened)
+            self._read_codes(self.mast.opened)
 
     @work(thread=True, group="codes", exclusive=True)
-    def _read(self, opened: OpenWorkspace) -> None:
-        """Read the open codes in a worker, then the traces that their spans need."""
+    def _read_codes(self, opened: OpenWorkspace) -> None:
+        """Read and show the open codes in a worker, then the numbers of their spans.
+
+        Record in the workspace that codes of other annotators are shown. If a file or the workspace
+        cannot be read, show an error.
+        """
         worker = get_current_worker()
         workspace = opened.workspace
         annotator = opened.annotator
         open_traces = list(self.mast.catalog.traces.values())
         try:
             coding = open_coding(workspace, opened.taxonomy, annotator, _visible_to(opened))
-            if not _leads(opened):
+            if not _is_unlimited_lead(opened):
                 record_reveal(
                     workspace, annotator, opened.taxonomy.ref, sorted(coding.revealed_traces)
                 )
@@ -195,12 +217,14 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 # A newer worker reads the open codes, and may have finished already.
                 return
             self.call_later(self._show_coding, coding, loader)
-            ids = (
+            unread_trace_ids = (
                 code.trace_id
                 for code in coding.codes
                 if loader.lacks_order(code.trace_id, [code.target])
             )
-            has_new_orders = loader.read_more(ids, MOST_READ, lambda: worker.is_cancelled)
+            has_new_orders = loader.read_more(
+                unread_trace_ids, MOST_READ, lambda: worker.is_cancelled
+            )
         except (MastError, OSError) as error:
             self.call_later(self.show_words, one_line(str(error)))
             return
@@ -208,21 +232,24 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.call_later(self._show_rows)  # now with the numbers of the spans
 
     def _show_coding(self, coding: OpenCoding, loader: TraceLoader) -> None:
-        """Show the open codes and their saturation, or how to write one."""
+        """Show the open codes and their saturation; if there are none, how to write an open code.
+
+        Marks of codes that still exist stay.
+        """
         self._coding = coding
         self._loader = loader
-        by_identity = {code.identity: code for code in coding.codes}
-        self._marked = {
-            identity: by_identity[identity] for identity in self._marked if identity in by_identity
+        self._marked_codes = {
+            code.identity: code for code in coding.codes if code.identity in self._marked_codes
         }
         self.show_title()
         if not coding.codes:
             self.show_words(no_codes_text(self.mast.key_of))
             return
         self.remove_class("-empty")
-        model = "" if coding.model is None else f"  by {one_line(coding.model, 30)}"
-        line = saturation_line(coding.saturation)
-        self.query_one("#about", Static).update(Content(f"{line}{model}"))
+        summary = saturation_line(coding.saturation)
+        if coding.model is not None:
+            summary += f"  by {one_line(coding.model, 30)}"
+        self.query_one("#about", Static).update(Content(summary))
         self._show_rows()
         self.main_list.focus()
 
@@ -236,43 +263,50 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         """Show the open codes that match the search."""
         if self._coding is None or self._loader is None:
             return
-        visible = self._coding.matching(self._search) if self._search else self._coding
-        self.main_list.columns = self._columns(self._loader)
-        self.main_list.show(list(_rows(visible)))
+        matching_coding = self._coding
+        if self._search_text:
+            matching_coding = self._coding.matching(self._search_text)
+        self.main_list.columns = self._table_columns(self._loader)
+        self.main_list.show(list(_rows_of(matching_coding)))
         self.show_detail()
 
-    def _columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
-        """Return the columns of the groups and open codes."""
-        key = self.mast.key_of("annotate.note")
-        no_words = f"no text yet: {key} there writes one"
+    def _is_marked(self, row: _CodeRow) -> bool:
+        return all(code.identity in self._marked_codes for code in row.codes)
 
-        def is_marked(row: _CodeRow) -> bool:
-            codes = row.group.codes if row.code is None else (row.code,)
-            return all(code.identity in self._marked for code in codes)
+    def _table_columns(self, loader: TraceLoader) -> tuple[TableColumn[_CodeRow], ...]:
+        """Return the columns of the groups and open codes.
+
+        Args:
+            loader: Knows the names of traces, and the numbers of spans that were read.
+        """
+        key = self.mast.key_of("annotate.note")
+        no_text = f"no text yet: {key} there writes one"
 
         def sign(row: _CodeRow) -> str:
-            if is_marked(row):
+            """Return the sign before a row: marked, group, label or note."""
+            if self._is_marked(row):
                 return "v"
             if row.code is None:
                 return "▾"
             return "●" if row.code.is_label else "✎"
 
+        def sign_style(row: _CodeRow) -> str:
+            return "doubt" if row.code is None or self._is_marked(row) else "quiet"
+
         return (
-            sign_column(
-                sign, lambda row: "doubt" if row.code is None or is_marked(row) else "quiet"
-            ),
+            sign_column(sign, sign_style),
             TableColumn(
                 "",
-                _either(
+                _cell_of_row(
                     lambda group: one_line(f"{group.name} · {counted(len(group.codes), 'place')}"),
-                    lambda code: f"  {one_line(code.tagged_text) or no_words}",
+                    lambda code: f"  {one_line(code.tagged_text) or no_text}",
                 ),
-                _either(lambda _: "total", lambda code: "figure" if code.text else "quiet"),
+                _cell_of_row(lambda _: "total", lambda code: "figure" if code.text else "quiet"),
                 name_width(),
             ),
             TableColumn(
                 "trace",
-                _either(
+                _cell_of_row(
                     lambda group: counted(group.traces, "trace"),
                     lambda code: one_line(loader.name_of(code.trace_id)),
                 ),
@@ -281,7 +315,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             ),
             TableColumn(
                 "where",
-                _either(
+                _cell_of_row(
                     lambda _: "",
                     lambda code: place_words(code.target, loader.known_order(code.trace_id)),
                 ),
@@ -289,7 +323,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             ),
             TableColumn(
                 "who",
-                _either(lambda _: "", lambda code: one_line(code.annotator)),
+                _cell_of_row(lambda _: "", lambda code: one_line(code.annotator)),
                 "quiet",
                 name_width(70),
             ),
@@ -313,13 +347,10 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.detail.show_text(code.tagged_text or "This label has no text yet.")
             return
         annotators = dict.fromkeys(code.annotator for code in group.codes)
-        lines = [
-            f"{counted(len(group.codes), 'place')} by {', '.join(map(one_line, annotators))}",
-            "",
-        ]
-        self.detail.show_text(
-            "\n".join([*lines, *(f"• {code.tagged_text}" for code in group.codes)])
-        )
+        names = ", ".join(map(one_line, annotators))
+        lines = [f"{counted(len(group.codes), 'place')} by {names}", ""]
+        lines += [f"• {code.tagged_text}" for code in group.codes]
+        self.detail.show_text("\n".join(lines))
 
     # Keys
 
@@ -338,56 +369,54 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         if row is None:
             self.hints.say("There is nothing to mark")
             return
-        codes = row.group.codes if row.code is None else (row.code,)
-        if all(code.identity in self._marked for code in codes):
-            for code in codes:
-                del self._marked[code.identity]
+        if self._is_marked(row):
+            for code in row.codes:
+                del self._marked_codes[code.identity]
         else:
-            self._marked |= {code.identity: code for code in codes}
+            self._marked_codes |= {code.identity: code for code in row.codes}
         self._show_rows()
         self.main_list.move_by(1)
         key = self.mast.key_of("open_codes.new_mode")
-        self.hints.say(f"{counted(len(self._marked), 'place')} marked: {key} makes a mode of them")
+        marked_count = counted(len(self._marked_codes), "place")
+        self.hints.say(f"{marked_count} marked: {key} makes a mode of them")
 
     def action_group(self, step: int) -> None:
         """Move to the next or previous group."""
         rows = self.main_list.rows
         cursor = self.main_list.cursor
         candidates = range(cursor + 1, len(rows)) if step > 0 else range(cursor - 1, -1, -1)
-        heading = next((index for index in candidates if rows[index].code is None), None)
-        if heading is not None:
-            self.main_list.move_to(heading)
+        group_rows = (row for row in candidates if rows[row].code is None)
+        group_row = next(group_rows, None)
+        if group_row is not None:
+            self.main_list.move_to(group_row)
 
     def action_search(self) -> None:
-        """Ask for a text, and show only the open codes that have it."""
+        """Ask for a text, and show only the open codes that contain it."""
 
         def search_for(text: str | None) -> None:
+            """Show the open codes that contain a text, and their number."""
             if text is None:
                 return
-            self._search = text.strip()
+            self._search_text = text.strip()
             self._show_rows()
-            count = sum(row.code is not None for row in self.main_list.rows)
+            count = counted(sum(row.code is not None for row in self.main_list.rows), "place")
             key = self.mast.key_of("open_codes.search")
-            self.hints.say(
-                f"{counted(count, 'place')} with {one_line(self._search)}: "
-                f"{key} and an empty line show all"
-                if self._search
-                else f"All are shown: {counted(count, 'place')}"
-            )
+            if self._search_text:
+                needle = one_line(self._search_text)
+                self.hints.say(f"{count} with {needle}: {key} and an empty line show all")
+            else:
+                self.hints.say(f"All are shown: {count}")
 
-        self.app.push_screen(
-            NoteScreen("Search notes and open codes", self._search, question="Words, or a #tag"),
-            search_for,
+        dialog = NoteScreen(
+            "Search notes and open codes", self._search_text, question="Words, or a #tag"
         )
+        self.app.push_screen(dialog, search_for)
 
     def _chosen_codes(self) -> tuple[OpenCode, ...]:
-        """Return the marked open codes, or else those under the cursor."""
-        row = self.row
-        if self._marked:
-            return tuple(self._marked.values())
-        if row is None:
-            return ()
-        return row.group.codes if row.code is None else (row.code,)
+        """Return the marked open codes, or else the codes of the row under the cursor."""
+        if self._marked_codes:
+            return tuple(self._marked_codes.values())
+        return () if self.row is None else self.row.codes
 
     def action_tag(self) -> None:
         """Ask for a tag to add, or to remove if all chosen open codes have it."""
@@ -397,94 +426,95 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             self.hints.say("There is nothing to tag")
             return
 
-        def tag_entered(tag: str | None) -> None:
-            if tag is not None:
-                is_added = toggle_tag(
-                    opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag
-                )
-                self._marked = {}
-                self.hints.say(
-                    f"#{tag} {'on' if is_added else 'off'} {counted(len(codes), 'place')}"
-                )
-                self._read(opened)
+        code_count = counted(len(codes), "place")
 
-        self.app.push_screen(
-            NoteScreen(
-                f"Tag {counted(len(codes), 'place')}",
-                "",
-                question="A tag for all of them; a tag that all have is removed",
-                check=checked_tag,
-            ),
-            tag_entered,
+        def toggle_entered_tag(tag: str | None) -> None:
+            """Add or remove the tag, and read the open codes again."""
+            if tag is None:
+                return
+            is_added = toggle_tag(
+                opened.workspace, opened.taxonomy.id, opened.annotator, codes, tag
+            )
+            self._marked_codes = {}
+            self.hints.say(f"#{tag} {'on' if is_added else 'off'} {code_count}")
+            self._read_codes(opened)
+
+        dialog = NoteScreen(
+            f"Tag {code_count}",
+            "",
+            question="A tag for all of them; a tag that all have is removed",
+            check=checked_tag,
         )
+        self.app.push_screen(dialog, toggle_entered_tag)
 
     def action_group_by_model(self) -> None:
-        """Ask a model for groups, after showing what is sent and its cost."""
+        """Ask a model for groups, after the user has seen what is sent and what it costs."""
         coding = self._coding
         opened = self.mast.opened
         if coding is None or opened is None:
             return
-        notes = coding.texts_to_group
-        if not notes:
+        texts = coding.texts_to_group
+        if not texts:
             self.hints.say("All open codes are grouped by tags")
             return
         try:
             setup = configured_setup(opened.taxonomy, read_judge_configuration())
-            question = what_it_takes(setup, notes)
+            cost_text = what_it_takes(setup, texts)
         except MastError as error:
             self.hints.say(f"{one_line(str(error))}; groups go by words", error=True)
             return
         name = model_name(setup)
 
-        def answered(answer: str | None) -> None:
+        def carry_out_answer(answer: str | None) -> None:
+            """Ask the model, or group by words again."""
             if answer == "y":
                 self.hints.say(f"{name} is asked …")
-                self._propose(opened, setup, notes)
+                self._ask_model(opened, setup, texts)
             elif answer == "w":
-                _keep_groups(opened, None, {})
-                self._read(opened)
+                _store_groups(opened, None, {})
+                self._read_codes(opened)
 
-        by_words = () if coding.model is None else (("w", "group by words again"),)
-        self.app.push_screen(
-            Ask(
-                f"Ask {name} for groups?",
-                question,
-                (("y", f"send them and ask {name}"), *by_words, ("n", "send nothing")),
-                default="n",
-            ),
-            answered,
-        )
+        answers = [("y", f"send them and ask {name}"), ("n", "send nothing")]
+        if coding.model is not None:
+            answers.insert(1, ("w", "group by words again"))
+        question = Ask(f"Ask {name} for groups?", cost_text, tuple(answers), default="n")
+        self.app.push_screen(question, carry_out_answer)
 
     @work(thread=True, group="propose", exclusive=True)
-    def _propose(self, opened: OpenWorkspace, setup: Setup, notes: Sequence[str]) -> None:
-        """Ask the model for groups in a worker, and store them."""
+    def _ask_model(self, opened: OpenWorkspace, setup: Setup, texts: Sequence[str]) -> None:
+        """Ask a model for groups in a worker; store and show the groups, or show an error."""
         worker = get_current_worker()
         name = model_name(setup)
         try:
-            proposal = run_until_cancelled(
-                propose_groups(setup, notes), lambda: worker.is_cancelled, lambda: None
+            proposal = asyncio.run(
+                run_until_cancelled(
+                    propose_groups(setup, texts), lambda: worker.is_cancelled, lambda: None
+                )
             )
-            proposed = asyncio.run(proposal)
-            if proposed is None:
+            if proposal is None:
                 return
-            _keep_groups(opened, setup.parameters.model, proposed.groups)
+            _store_groups(opened, setup.parameters.model, proposal.groups)
         except MastError as error:
             self.call_later(self.say_error, f"{name}: {error}; the groups are unchanged")
             return
-        groups = counted(len(set(proposed.groups.values())), "group")
-        self.call_later(self._grouped_by_model, f"{groups} by {name}; {used_words(proposed.usage)}")
+        group_count = counted(len(set(proposal.groups.values())), "group")
+        message = f"{group_count} by {name}; {used_words(proposal.usage)}"
+        self.call_later(self._show_model_groups, message)
 
-    def _grouped_by_model(self, message: str) -> None:
-        """Show the new groups, and the cost."""
+    def _show_model_groups(self, message: str) -> None:
+        """Show the new groups, and a message with their cost."""
         self.hints.say(message)
         if self.mast.opened is not None:
-            self._read(self.mast.opened)
+            self._read_codes(self.mast.opened)
 
     def action_new_mode(self) -> None:
-        """Ask for the name of a mode made of the marked open codes, or of the group."""
+        """Ask for the name of a mode made of the marked open codes, or of the group.
+
+        Only the lead of the study may make a mode; any other user gets an error.
+        """
         row = self.row
         opened = self.mast.opened
-        codes = tuple(self._marked.values()) or (() if row is None else row.group.codes)
+        codes = tuple(self._marked_codes.values()) or (() if row is None else row.group.codes)
         if not codes or opened is None or row is None:
             self.hints.say("There is nothing to make a mode of")
             return
@@ -495,100 +525,104 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
             return
         suggested_name = "" if row.group.name == NO_WORDS else row.group.name.removeprefix("#")
 
-        def name_entered(name: str | None) -> None:
+        def continue_with_name(name: str | None) -> None:
             if name is not None and name.strip():
                 self._ask_category(opened, codes, name.strip())
 
-        self.app.push_screen(
-            NoteScreen(
-                f"A mode of {counted(len(codes), 'place')}",
-                suggested_name,
-                question="What is it called?",
-                offered=True,
-            ),
-            name_entered,
+        dialog = NoteScreen(
+            f"A mode of {counted(len(codes), 'place')}",
+            suggested_name,
+            question="What is it called?",
+            offered=True,
         )
+        self.app.push_screen(dialog, continue_with_name)
 
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
-        """Ask for the category of a new mode."""
+        """Ask for the category of a new mode, and continue with the last question."""
         choices = [
             FinderChoice(category.id, "", opened.taxonomy.title(category.id))
             for category in opened.taxonomy.categories
         ]
 
-        def category_chosen(category_id: str | None) -> None:
+        def continue_with_category(category_id: str | None) -> None:
             if category_id is not None:
-                self._ask_to_make(opened, codes, name, category_id)
+                self._ask_to_make_mode(opened, codes, name, category_id)
 
-        self.app.push_screen(
-            FinderDialog(
-                f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"
-            ),
-            category_chosen,
+        dialog = FinderDialog(
+            f"Under which category is {one_line(name, 40)}?", choices, placeholder="name"
         )
+        self.app.push_screen(dialog, continue_with_category)
 
-    def _ask_to_make(
+    def _ask_to_make_mode(
         self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str, category: str
     ) -> None:
-        """Ask whether to make the mode in a new version of the taxonomy."""
-        old = opened.taxonomy
-        used_versions = [taxonomy.ref for taxonomy in opened.workspace.taxonomies()]
+        """Ask whether to make the mode in a new version of the taxonomy, and make it.
+
+        If the taxonomy cannot have such a mode, show an error.
+        """
+        taxonomy = opened.taxonomy
+        used_versions = [used_taxonomy.ref for used_taxonomy in opened.workspace.taxonomies()]
         try:
-            new = with_mode(old, name, category, used_versions=used_versions)
+            new_taxonomy = with_mode(taxonomy, name, category, used_versions=used_versions)
         except MastError as error:
             self.say_error(error)
             return
-        (mode,) = set(new.modes) - set(old.modes)
+        (mode,) = set(new_taxonomy.modes) - set(taxonomy.modes)
         workspace_path = opened.workspace.path
-        file = (
-            Path() if workspace_path is None else workspace_path.parent
-        ) / f"{new.id}-{new.version}.toml"
+        folder = Path() if workspace_path is None else workspace_path.parent
+        file = folder / f"{new_taxonomy.id}-{new_taxonomy.version}.toml"
 
-        def answered(answer: str | None) -> None:
+        def carry_out_answer(answer: str | None) -> None:
             if answer == "y":
                 self.hints.say("Carrying everything over …")
-                self._make(opened, new, mode.slug, codes, file)
+                self._make_mode(opened, new_taxonomy, mode.slug, codes, file)
 
-        self.app.push_screen(
-            Ask(
-                f"{mode.code} {mode.name}",
-                f"{counted(len(codes), 'place')} become its first labels, under {new.ref}. "
-                f"All other labels are carried over unchanged; {old.ref} stays. "
-                "It can be taken back.",
-                (("y", "make it"), ("n", "leave it")),
-            ),
-            answered,
+        question = Ask(
+            f"{mode.code} {mode.name}",
+            f"{counted(len(codes), 'place')} become its first labels, under {new_taxonomy.ref}. "
+            f"All other labels are carried over unchanged; {taxonomy.ref} stays. "
+            "It can be taken back.",
+            (("y", "make it"), ("n", "leave it")),
         )
+        self.app.push_screen(question, carry_out_answer)
 
     @work(thread=True, group="make", exclusive=True)
-    def _make(
+    def _make_mode(
         self,
         opened: OpenWorkspace,
-        new: Taxonomy,
+        new_taxonomy: Taxonomy,
         slug: str,
         codes: Sequence[OpenCode],
         file: Path,
     ) -> None:
-        """Write the new taxonomy and carry all labels over, in a worker."""
-        mapping = candidate_map(opened.taxonomy, new, slug, codes)
+        """Write the new taxonomy to a file and carry all labels over, in a worker.
+
+        Args:
+            opened: The open workspace.
+            new_taxonomy: The taxonomy with the new mode.
+            slug: The slug of the new mode.
+            codes: The open codes that become labels of the new mode.
+            file: The file for the taxonomy.
+        """
+        mapping = candidate_map(opened.taxonomy, new_taxonomy, slug, codes)
         try:
             outputs = outputs_beside(opened.workspace, force=False)
-            outputs.add(file, taxonomy_toml(new))
+            outputs.add(file, taxonomy_toml(new_taxonomy))
             outputs.commit()
             migrate(opened.workspace, mapping, opened.annotator)
         except (MastError, OSError) as error:
             self.call_later(self.say_error, error)
             return
-        self.call_later(self._mode_made, new.mode(slug), new, file)
+        self.call_later(self._show_new_mode, new_taxonomy.mode(slug), new_taxonomy, file)
 
-    def _mode_made(self, mode: Mode, new: Taxonomy, file: Path) -> None:
-        """Show where the new taxonomy is, and how to continue."""
+    def _show_new_mode(self, mode: Mode, new_taxonomy: Taxonomy, file: Path) -> None:
+        """Show the file of the new taxonomy, and how to continue."""
         self.hints.clear()
-        self._marked = {}
+        self._marked_codes = {}
         self._show_rows()
         self.app.push_screen(
             Ask(
-                f"{mode.code} {mode.name} is in {new.ref}",
+                f"{mode.code} {mode.name} is in {new_taxonomy.ref}",
                 f"To use it, quit, and start with --taxonomy {file}\n\n"
                 "New labels in this window still use the old version. "
                 "'mast-tui taxonomy migrate --undo' takes it back.",

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 class AppOptions(NamedTuple):
     """The options of the app.
 
-    ``paths`` are existing files and folders; with ``samples`` they are the folder of the sample
-    traces, whose labels have their own workspace. ``workspace`` is a path or URL, None for the
-    nearest one. ``annotator`` is None for the one whom the workspace knows; if there is none, the
-    app asks. ``taxonomy`` is None for MAST. ``blind`` and ``assisted`` are never both set; without
-    either the last choice stays. ``fill_new_workspace`` adds the samples' labels to their new
-    workspace; the command line passes it, because screens do not import files. ``password`` is that
-    of the workspace's server, if the user has typed it.
+    Attributes:
+        paths: Existing files and folders; with ``samples`` the folder of the sample traces.
+        samples: True for the sample traces, whose labels have their own workspace.
+        workspace: The path or URL of the workspace; None for the nearest workspace.
+        annotator: The name of the annotator; None for the annotator in the workspace. If there is
+            none, the app asks.
+        taxonomy: The file of the taxonomy; None for MAST.
+        blind: True to work blind. If neither this nor ``assisted`` is true, the last choice stays.
+        assisted: True to work with suggestions; never together with ``blind``.
+        fill_new_workspace: Adds the labels of the sample traces to their new workspace. The command
+            line passes it, because screens do not import files.
+        password: The password of the workspace's server, if the user has typed it.
     """
 
     paths: tuple[Path, ...]

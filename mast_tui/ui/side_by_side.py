@@ -68,8 +68,9 @@ class PairList(VirtualLines):
             names: The names.
             width: The cells of the line.
         """
-        left, right = self._widths(width)
-        return f" {padded(f'A  {names[0]}', left)}   {padded(f'B  {names[1]}', right)}"
+        name_a, name_b = names
+        cells_a, cells_b = self._column_widths(width)
+        return f" {padded(f'A  {name_a}', cells_a)}   {padded(f'B  {name_b}', cells_b)}"
 
     def render_row(self, row: int, width: int) -> Strip:
         """Render two steps with a sign between them.
@@ -80,30 +81,33 @@ class PairList(VirtualLines):
         """
         pair = self.alignment.pairs[row]
         is_action = self.alignment.actions[row]
-        base = self.rich_style
+        is_same = pair.likeness is Likeness.SAME
+        is_fork = row == self.alignment.fork
+        base_style = self.rich_style
         if row == self.cursor:
-            base += self._part("cursor")
-        same = pair.likeness is Likeness.SAME
-        forks = row == self.alignment.fork
-        text_style = base + self._part("quiet" if same or not is_action else "action")
-        likeness_part = "quiet" if same else "differs"
-        sign_style = base + self._part("fork" if forks else likeness_part)
-        left, right = self._widths(width)
+            base_style += self._part("cursor")
+        text_style = base_style + self._part("action" if is_action and not is_same else "quiet")
+        sign_part = "quiet" if is_same else "differs"
+        if is_fork:
+            sign_part = "fork"
+        cells_a, cells_b = self._column_widths(width)
+        sign = f"{'▶' if is_fork else ' '}{SIGNS[pair.likeness]} "
         return Strip(
             [
-                Segment("▌" if row == self.cursor else " ", base),
-                Segment(self._cell(self._a, pair.a, left), text_style),
-                Segment(f"{'▶' if forks else ' '}{SIGNS[pair.likeness]} ", sign_style),
-                Segment(self._cell(self._b, pair.b, right), text_style),
+                Segment("▌" if row == self.cursor else " ", base_style),
+                Segment(self._step_text(self._a, pair.a, cells_a), text_style),
+                Segment(sign, base_style + self._part(sign_part)),
+                Segment(self._step_text(self._b, pair.b, cells_b), text_style),
             ]
-        ).adjust_cell_length(width, base)
+        ).adjust_cell_length(width, base_style)
 
-    def _widths(self, width: int) -> tuple[int, int]:
-        left = max(4, (width - 4) // 2)
-        return (left, max(4, width - 4 - left))
+    def _column_widths(self, width: int) -> tuple[int, int]:
+        """Return the cells for a step of A and for a step of B, beside edge and sign."""
+        cells_a = max(4, (width - 4) // 2)
+        return cells_a, max(4, width - 4 - cells_a)
 
-    def _cell(self, trace: Trace, index: int | None, cells: int) -> str:
-        """Return the number, kind and text of a step, or blanks for none."""
+    def _step_text(self, trace: Trace, index: int | None, cells: int) -> str:
+        """Return the number, kind and text of a step; blanks if ``index`` is None."""
         if index is None:
             return " " * cells
         span = trace.span(index)
@@ -119,15 +123,17 @@ class SideBySideScreen(BaseScreen):
     where = Where.SIDE_BY_SIDE
 
     def __init__(self, a: Trace, b: Trace, names: tuple[str, str]) -> None:
-        """Make the screen. It reads both traces again: an open trace is read by one thread only.
+        """Make the screen for two runs.
+
+        It reads the files of both traces again, because only one thread may read an open trace.
 
         Args:
             a: The run on the left.
             b: The run on the right.
-            names: Their names, with their outcomes if these are visible.
+            names: The names of the runs, with their outcomes if these are visible.
         """
         super().__init__()
-        self._sources = (a, b)
+        self._open_traces = (a, b)
         self._a = a.anew()
         self._b = b.anew()
         self._names = names
@@ -154,11 +160,11 @@ class SideBySideScreen(BaseScreen):
         self.detail.can_focus = False
         self.title_bar.show(("Side by side",), self.who())
         self.show_words("Reading both runs …")
-        self._align()
+        self._align_runs()
 
     @work(thread=True, exclusive=True)
-    def _align(self) -> None:
-        """Read both runs and align their steps, in a worker."""
+    def _align_runs(self) -> None:
+        """Read both runs and align their steps in a worker; then show the pairs, or an error."""
         try:
             for trace in (self._a, self._b):
                 read_fully(trace)
@@ -167,9 +173,9 @@ class SideBySideScreen(BaseScreen):
             reason = error.strerror or str(error)
             self.call_later(self.show_words, f"They cannot be compared: {reason}")
             return
-        self.call_later(self._show_aligned, alignment)
+        self.call_later(self._show_alignment, alignment)
 
-    def _show_aligned(self, alignment: RunAlignment) -> None:
+    def _show_alignment(self, alignment: RunAlignment) -> None:
         """Show the summary and the pairs, and move to the fork."""
         if not alignment.pairs:
             self.show_words("These runs have no steps to compare.")
@@ -184,8 +190,11 @@ class SideBySideScreen(BaseScreen):
         self._show_detail()
 
     @on(VirtualLines.Resized)
-    def _fitted(self) -> None:
-        # The list has a size only once it is on screen, which is after its cursor was moved.
+    def _show_heading(self) -> None:
+        """Fit the heading to the list, and make its cursor visible.
+
+        The list has a size only once it is on screen, which is after its cursor was moved.
+        """
         pair_list = self.main_list
         heading = pair_list.heading(self._names, pair_list.lines_area.width)
         self.query_one("#heading", Static).update(Content(heading))
@@ -203,37 +212,43 @@ class SideBySideScreen(BaseScreen):
         self.action_open("a")
 
     def _show_detail(self) -> None:
-        """Show the text of the step under the cursor, or the difference of two texts."""
+        """Show the difference of the two steps under the cursor, or the text of a single step."""
         pair = self.main_list.pair
         detail = self.detail
         if pair is None:
             return
-        sides = [
-            (name, trace, index)
-            for name, trace, index in (("A", self._a, pair.a), ("B", self._b, pair.b))
-            if index is not None
-        ]
-        titles = [f"{name} #{index + 1}" for name, _trace, index in sides]
+        titles = []
+        texts = []
         try:
-            texts = [trace.text(index) for _name, trace, index in sides]
+            for name, trace, index in (("A", self._a, pair.a), ("B", self._b, pair.b)):
+                if index is not None:
+                    titles.append(f"{name} #{index + 1}")
+                    texts.append(trace.text(index))
         except OSError as error:
             detail.show_text(
                 "", empty=f"The file cannot be read any more: {error.strerror or error}"
             )
             return
         if len(texts) == 2:
-            difference = compare(*texts)
-            if not difference.equal:
-                detail.show_titles(plain_title(f"{titles[0]} (-) and {titles[1]} (+)"))
-                marks = [TextPart(first, end, "evidence") for first, end in difference.changed]
-                detail.show_text(difference.text, marks, text_format="diff")
+            comparison = compare(*texts)
+            if not comparison.equal:
+                title_a, title_b = titles
+                detail.show_titles(plain_title(f"{title_a} (-) and {title_b} (+)"))
+                changed_parts = [
+                    TextPart(first, end, "evidence") for first, end in comparison.changed
+                ]
+                detail.show_text(comparison.text, changed_parts, text_format="diff")
                 return
             titles = [f"{' and '.join(titles)}: the same"]
         detail.show_titles(plain_title(" ".join(titles)))
         detail.show_text(texts[0], empty="(empty)")
 
     def action_fork(self, *, tell: bool = True) -> None:
-        """Move to the fork of the runs, or else to their first difference."""
+        """Move to the fork of the runs, or else to their first difference.
+
+        Args:
+            tell: True to show a message if there is no difference.
+        """
         alignment = self.main_list.alignment
         row = alignment.first if alignment.fork is None else alignment.fork
         if row is not None:
@@ -242,7 +257,7 @@ class SideBySideScreen(BaseScreen):
             self.hints.say("The agents do the same in both")
 
     def action_difference(self, step: int) -> None:
-        """Move to the next or previous pair with a different action of the agents."""
+        """Move to the next or previous pair in which the agents act differently."""
         pair_list = self.main_list
         alignment = pair_list.alignment
         row = pair_list.cursor + step
@@ -254,21 +269,21 @@ class SideBySideScreen(BaseScreen):
         self.hints.say("No other difference in what the agents do that way")
 
     def action_open(self, side: str) -> None:
-        """Open one of the runs at the step under the cursor."""
+        """Open run ``a`` or ``b`` at the step under the cursor."""
         pair = self.main_list.pair
         if pair is None:
             return
-        source_a, source_b = self._sources
+        open_a, open_b = self._open_traces
         index = pair.a if side == "a" else pair.b
-        trace = self._a if side == "a" else self._b
-        source = source_a if side == "a" else source_b
+        reread_trace = self._a if side == "a" else self._b
+        open_trace = open_a if side == "a" else open_b
         if index is None:
             self.hints.say(f"{side.upper()} has no step here", error=True)
             return
         location = TraceLocation(
-            source.identity.trace_id, key=trace.span(index).key, position=index
+            open_trace.identity.trace_id, key=reread_trace.span(index).key, position=index
         )
-        self.mast.go(ShowTrace(source, location))
+        self.mast.go(ShowTrace(open_trace, location))
 
     def action_text(self, step: int) -> None:
         """Scroll the difference."""

@@ -48,7 +48,10 @@ Not every process receives a SIGHUP, and Textual would read from a missing termi
 
 
 class EndingSignals:
-    """Runs the app and ends it on a signal; ``number`` is the signal that arrived.
+    """Runs the app and ends it on a signal.
+
+    Attributes:
+        number: The signal that has arrived first; None before.
 
     Args:
         app: The app.
@@ -62,11 +65,11 @@ class EndingSignals:
         self._restored = False
 
     async def run(self) -> None:
-        """Run the app in the loop of the main thread; end the process if a signal ended it."""
+        """Run the app in the loop of the main thread; if a signal has ended it, end the process."""
         loop = asyncio.get_running_loop()
         for number in ENDING:
-            loop.add_signal_handler(number, self._end)
-            # Called first, even if the loop is stuck; the handler of the loop is called too.
+            loop.add_signal_handler(number, self._exit_app)
+            # Called before the handler of the loop, even if the loop is stuck.
             signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._on_signal)
         threading.excepthook = self._on_thread_error
@@ -94,20 +97,26 @@ class EndingSignals:
             if error is not None:
                 log_error(error)
 
-    def _end(self) -> None:
+    def _exit_app(self) -> None:
         if self.number is not None:
             self._app.exit(return_code=128 + self.number)
 
     def _check_terminal(self, loop: asyncio.AbstractEventLoop, terminal: int) -> None:
-        gone = select.poll()
-        gone.register(terminal, 0)  # a hang-up is always reported
-        if gone.poll(0):
+        """Send this process a SIGHUP if the terminal (a descriptor) is gone; else check later."""
+        poll = select.poll()
+        poll.register(terminal, 0)  # a hang-up is always reported
+        if poll.poll(0):
             os.kill(os.getpid(), signal.SIGHUP)
         else:
             loop.call_later(CHECK_TERMINAL_EVERY, self._check_terminal, loop, terminal)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
-        """Note the first signal and start the time limit; end the process when that is over."""
+        """Handle a signal.
+
+        - The first ending signal is recorded, and starts the time limit ``PATIENCE``.
+        - A further ending signal shortens the time limit to ``AFTER_ANOTHER``.
+        - SIGALRM, the end of the time limit, restores the terminal and ends the process.
+        """
         if number == signal.SIGALRM:
             if not self._restored:
                 restore_terminal(self._app)
@@ -122,12 +131,14 @@ class EndingSignals:
                 self._restored = True
                 self.leave(128 + number)
         else:
-            left, _every = signal.getitimer(signal.ITIMER_REAL)
-            signal.setitimer(signal.ITIMER_REAL, min(left or AFTER_ANOTHER, AFTER_ANOTHER))
+            seconds_left, _interval = signal.getitimer(signal.ITIMER_REAL)
+            seconds_left = min(seconds_left or AFTER_ANOTHER, AFTER_ANOTHER)
+            signal.setitimer(signal.ITIMER_REAL, seconds_left)
 
-    def _on_thread_error(self, broken: threading.ExceptHookArgs) -> None:
-        if writes_to_terminal(broken.thread):
+    def _on_thread_error(self, arguments: threading.ExceptHookArgs) -> None:
+        """Log the error of a thread; end the app if the thread writes to the terminal."""
+        if writes_to_terminal(arguments.thread):
             # The terminal accepts no more output, which would pile up until the app stops.
             os.kill(os.getpid(), signal.SIGHUP)
-        elif broken.exc_value is not None:
-            log_error(broken.exc_value)
+        elif arguments.exc_value is not None:
+            log_error(arguments.exc_value)

@@ -48,8 +48,10 @@ _MAX_DIFFERENCE_CHARS: Final = 80
 class SuggestionLine:
     """A line fit for display.
 
-    ``highlights`` are the parts that differ from another line. ``warns`` is false for a line that
-    only shows a text.
+    Attributes:
+        text: The line.
+        highlights: The ranges of the line that differ from another line.
+        warns: False if the line only shows a text.
     """
 
     text: str
@@ -60,14 +62,14 @@ class SuggestionLine:
 def judge_name(judge: str) -> str:
     """Return the name of a judge without its prefix.
 
-    A long name is shortened; the hash of the prompt stays whole.
+    If the name is long, the part before ``@`` is shortened, and the hash of the prompt stays.
     """
     name = judge.removeprefix(JUDGE_PREFIX)
-    model, separator, prompt = name.rpartition("@")
+    model, separator, prompt_hash = name.rpartition("@")
     if not separator or len(name) <= MAX_NAME_CHARS:
         return one_line(name, MAX_NAME_CHARS)
-    prompt = one_line(prompt, MAX_NAME_CHARS // 2)
-    return f"{one_line(model, MAX_NAME_CHARS - 1 - len(prompt))}@{prompt}"
+    prompt_hash = one_line(prompt_hash, MAX_NAME_CHARS // 2)
+    return f"{one_line(model, MAX_NAME_CHARS - 1 - len(prompt_hash))}@{prompt_hash}"
 
 
 def rule_words(rationale: str) -> str:
@@ -93,16 +95,18 @@ def source_words(suggestion: Suggestion, index_of: IndexOf) -> str:
 
 
 def warnings_on(suggestion: Suggestion, index_of: IndexOf) -> tuple[SuggestionLine, ...]:
-    """Return what the user must know before trusting a suggestion, a line each.
+    """Return the doubts about the quote of a suggestion, and its role for the outcome, as lines.
 
     Args:
         suggestion: The suggestion.
         index_of: Returns the index of a span key, or None.
 
     Returns:
-        The lines; empty if the quote is exactly at its place, or if nothing is quoted.
+        The lines; none if the quote is as the judge gave it and the step is not decisive.
     """
-    lines = [*_evidence_lines(suggestion.evidence, index_of)] if suggestion.evidence else []
+    lines: list[SuggestionLine] = []
+    if suggestion.evidence:
+        lines += _evidence_lines(suggestion.evidence, index_of)
     if suggestion.remedy:
         lines.append(
             SuggestionLine(f"{DECISIVE} decisive step: its correction would have saved the run")
@@ -122,89 +126,115 @@ def _evidence_lines(evidence: Evidence, index_of: IndexOf) -> Iterator[Suggestio
         yield SuggestionLine(f"{NOT_FOUND} quote not in the trace: “{quote}”")
         return
     if evidence.named is not None:
-        spans = [_span(key, index_of) for key in dict.fromkeys(evidence.named)]
-        position = "elsewhere" if evidence.key is None else f"in {_span(evidence.key, index_of)}"
-        named = " to ".join(spans)
+        named_spans = [_span_text(key, index_of) for key in dict.fromkeys(evidence.named)]
+        position = "elsewhere"
+        if evidence.key is not None:
+            position = f"in {_span_text(evidence.key, index_of)}"
         yield SuggestionLine(
-            f"{MOVED} place moved: the judge named {named}, the quote is {position}"
+            f"{MOVED} place moved: the judge named {' to '.join(named_spans)}, "
+            f"the quote is {position}"
         )
     if evidence.match is Match.FUZZY:
         yield SuggestionLine(f"{REWORDED} quote found in other words, which were not compared")
     elif evidence.match is Match.IN_PARTS:
         yield SuggestionLine(f"{IN_PARTS} quote in parts: the text between them is left out")
         if evidence.wording is not None:
-            yield _wording("judge", evidence.wording[:MAX_WORDING_CHARS], ())
+            yield _wording_line("judge", evidence.wording[:MAX_WORDING_CHARS], ())
     elif evidence.match in (Match.REWORDED, Match.ALTERED):
         yield from _difference_lines(evidence, evidence.match)
 
 
 def _difference_lines(evidence: Evidence, match: Match) -> Iterator[SuggestionLine]:
-    """Yield the differences between a quote and the text of the trace, and both wordings."""
-    altered = match is Match.ALTERED
-    sign = f"{ALTERED if altered else REWORDED} {match.value}"
+    """Yield the differences between a quote and the text of the trace, and both wordings.
+
+    For an altered quote, only the differences that alter its meaning count.
+    """
+    is_altered = match is Match.ALTERED
+    verdict = f"{ALTERED if is_altered else REWORDED} {match.value}"
     if evidence.wording is None:
-        yield SuggestionLine(f"{sign} quote")
+        yield SuggestionLine(f"{verdict} quote")
         return
     # Start-up: rarely needed, and the import takes time.
     from mast_tui.judges.word_comparison import compare
 
-    quoted = evidence.wording[:MAX_WORDING_CHARS]
-    original = evidence.quote[:MAX_WORDING_CHARS]
-    comparison = compare(quoted, original, in_parts=True)
+    judge_wording = evidence.wording[:MAX_WORDING_CHARS]
+    trace_wording = evidence.quote[:MAX_WORDING_CHARS]
+    comparison = compare(judge_wording, trace_wording, in_parts=True)
     differences = [
-        difference for difference in comparison.differences if difference.altering or not altered
+        difference for difference in comparison.differences if difference.altering or not is_altered
     ]
-    named = [
-        _difference(quoted[slice(*difference.quote_range)], original[slice(*difference.text_range)])
+    texts = [
+        _difference_text(
+            judge_wording[slice(*difference.quote_range)],
+            trace_wording[slice(*difference.text_range)],
+        )
         for difference in differences[:_MAX_DIFFERENCES]
     ]
-    if len(differences) > len(named):
-        named.append(f"and {len(differences) - len(named)} more")
-    yield SuggestionLine(f"{sign}: {'; '.join(named)}" if named else f"{sign} quote")
-    yield _wording("judge", quoted, [difference.quote_range for difference in differences])
-    yield _wording("trace", original, [difference.text_range for difference in differences])
+    if len(differences) > len(texts):
+        texts.append(f"and {len(differences) - len(texts)} more")
+    yield SuggestionLine(f"{verdict}: {'; '.join(texts)}" if texts else f"{verdict} quote")
+    quote_ranges = [difference.quote_range for difference in differences]
+    yield _wording_line("judge", judge_wording, quote_ranges)
+    text_ranges = [difference.text_range for difference in differences]
+    yield _wording_line("trace", trace_wording, text_ranges)
 
 
-def _difference(quoted: str, original: str) -> str:
-    added = one_line(quoted, _MAX_DIFFERENCE_CHARS)
-    omitted = one_line(original, _MAX_DIFFERENCE_CHARS)
-    if not omitted:
-        return f"“{added}” put in"
-    return f"{added} → {omitted}" if added else f"“{omitted}” left out"
+def _difference_text(quoted: str, original: str) -> str:
+    """Return the text for a part that a quote has in place of a part of the original.
+
+    Either part may be empty.
+    """
+    quoted_part = one_line(quoted, _MAX_DIFFERENCE_CHARS)
+    original_part = one_line(original, _MAX_DIFFERENCE_CHARS)
+    if not original_part:
+        return f"“{quoted_part}” put in"
+    if not quoted_part:
+        return f"“{original_part}” left out"
+    return f"{quoted_part} → {original_part}"
 
 
-def _wording(source: str, wording: str, highlights: Sequence[tuple[int, int]]) -> SuggestionLine:
-    """Return a wording on one line, with highlighted parts.
+def _wording_line(
+    source: str, wording: str, differences: Sequence[tuple[int, int]]
+) -> SuggestionLine:
+    """Return a wording on one line, with its differences from another wording highlighted.
 
-    Text that both wordings share is shown only beside the differences.
+    Long text between two differences is cut; without differences the whole wording is shown.
     """
     text = f"{source}: “"
-    displayed_highlights = []
-    end_of_last = 0
-    for start, end in highlights:
-        text += one_line(_with_ellipsis(wording[end_of_last:start], after_last=end_of_last > 0))
-        begin = len(text)
+    highlights = []
+    shown_until = 0
+    for start, end in differences:
+        equal_text = wording[shown_until:start]
+        text += one_line(_cut_equal_text(equal_text, after_difference=shown_until > 0))
+        highlight_start = len(text)
         text += one_line(wording[start:end])
-        if begin < len(text):
-            displayed_highlights.append((begin, len(text)))
-        end_of_last = end
-    tail = (
-        _with_ellipsis(wording[end_of_last:], after_last=True, before_next=False)
-        if highlights
-        else wording
-    )
-    return SuggestionLine(f"{text}{one_line(tail)}”", tuple(displayed_highlights), warns=False)
+        if highlight_start < len(text):
+            highlights.append((highlight_start, len(text)))
+        shown_until = end
+    remaining_text = wording[shown_until:]
+    if differences:
+        remaining_text = _cut_equal_text(
+            remaining_text, after_difference=True, before_difference=False
+        )
+    return SuggestionLine(f"{text}{one_line(remaining_text)}”", tuple(highlights), warns=False)
 
 
-def _with_ellipsis(shared: str, *, after_last: bool, before_next: bool = True) -> str:
-    """Return shared text without its middle: the part after a difference, and that before one."""
-    if len(shared) <= 2 * _CONTEXT + len(_LEFT_OUT):
-        return shared
-    head = shared[:_CONTEXT].rsplit(None, 1)[0] + " " if after_last else ""
-    tail = " " + shared[-_CONTEXT:].split(None, 1)[-1] if before_next else ""
-    return f"{head}{_LEFT_OUT}{tail}"
+def _cut_equal_text(text: str, *, after_difference: bool, before_difference: bool = True) -> str:
+    """Return a text that two wordings share, with only its words next to a difference if long.
+
+    Args:
+        text: The text.
+        after_difference: True if a difference comes before the text; then its begin stays.
+        before_difference: True if a difference follows the text; then its end stays.
+    """
+    if len(text) <= 2 * _CONTEXT + len(_LEFT_OUT):
+        return text
+    begin = text[:_CONTEXT].rsplit(None, 1)[0] + " " if after_difference else ""
+    end = " " + text[-_CONTEXT:].split(None, 1)[-1] if before_difference else ""
+    return f"{begin}{_LEFT_OUT}{end}"
 
 
-def _span(key: str, index_of: IndexOf) -> str:
+def _span_text(key: str, index_of: IndexOf) -> str:
+    """Return the number of a span from 1 (``#3``), or its key if the trace lacks the span."""
     index = index_of(key)
     return one_line(key, 24) if index is None else f"#{index + 1}"

@@ -23,7 +23,7 @@ from mast_tui.workspace import WorkspaceError
 
 
 class OpensTraces(BaseScreen):
-    """A screen that opens traces above itself, so that leaving one returns to the same row."""
+    """A screen that opens traces above itself, so that the user returns to the same row."""
 
     def open_at(self, location: TraceLocation) -> None:
         """Open a trace of the workspace, even if the library does not list it."""
@@ -32,7 +32,7 @@ class OpensTraces(BaseScreen):
 
     @work(thread=True, group="open", exclusive=True)
     def _load_and_show(self, location: TraceLocation, open_traces: list[Trace]) -> None:
-        """Read the trace in a worker thread."""
+        """Read a trace in a worker thread, then show it or an error."""
         opened = self.mast.opened
         if opened is None:
             return
@@ -41,13 +41,16 @@ class OpensTraces(BaseScreen):
         except (WorkspaceError, OSError) as error:
             self.call_later(self._show_loaded, location, None, str(error))
             return
-        missing = f"The file of {location.trace_id} is not on this machine"
-        self.call_later(self._show_loaded, location, trace, missing)
+        error_text = f"The file of {location.trace_id} is not on this machine"
+        self.call_later(self._show_loaded, location, trace, error_text)
 
-    def _show_loaded(self, location: TraceLocation, trace: Trace | None, missing: str) -> None:
-        """Show the trace at its location, or ``missing`` if there is none."""
+    def _show_loaded(self, location: TraceLocation, trace: Trace | None, error_text: str) -> None:
+        """Show a trace at a location, or an error if it could not be read.
+
+        If the user has left this screen meanwhile, show nothing.
+        """
         if trace is None:
-            self.say_error(missing)
+            self.say_error(error_text)
         elif self.app.screen is self:
             self.hints.clear()
             self.mast.go(ShowTrace(trace, location))

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 class CellTables:
     """The widths of characters in cells, with one cell for each spacing mark.
 
-    Vowel signs of Indic scripts, Khmer and Myanmar (category Mc) take a cell of their own in xterm,
-    tmux, the terminals of VTE and wherever the C library is asked. Rich gives them none, so that
-    each of them would move the rest of its line, and the frame, by one cell.
+    Spacing marks are vowel signs of Indic scripts, Khmer and Myanmar (category Mc). They have a
+    cell in xterm, tmux, terminals of VTE, and programs that use the C library. Rich gives them no
+    cell, so the rest of the line would move by one cell for each mark.
     """
 
     def __init__(self, load: Callable[[str], CellTable]) -> None:
@@ -64,28 +64,26 @@ class CellTables:
         table = self._tables.get(unicode_version)
         if table is None:
             rich_table = self._load(unicode_version)
-            widths = [
-                part
-                for first, last, width in rich_table.widths
-                for part in _with_spacing_marks(first, last, width)
-            ]
+            widths: list[tuple[int, int, int]] = []
+            for first, last, width in rich_table.widths:
+                widths += _with_spacing_marks(first, last, width)
             table = rich_table._replace(widths=widths)
             self._tables[unicode_version] = table
         return table
 
 
 def _with_spacing_marks(first: int, last: int, width: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the parts of a range of code points of one width, spacing marks apart."""
+    """Yield a range of code points with its width; split off spacing marks if the width is 0."""
     if width:
         yield first, last, width
         return
-    for mark_width, codes in groupby(range(first, last + 1), key=_spacing_cells):
-        part = list(codes)
-        yield part[0], part[-1], mark_width
+    for mark_width, group in groupby(range(first, last + 1), key=_spacing_cells):
+        codes = list(group)
+        yield codes[0], codes[-1], mark_width
 
 
 def _spacing_cells(code: int) -> int:
-    """Return how many cells a code point takes that Rich gives none."""
+    """Return the cells of a code point to which Rich gives none: 0 unless it is a spacing mark."""
     if unicodedata.category(chr(code)) != "Mc":
         return 0
     return 2 if unicodedata.east_asian_width(chr(code)) == "W" else 1
@@ -112,7 +110,7 @@ class ComponentStyles(dict[str, RenderStyles]):
         return name in self._node._get_component_classes()
 
     def __missing__(self, name: str) -> RenderStyles:
-        # As in Textual.
+        """Compute and store the style of a component, as Textual does."""
         component = DOMNode(classes=name)
         component._attach(self._node)
         self._stylesheet.apply(component, animate=False)
@@ -123,8 +121,8 @@ class ComponentStyles(dict[str, RenderStyles]):
 class Stylesheet(TextualStylesheet):
     """A stylesheet that computes the styles of a widget's parts when they are first drawn.
 
-    Textual computes those of all component classes whenever the focus or a class of the widget
-    changes. A widget with text in thirty colours would spend milliseconds of a key on it.
+    Textual computes the styles of all component classes whenever the focus or a class of the
+    widget changes. A widget with text in thirty colours would spend milliseconds of a key on it.
     """
 
     def copy(self) -> Stylesheet:
@@ -133,11 +131,12 @@ class Stylesheet(TextualStylesheet):
         return copied
 
     def _process_component_classes(self, node: DOMNode) -> None:
+        """Forget the styles of a widget's parts; if a used style has changed, draw the widget."""
         if not node._get_component_classes():
             return
-        used = node._component_styles
+        previous_styles = node._component_styles
         node._component_styles = ComponentStyles(self, node)
-        if any(node._component_styles[name] != styles for name, styles in used.items()):
+        if any(node._component_styles[name] != style for name, style in previous_styles.items()):
             node.refresh()
 
 
@@ -211,22 +210,28 @@ class TextualApp(App[None]):
         if isinstance(error, WorkerFailed):
             self.worker_failed(get_current_worker(), log_error(error.error))
         elif self.crash is None:
-            self._end(log_error(error))
+            self._end_at_once(log_error(error))
 
     def panic(self, *renderables: RenderableType) -> None:
-        """End the app when Textual has only a traceback, and not its error."""
+        """End the app, and log the traceback; Textual calls this if it has no error object."""
         if "debug" in self.features:
             super().panic(*renderables)
         elif self.crash is None:
             from rich.traceback import Traceback
 
-            rich_traceback = next(
-                (candidate for candidate in renderables if isinstance(candidate, Traceback)), None
-            )
-            self._end("unexpected end" if rich_traceback is None else log_traceback(rich_traceback))
+            tracebacks = (item for item in renderables if isinstance(item, Traceback))
+            rich_traceback = next(tracebacks, None)
+            message = "unexpected end"
+            if rich_traceback is not None:
+                message = log_traceback(rich_traceback)
+            self._end_at_once(message)
 
-    def _end(self, message: str) -> None:
-        # As Textual ends an app after a panic; ``exit`` would wait for messages.
+    def _end_at_once(self, message: str) -> None:
+        """End the app as Textual does after a panic; ``exit`` would wait for messages.
+
+        Args:
+            message: The report of the error.
+        """
         self.crash = message
         self._return_code = 1
         self._close_messages_no_wait()
@@ -279,7 +284,7 @@ def terminal_released(app: App[Any]) -> bool:
 
 
 def writes_to_terminal(thread: Thread | None) -> bool:
-    """Check if a thread is the one that writes to the terminal for Textual."""
+    """Check if a thread is Textual's thread that writes to the terminal."""
     return isinstance(thread, WriterThread)
 
 
@@ -300,9 +305,11 @@ def restore_terminal(app: App[Any]) -> None:
 class RenderCache(Widget):
     """A widget that caches its styles until they change, and its lines until they are drawn again.
 
-    Textual forgets the styles of components whenever any line is drawn again. It computes a
-    widget's own style, through all its parents, each time it is read. And it goes through every
-    line of every widget for each line of the screen that has changed.
+    Textual itself
+
+    - forgets the styles of components when any line is drawn again,
+    - computes a widget's own style through all its parents each time it is read,
+    - and goes through every line of every widget for each changed line of the screen.
     """
 
     css_prefix: ClassVar[str] = ""
@@ -311,8 +318,12 @@ class RenderCache(Widget):
     """The parts of the widget with their own styles: the names after ``--``."""
 
     _own_style: Style | None = None
+    """The cached style of the widget itself."""
     _part_styles: dict[str, Style] | None = None
-    _lines_drawn: tuple[Region, list[Strip]] | None = None
+    """The cached styles of components by their names, without the widget's own style."""
+    _drawn_lines: list[Strip] | None = None
+    """The cached lines of the region ``_drawn_region``."""
+    _drawn_region: Region | None = None
 
     def __init_subclass__(cls, **options: bool) -> None:
         super().__init_subclass__(**options)
@@ -322,7 +333,7 @@ class RenderCache(Widget):
     def notify_style_update(self) -> None:
         """Forget styles and lines: other rules apply now."""
         self._forget_styles()
-        self._lines_drawn = None
+        self._drawn_lines = None
         super().notify_style_update()
 
     def refresh(
@@ -349,7 +360,8 @@ class RenderCache(Widget):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def _forget_styles(self) -> None:
-        self._own_style = self._part_styles = None
+        self._own_style = None
+        self._part_styles = None
 
     @property
     def rich_style(self) -> Style:
@@ -361,45 +373,50 @@ class RenderCache(Widget):
     def get_component_rich_style(
         self, *names: str, partial: bool = False, default: Style | None = None
     ) -> Style:
-        """Return the style of a component; with ``partial`` only what it adds to the widget's
-        style.
+        """Return the style of a component; the partial style of a single component is cached.
 
         Args:
             names: The component classes.
-            partial: Whether to leave out the widget's own style.
+            partial: True to leave out the widget's own style.
             default: The style of a component without rules.
         """
         if not partial or len(names) != 1:
             return super().get_component_rich_style(*names, partial=partial, default=default)
         if self._part_styles is None:
             self._part_styles = {}
-        style = self._part_styles.get(names[0])
+        (name,) = names
+        style = self._part_styles.get(name)
         if style is None:
-            style = super().get_component_rich_style(names[0], partial=True, default=default)
-            self._part_styles[names[0]] = style
+            style = super().get_component_rich_style(name, partial=True, default=default)
+            self._part_styles[name] = style
         return style
 
     def _part(self, name: str) -> Style:
-        """Return what a part of the widget, one of ``css_parts``, adds to its style."""
+        """Return the style that a part (one of ``css_parts``) adds to the style of the widget."""
         return self.get_component_rich_style(f"{self.css_prefix}--{name}", partial=True)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of the widget with its border; only changed lines are drawn."""
-        changed = [y for y in crop.line_range if self._styles_cache.is_dirty(y)]
-        if self._lines_drawn is None or self._lines_drawn[0] != crop:
-            self._lines_drawn = (crop, super().render_lines(crop))
-        elif changed:
-            first = changed[0]
-            end = changed[-1] + 1
-            part = Region(crop.x, first, crop.width, end - first)
-            self._lines_drawn[1][first - crop.y : end - crop.y] = super().render_lines(part)
-        return self._lines_drawn[1]
+        changed_lines = [y for y in crop.line_range if self._styles_cache.is_dirty(y)]
+        if self._drawn_lines is None or self._drawn_region != crop:
+            self._drawn_lines = super().render_lines(crop)
+            self._drawn_region = crop
+        elif changed_lines:
+            first = changed_lines[0]
+            end = changed_lines[-1] + 1
+            changed_region = Region(crop.x, first, crop.width, end - first)
+            new_lines = super().render_lines(changed_region)
+            self._drawn_lines[first - crop.y : end - crop.y] = new_lines
+        return self._drawn_lines
 
     def _set_dirty(self, *regions: Region) -> None:
-        # Textual calls this for all that is to be drawn. Without regions that is everything, but it
-        # does not mark the lines of the border.
+        """Forget the cached lines if all of the widget must be drawn.
+
+        Textual calls this for all regions to draw. Without regions it means the whole widget, but
+        does not mark the lines of the border.
+        """
         if not regions:
-            self._lines_drawn = None
+            self._drawn_lines = None
         super()._set_dirty(*regions)
 
 

@@ -26,68 +26,84 @@ if TYPE_CHECKING:
 
 
 def trace_names(records: Iterable[TraceRecord]) -> dict[str, str]:
-    """Return the names of traces by id: the file that each was last seen in, with its record."""
+    """Return the names of traces by id: the name of the last known file, with the record in it.
+
+    Traces without a known file are left out.
+    """
     return {
-        record.trace_id: record.path.name
-        if record.record is None
-        else f"{record.path.name}#{record.record}"
+        record.trace_id: _with_record(record.path.name, record.record)
         for record in records
         if record.path is not None
     }
 
 
+def _with_record(name: str, record: int | None) -> str:
+    """Return the name of a file, followed by the record of a trace in it if it has one."""
+    return name if record is None else f"{name}#{record}"
+
+
 def names_under(roots: Sequence[Path]) -> Callable[[Trace], str]:
-    """Return a function that names a trace by its path in one of the folders, and its record."""
-    beginnings = ["" if str(root) == "." else str(root / "_")[:-1] for root in roots]
+    """Return a function that names a trace by its path in one of the folders, and its record.
+
+    The name of a trace outside of the folders is that of its file.
+    """
+    prefixes = ["" if str(root) == "." else str(root / "_")[:-1] for root in roots]
 
     def name_of(trace: Trace) -> str:
+        """Return the shortest path of a trace below one of the folders, or its file name."""
         path = trace.file
-        inside = [
-            path[len(beginning) :]
-            for beginning in beginnings
-            if path.startswith(beginning) and (beginning or not path.startswith(os.sep))
+        relative_paths = [
+            path[len(prefix) :]
+            for prefix in prefixes
+            if path.startswith(prefix) and (prefix or not path.startswith(os.sep))
         ]
-        name = min(inside, key=len, default="") or path.rpartition(os.sep)[2]
-        return name if trace.record is None else f"{name}#{trace.record}"
+        file_name = path.rpartition(os.sep)[2]
+        name = min(relative_paths, key=len, default="") or file_name
+        return _with_record(name, trace.record)
 
     return name_of
 
 
-def distinct_names(trace: Trace, listed: Iterable[Trace]) -> str:
+def distinct_name(trace: Trace, listed: Iterable[Trace]) -> str:
     """Return the name of a trace for a title: its file without the ending.
 
-    Folders are added until the name differs from all other files of that name.
+    Folders are added until the name differs from the names of all other files.
 
     Args:
         trace: The trace.
-        listed: All listed traces, which may include it.
+        listed: All listed traces, which may include this one.
     """
     path = trace.file
     parts = trace.path.parts
-    alike = [
+    parts_of_same_name = [
         other.path.parts
         for other in listed
         if other.file != path and other.file.endswith(f"{os.sep}{parts[-1]}")
     ]
-    length = 1
-    while length < len(parts) and any(other[-length:] == parts[-length:] for other in alike):
-        length += 1
-    name = str(Path(*parts[-length:]).with_suffix(""))
-    return name if trace.record is None else f"{name}#{trace.record}"
+    part_count = 1
+    while part_count < len(parts) and any(
+        other_parts[-part_count:] == parts[-part_count:] for other_parts in parts_of_same_name
+    ):
+        part_count += 1
+    name = str(Path(*parts[-part_count:]).with_suffix(""))
+    return _with_record(name, trace.record)
 
 
 def natural(name: str) -> str:
     """Return a sort key that puts ``2.json`` before ``10.json``, and numbers before letters."""
     parts = _DIGITS.split(name.casefold())
-    # Without leading zeros a longer number is greater.
-    parts[1::2] = [f"\0{chr(len(digits))}{digits}" for digits in map(_plain, parts[1::2])]
+    # Every second part is a number. Without leading zeros a longer number is greater.
+    for position in range(1, len(parts), 2):
+        digits = _without_leading_zeros(parts[position])
+        parts[position] = f"\0{chr(len(digits))}{digits}"
     return "".join(parts)
 
 
 _DIGITS: Final = re.compile(r"(\d+)")
 
 
-def _plain(digits: str) -> str:
+def _without_leading_zeros(digits: str) -> str:
+    """Return a number in ASCII digits without leading zeros."""
     ascii_digits = digits if digits.isascii() else "".join(str(int(digit)) for digit in digits)
     return ascii_digits.lstrip("0")
 
@@ -148,11 +164,12 @@ def name_within(name: str, cells: int) -> str:
     """
     if cell_len(name) <= cells:
         return name
-    file = name.rpartition("/")[2]
-    if cell_len(file) < cells:
+    file_name = name.rpartition("/")[2]
+    if cell_len(file_name) < cells:
         return f"…{last_cells(name, cells - 1)}"
-    end = cells // 3
-    return f"{set_cell_size(file, max(0, cells - 1 - end))}…{last_cells(file, end)}"
+    end_cells = cells // 3
+    begin_cells = max(0, cells - 1 - end_cells)
+    return f"{set_cell_size(file_name, begin_cells)}…{last_cells(file_name, end_cells)}"
 
 
 # Targets
@@ -166,15 +183,15 @@ def place_words(target: Target, index_of: IndexOf, *, quoted: bool = True) -> st
     Args:
         target: The target.
         index_of: Returns the index of a span key, or None.
-        quoted: Whether to show the quote.
+        quoted: True to show the quote.
     """
     if target.first is None or target.last is None:
         return "the whole trace"
-    spans = []
+    span_texts = []
     for key in dict.fromkeys((target.first, target.last)):
         index = index_of(key)
-        spans.append(f"#{index + 1}" if index is not None else one_line(key, 24))
-    text = " to ".join(spans)
+        span_texts.append(f"#{index + 1}" if index is not None else one_line(key, 24))
+    text = " to ".join(span_texts)
     if quoted and target.quote:
         return f"“{one_line(target.quote, QUOTE_CHARS)}” in {text}"
     return text
@@ -194,17 +211,20 @@ def trace_title(
     waiting: str | None = None,
     name: str | None = None,
 ) -> list[str]:
-    """Return the name of a trace, its model, its outcome, and how much of it was read.
+    """Return the parts of a title: name, model or system, outcome, and progress of reading.
 
     Args:
         trace: The trace.
         outcome: The outcome, if it may be shown.
-        waiting: The progress of another process that reads it, or None.
+        waiting: The progress of another process that reads the trace; None without one.
         name: The name among other traces; None for the name of its file.
     """
-    record = "" if trace.record is None else f"#{trace.record}"
-    parts = [one_line(f"{trace.path.stem}{record}" if name is None else name)]
-    parts += [one_line(part, 40) for part in (trace.meta.model or trace.meta.system,) if part]
+    if name is None:
+        name = _with_record(trace.path.stem, trace.record)
+    parts = [one_line(name)]
+    model = trace.meta.model or trace.meta.system
+    if model:
+        parts.append(one_line(model, 40))
     if outcome is not Outcome.UNKNOWN:
         parts.append(str(outcome))
     if waiting is not None:
@@ -218,22 +238,23 @@ def trace_title(
 
 
 def origin_title(span: Span, pictures: str = "") -> Text:
-    """Return the source of a span, and the tokens of its model call.
+    """Return a title with the pictures of a span, the tokens of its model call, and its source.
 
     Args:
         span: The span.
-        pictures: The type and size of its pictures.
+        pictures: The type and size of its pictures; empty if it has none.
     """
-    counts = [pictures] if pictures else []
+    parts = [pictures] if pictures else []
     if span.tokens is not None:
         tokens_in = span.tokens.input
         tokens_out = span.tokens.output
         if tokens_in is not None:
-            counts.append(f"{tokens_in:,} tokens in")
+            parts.append(f"{tokens_in:,} tokens in")
         if tokens_out:
             noun = "tokens out" if tokens_in is None else "out"
-            counts.append(f"{tokens_out:,} {noun}")
-    return plain_title(" · ".join([*counts, span.place]))
+            parts.append(f"{tokens_out:,} {noun}")
+    parts.append(span.place)
+    return plain_title(" · ".join(parts))
 
 
 def plain_lines(text: str) -> Content:

@@ -91,7 +91,7 @@ async def test_a_long_fold_counts_as_read_without_going_through_its_steps(tmp_pa
         await on.press("j", "space", "j", "j")
         fold = on.annotate.timeline.fold_at_cursor
         assert isinstance(fold, FoldedRun)
-        on.annotate.reading.write()
+        on.annotate.drawn_spans.write()
         await settle(on.pilot)
         assert on.session.unread() == ()
         written = on.session.workspace.reads("alice", on.session.trace_id, on.app.taxonomy.ref, 1)

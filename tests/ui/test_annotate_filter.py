@@ -158,7 +158,7 @@ async def test_whoever_is_blind_is_offered_no_suggestions(small: Path, workspace
         assert "suggested" not in choice(on)
         await on.press("s")
         assert len(shown(on)) == 12
-        assert on.annotate.filter.chosen.shows_all
+        assert on.annotate.filter.present_filter.shows_all
 
 
 async def test_another_trace_is_shown_as_a_whole(small: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ async def test_a_filter_takes_in_what_an_index_gains(tmp_path: Path) -> None:
         await settle(on.pilot)
         assert screen.timeline.row_count == first
         read_fully(trace)
-        screen.filter.grown()
+        screen.filter.check_new_spans()
         await settle(on.pilot)
         assert screen.timeline.row_count == 2000
         assert title(on) == "Timeline · messages · 2,000 of 2,000"

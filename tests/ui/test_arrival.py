@@ -23,7 +23,7 @@ async def test_a_trace_is_opened_again_where_one_was(trace: Path, tmp_path: Path
     async with stage(trace, workspace=place) as on:
         assert on.number == 1
         await on.press(":", *"9", "enter")
-        on.annotate.arrival.save()
+        on.annotate.arrival.save_position()
     async with stage(trace, workspace=place) as on:
         assert on.number == 9
     async with stage(trace, workspace=place, annotator="bob") as on:
@@ -48,10 +48,10 @@ async def test_who_has_moved_on_is_left_there(trace: Path, tmp_path: Path) -> No
         await on.press("G")
         arrival, opened = on.annotate.arrival, on.app.opened
         assert opened is not None
-        arrival.save()
+        arrival.save_position()
         await on.press("g", "j")
         arrival.begin()
-        on.app.writes.do(partial(arrival.opened, opened))
+        on.app.writes.do(partial(arrival.go_to_saved_position, opened))
         await settle(on.pilot)
         assert on.number == 2
 

@@ -51,7 +51,7 @@ def test_every_pair_of_digits_names_its_mode_or_is_refused(
         assert done.mode == by_keys.get(first + second)
         assert (done.refused is None) == (done.mode is not None)
         assert done.entry.first is None
-        assert not done.entry.begun
+        assert not done.entry.has_begun
 
 
 @pytest.mark.parametrize("taxonomy", [MAST, BY_PLACE, taxonomy_of("A1")])

@@ -87,7 +87,7 @@ async def after(pilot: Pilot[None], timeline: CountedTimeline) -> int:
     """How many lines are drawn when the timeline takes in that its trace has grown."""
     await pilot.pause()
     timeline.drawn = 0
-    timeline.grown()
+    timeline.show_new_spans()
     await pilot.pause()
     return timeline.drawn
 
@@ -123,7 +123,7 @@ async def test_the_end_is_followed_until_it_is_the_real_one() -> None:
             assert await after(pilot, timeline) == HEIGHT
             assert timeline.index == length - 1
         trace.grow(7010, over=True)
-        timeline.grown()
+        timeline.show_new_spans()
         assert timeline.index == 7009
         assert not timeline.follows_end
         await pilot.pause()
@@ -219,7 +219,7 @@ async def test_any_key_ends_the_following(chat: Path) -> None:
         assert timeline.follows_end
         await on.send("1")
         trace.grow(700)
-        timeline.grown()
+        timeline.show_new_spans()
         assert timeline.index == 499
         assert not timeline.follows_end
 
@@ -241,12 +241,12 @@ async def test_under_a_dialog_only_the_end_of_the_reading_is_taken_in(chat: Path
 async def test_what_rushes_by_does_not_count_as_read(chat: Path) -> None:
     async with stage(chat) as on:
         timeline = on.annotate.timeline
-        assert on.annotate.reading.visible_keys()
+        assert on.annotate.drawn_spans.visible_keys()
         trace = PartOfTrace(500)
         timeline.show_trace(trace)
         await settle(on.pilot)
         await on.send("G")
-        assert not on.annotate.reading.visible_keys()
+        assert not on.annotate.drawn_spans.visible_keys()
 
 
 async def test_marks_are_there_once_their_spans_are(chat: Path, tmp_path: Path) -> None:

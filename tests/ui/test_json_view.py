@@ -148,12 +148,12 @@ def test_setting_out_slice_by_slice_ends_with_the_same(
     pretty = PrettyText(text)
     every = cycle(steps)
     while not pretty.complete:
-        done = pretty.set_out
+        done = pretty.shown_end
         before = pretty[:done]
         pretty.extend(next(every))
         # What is set out stays; what is not stands as it is in the source.
         assert pretty[:done] == before
-        assert pretty[pretty.set_out :] == text[pretty.read :]
+        assert pretty[pretty.shown_end :] == text[pretty.source_end :]
         assert pretty.to_source(pretty.to_shown(len(text))) == len(text)
     assert not pretty.broken
     assert pretty[:] == shown
@@ -172,7 +172,7 @@ def test_of_a_huge_text_only_the_beginning_is_set_out() -> None:
     assert len(text) > 3_000_000
     pretty = pretty_json(text)
     assert pretty is not None
-    assert pretty.read < 10_000
+    assert pretty.source_end < 10_000
     assert pretty[:20].startswith("[\n  {\n    ")
     assert pretty[len(pretty) - 50 :] == text[-50:]
     assert pretty.to_source(pretty.to_shown(2_500_000)) == 2_500_000
@@ -182,8 +182,8 @@ def test_one_huge_string_is_unfolded_piece_by_piece() -> None:
     text = json.dumps({"output": "a line\n" * 200_000})
     pretty = pretty_json(text)
     assert pretty is not None
-    assert pretty[: pretty.set_out].count("\n") > 500
-    assert pretty.read < 10_000
+    assert pretty[: pretty.shown_end].count("\n") > 500
+    assert pretty.source_end < 10_000
 
 
 @pytest.mark.parametrize("rest", ['"open', "1 2", "}", "nothing", '{"a" 1}', "{1: 2}", "[1,]", ","])

@@ -244,10 +244,10 @@ async def test_what_comes_does_not_disturb_a_key_that_is_waited_for(
             await on.press("J")
             await on.send("m")
             await on.send("j", "1")
-            assert on.annotate.labelling.entry.begun
+            assert on.annotate.labelling.entry.has_begun
             go_on.set()
             await reached(on, lambda: on.app.judge_at_work is None)
-            assert on.annotate.labelling.entry.begun
+            assert on.annotate.labelling.entry.has_begun
             assert on.number == 2
             assert on.session.pending
             await on.press("3")

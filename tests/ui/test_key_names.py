@@ -71,6 +71,7 @@ OWN_NAMES: Final = frozenset(
         "no match for “\0” · Esc ends the search",
         "\0Esc closes",
         "A letter sets its mode: once absent, twice unsure, three times open. Esc goes back.",
+        "\n\0 without your answer: Esc, then \0 goes there.",
         "Enter keeps \0, two digits change it",
         "Enter goes there  \0 edit  \0 off",
         "\0 · Enter keeps\0",
@@ -202,7 +203,7 @@ def words_on(screen: Screen[object]) -> Iterator[str]:
     """Yield the messages, hints and titles of a screen that is no dialog."""
     for bar in screen.query(HintBar):
         yield bar.message
-        yield from (f"{key} {title}" for key, title, _ in bar._hints())
+        yield from (f"{key} {title}" for key, title, _ in bar._key_hints())
     for widget in screen.walk_children(Widget):
         if widget.display and widget.is_on_screen:
             for title in (widget.border_title, widget.border_subtitle):

@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.ui.library import rows as library_rows
 from mast_tui.ui.library.rows import LibraryRow, Sort, TraceListing, WorkState
-from mast_tui.ui.wording import distinct_names, names_under, natural
+from mast_tui.ui.wording import distinct_name, names_under, natural
 
 
 def row(name: str, **fields: object) -> LibraryRow:
@@ -142,6 +142,6 @@ def test_a_title_tells_files_of_one_name_apart(path: str, others: list[str], nam
         return trace
 
     trace = trace_in(path)
-    assert distinct_names(trace, map(trace_in, others)) == name
+    assert distinct_name(trace, map(trace_in, others)) == name
     trace.record = 3
-    assert distinct_names(trace, map(trace_in, others)) == f"{name}#3"
+    assert distinct_name(trace, map(trace_in, others)) == f"{name}#3"

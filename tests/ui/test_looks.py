@@ -62,7 +62,7 @@ def pressing(*batches: Iterable[str]) -> Callable[[Pilot[None]], Awaitable[None]
                 # whether what was read is shown as read.
                 on.app.screen._moves_over()
                 await settle(pilot)
-                on.app.screen.reading.write()
+                on.app.screen.drawn_spans.write()
 
     return press
 

@@ -199,12 +199,12 @@ async def test_a_run_that_grows_fills_the_column() -> None:
         assert list(view.cells) == []
         for known in (3, 40, 5000):
             trace.known = known
-            view.grown()
+            view.show_new_spans()
             assert view.cells[-1].content is CellContent.UNSEEN
             assert not view.complete
             while survey.step(trace):
                 pass
-            view.grown()
+            view.show_new_spans()
             assert view.complete
             assert len(view.cells) == min(30, known)
             assert view.cells[-1].end == known
@@ -272,7 +272,7 @@ async def test_growth_draws_the_cells_that_look_different() -> None:
         view.drawn = 0
         trace.known = 500
         survey.step(trace, 200)
-        view.grown()
+        view.show_new_spans()
         await pilot.pause()
         assert view.drawn == 2
 

@@ -89,7 +89,7 @@ async def test_one_goes_from_span_to_span_without_leaving(path: Path) -> None:
         assert on.number == 1
         await on.press(")")
         assert on.number == 2
-        assert on.annotate.panes.reading
+        assert on.annotate.panes.is_reading
 
 
 async def test_labels_quotes_and_search_work_while_one_reads(path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_labels_quotes_and_search_work_while_one_reads(path: Path) -> None
         assert "line 77 of the story" in on.text
         await on.press("u")
         assert on.labels == {("1.3", 2, 2)}
-        assert on.annotate.panes.reading
+        assert on.annotate.panes.is_reading
 
 
 async def test_suggestions_are_read_and_answered_while_one_reads(
@@ -115,7 +115,7 @@ async def test_suggestions_are_read_and_answered_while_one_reads(
     )
     async with stage(path, workspace=place) as on:
         await on.press("z", "]")
-        assert on.annotate.panes.reading
+        assert on.annotate.panes.is_reading
         assert on.number == 2
         assert "line 99 of the story" in on.text
         assert "because" in on.text

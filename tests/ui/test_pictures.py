@@ -44,21 +44,21 @@ async def test_a_step_that_is_a_picture_is_drawn_at_once(path: Path) -> None:
         assert "▀▀▀▀" in on.text
         await on.press("escape")
         assert on.app.screen is on.annotate
-        assert not on.annotate.panes.reading
+        assert not on.annotate.panes.is_reading
 
 
 async def test_a_step_with_text_shows_its_text_first_and_then_its_picture(path: Path) -> None:
     async with stage(path) as on:
         await on.press("j")
         await on.press("z")
-        assert on.annotate.panes.reading
+        assert on.annotate.panes.is_reading
         assert "z shows the pictures" in on.message
         await on.press("z")
         assert picture_title(on).startswith("#2 · PNG")
         await on.press("escape")
-        assert not on.annotate.panes.reading
+        assert not on.annotate.panes.is_reading
         await on.press("G", "z")
-        assert on.annotate.panes.reading
+        assert on.annotate.panes.is_reading
         assert "z goes back" in on.message
         await on.press("z")
         assert on.app.screen is on.annotate

@@ -154,10 +154,10 @@ def test_each_span_is_asked_for_once_and_no_span_is_kept() -> None:
     finder = RepeatFinder()
     for end in range(0, 5001, 100):
         finder.read_until(trace, end)
-        assert len(finder._features) <= 100 + 3 * MAX_PERIOD
+        assert len(finder._features_by_index) <= 100 + 3 * MAX_PERIOD
     assert trace.asked == 5000
     assert finder.runs() == (FoldedRun(0, 5000, 1),)
-    assert len(finder._features) <= MAX_PERIOD
+    assert len(finder._features_by_index) <= MAX_PERIOD
     assert len(finder._candidates) == 0
 
 

@@ -101,14 +101,14 @@ async def test_long_json_is_set_out_as_far_as_one_reads(tmp_path: Path) -> None:
         assert shown(on)[1:3] == ["  {", '    "step": 0,']
         pretty = view._displayed.pretty
         assert pretty is not None
-        assert pretty.read < 10_000
+        assert pretty.source_end < 10_000
         await on.press("tab")
         lines = [*shown(on)]
-        read = pretty.read
+        read = pretty.source_end
         for _page in range(40):
             await on.press("pagedown")
-            assert pretty.read - read <= 2 * SLICE_CHARS
-            read = pretty.read
+            assert pretty.source_end - read <= 2 * SLICE_CHARS
+            read = pretty.source_end
             lines += shown(on)
         assert read >= 2 * SLICE_CHARS
         whole = json.dumps(json.loads(long), indent=2).split("\n")
@@ -116,7 +116,7 @@ async def test_long_json_is_set_out_as_far_as_one_reads(tmp_path: Path) -> None:
         # Far behind that the text stands as it is, and going back it is set out.
         await on.press("G")
         assert shown(on)[-1].endswith(f'{"x" * 9}"}}]')
-        assert pretty.read == read
+        assert pretty.source_end == read
         await on.press("g")
         assert shown(on)[1:3] == ["  {", '    "step": 0,']
 

@@ -89,12 +89,12 @@ async def test_what_needs_the_text_of_the_cursors_span_brings_it(long: Path, key
 async def test_only_what_was_drawn_counts_as_read(long: Path) -> None:
     async with stage(long) as on:
         await on.send(*"jjj")
-        on.annotate.reading.write()
+        on.annotate.drawn_spans.write()
         await settle(on.pilot)
         assert [index + 1 for run in on.session.unread() for index in run] == list(range(3, 13))
         await on.send("w")
         await on.send("escape")
-        on.annotate.reading.write()
+        on.annotate.drawn_spans.write()
         await settle(on.pilot)
         assert [index + 1 for run in on.session.unread() for index in run] == [3, *range(5, 13)]
 
@@ -103,7 +103,7 @@ async def test_a_span_on_which_the_cursor_rested_was_read(long: Path) -> None:
     async with stage(long) as on:
         for _ in LONG:
             await on.press("j")
-        on.annotate.reading.write()
+        on.annotate.drawn_spans.write()
         await settle(on.pilot)
         assert on.session.unread() == ()
 
@@ -117,6 +117,6 @@ async def test_another_trace_is_not_read_because_of_where_one_was(
         await on.press("enter")
         await on.press(*"jjjj")
         await on.press("}")
-        on.annotate.reading.write()
+        on.annotate.drawn_spans.write()
         await settle(on.pilot)
         assert sum(map(len, on.session.unread())) == len(on.annotate.trace or ()) - 1

@@ -20,7 +20,7 @@ async def test_only_some_spans_are_shown_and_the_cursor_stays_on_its_own(small: 
         await on.press(":", *"9", "enter")
         timeline.set_filter([1, 8, 11])
         await on.press()
-        assert timeline.filtered
+        assert timeline.is_filtered
         assert numbers(on) == [2, 9, 12]
         assert on.number == 9
         assert "restart it now" in on.text
@@ -28,7 +28,7 @@ async def test_only_some_spans_are_shown_and_the_cursor_stays_on_its_own(small: 
         assert on.labels == {("1.3", 12, 12)}
         timeline.set_filter(None)
         await on.press()
-        assert not timeline.filtered
+        assert not timeline.is_filtered
         assert numbers(on) == list(range(1, 13))
         assert on.number == 12
 
@@ -60,9 +60,9 @@ async def test_what_one_goes_to_is_shown_with_all_others_where_it_was_not(small:
     async with stage(small) as on:
         on.annotate.timeline.set_filter([1, 8])
         await on.press(":", *"9", "enter")
-        assert on.annotate.timeline.filtered
+        assert on.annotate.timeline.is_filtered
         await on.press(":", *"7", "enter")
-        assert not on.annotate.timeline.filtered
+        assert not on.annotate.timeline.is_filtered
         assert on.number == 7
 
 

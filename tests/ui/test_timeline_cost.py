@@ -114,7 +114,7 @@ STEPS: dict[str, Callable[[Timeline], object]] = {
     "read": lambda timeline: timeline.show_read({"k1", "k500000"}),
     "filter": lambda timeline: timeline.set_filter(range(0, 1_000_000, 2)),
     "no filter": lambda timeline: timeline.set_filter(None),
-    "grown": lambda timeline: timeline.grown(),
+    "grown": lambda timeline: timeline.show_new_spans(),
 }
 
 
@@ -182,12 +182,12 @@ async def test_what_grows_is_drawn_only_where_it_comes_on_screen() -> None:
     trace = LongTrace(10, lambda span: replace(span, start=None, end=None))
     async with bare(trace) as (pilot, counts):
         trace.length = 12
-        await counts.of(pilot, counts.timeline.grown)
+        await counts.of(pilot, counts.timeline.show_new_spans)
         assert counts.made == 2
         trace.length = 999
-        await counts.of(pilot, counts.timeline.grown)
+        await counts.of(pilot, counts.timeline.show_new_spans)
         trace.length = 1_000_000
-        await counts.of(pilot, counts.timeline.grown)
+        await counts.of(pilot, counts.timeline.show_new_spans)
         assert counts.asked <= MOST
         assert counts.timeline.row_count == 1_000_000
 
@@ -197,7 +197,7 @@ async def test_no_span_is_looked_at_again_in_the_background_as_the_trace_grows()
     async with bare(trace, behind=True) as (pilot, counts):
         for length in (900, 3000, 3001, 6000):
             trace.length = length
-            counts.timeline.grown()
+            counts.timeline.show_new_spans()
             await pilot.pause()
         await settle(pilot)
         assert counts.timeline.facts.seen == 6000

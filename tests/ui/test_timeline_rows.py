@@ -114,14 +114,14 @@ def test_only_what_is_asked_for_is_shown_and_the_nearest_stands_for_the_rest(
     before = shown(rows)
     only = sorted(wanted)
     rows.set_filter(only)
-    assert rows.filtered
+    assert rows.is_filtered
     assert shown(rows) == [(index, None) for index in only]
     assert rows.shows(index) == (index in wanted)
     if only:
         distance = abs(rows.index_at(rows.row_of(index)) - index)
         assert distance == min(abs(one - index) for one in only)
     rows.set_filter(None)
-    assert not rows.filtered
+    assert not rows.is_filtered
     assert shown(rows) == before
 
 

@@ -62,8 +62,8 @@ async def send(on: Stage, *keys: str) -> None:
 
 async def nothing_to_note(on: Stage) -> None:
     """Have written what is noted by the clock, so that only keys ask to write from now on."""
-    on.annotate.reading.write()
-    on.annotate.arrival.save()
+    on.annotate.drawn_spans.write()
+    on.annotate.arrival.save_position()
     await settle(on.pilot)
 
 
@@ -157,10 +157,10 @@ async def test_reading_on_does_not_wait_and_is_noted_afterwards(small: Path, pla
     async with stage(small, workspace=place) as on:
         with somebody_writes(place):
             await send(on, "j", "j", "j")
-            on.annotate.reading.write()
+            on.annotate.drawn_spans.write()
             assert on.number == 4
         await settle(on.pilot)
-        on.annotate.reading.write()
+        on.annotate.drawn_spans.write()
         await settle(on.pilot)
         trace = on.annotate.trace
         assert trace is not None
@@ -177,10 +177,10 @@ async def test_what_was_read_is_noted_between_keys_and_once_in_a_while(
         before = len(on.session.read)
         monkeypatch.setattr(InputQueue, "keys_come", keys_come)
         for _ in range(waits):
-            on.annotate.reading.write_between_keys()
+            on.annotate.drawn_spans.write_between_keys()
             await settle(on.pilot)
             assert len(on.session.read) == before
-        on.annotate.reading.write_between_keys()
+        on.annotate.drawn_spans.write_between_keys()
         await settle(on.pilot)
         assert len(on.session.read) > before
 
@@ -289,8 +289,8 @@ async def test_after_a_refusal_only_labelling_asks_again(small: Path, place: Pat
         await until(on, lambda: isinstance(on.app.screen, Ask))
         await on.pilot.press("n")
         await on.press("j")
-        on.annotate.arrival.save()
-        on.annotate.reading.write()
+        on.annotate.arrival.save_position()
+        on.annotate.drawn_spans.write()
         await settle(on.pilot)
         assert not isinstance(on.app.screen, Ask)
         await on.pilot.press("1", "4")

@@ -33,11 +33,11 @@ class Copying:
     def copy(self) -> None:
         """Copy the marked quote, or else the text of the span."""
         if self._state.has_spans:
-            quoted = self._state.selection.quote is not None
-            self._copy("quote" if quoted else "text")
+            has_quote = self._state.selection.quote is not None
+            self._copy_choice("quote" if has_quote else "text")
 
     def choose(self) -> None:
-        """Ask what to copy."""
+        """Ask what to copy, and copy it."""
         trace = self._state.trace
         if trace is None or not self._state.has_spans:
             return
@@ -51,18 +51,21 @@ class Copying:
             FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans")
         )
         dialog = FinderDialog("Copy", choices, placeholder="what to copy")
-        self._screen.app.push_screen(dialog, self._copy)
+        self._screen.app.push_screen(dialog, self._copy_choice)
 
-    def _copy(self, content: str | None) -> None:
-        """Copy the content of a choice: ``text``, ``quote``, ``place`` or ``trace``."""
+    def _copy_choice(self, choice: str | None) -> None:
+        """Copy what a choice names: ``text``, ``quote``, ``place``, ``trace``, or None: nothing.
+
+        If the text of the span cannot be read, show an error.
+        """
         trace = self._state.trace
         quote = self._state.selection.quote
-        if trace is None or content is None:
+        if trace is None or choice is None:
             return
         span = trace.span(self._state.index)
-        if content == "place":
+        if choice == "place":
             self.copy_in_background("the place", lambda: location_of(trace, span))
-        elif content == "trace":
+        elif choice == "trace":
             self._screen.hints.say("Copying the whole trace …")
             self.copy_in_background("the trace", lambda: whole_text(trace))
         else:
@@ -71,34 +74,36 @@ class Copying:
                 message = "Nothing to copy: this text cannot be read any more"
                 self._screen.hints.say(message, error=True)
                 return
-            if content == "quote" and quote is not None:
+            if choice == "quote" and quote is not None:
                 self.copy_in_background("the quote", lambda: text[quote.start : quote.end])
             else:
                 self.copy_in_background(f"the text of #{span.index + 1}", lambda: text)
 
-    def copy_in_background(self, name: str, make: Callable[[], str]) -> None:
+    def copy_in_background(self, name: str, make_text: Callable[[], str]) -> None:
         """Make a text in the background, copy it, and report that.
 
         Args:
             name: The name of the text in the message.
-            make: Returns the text.
+            make_text: Returns the text.
         """
-        self._screen.in_background(partial(self._make_and_copy, name, make), "copy")
+        self._screen.in_background(partial(self._make_and_copy, name, make_text), "copy")
 
-    def _make_and_copy(self, name: str, make: Callable[[], str]) -> None:
-        """Make a text and copy it with the available tools, in a worker thread."""
+    def _make_and_copy(self, name: str, make_text: Callable[[], str]) -> None:
+        """Make a text, and copy it with the available tools, in a worker thread.
+
+        A text that cannot be read counts as empty.
+        """
         worker = get_current_worker()
         try:
-            text = make()
+            text = make_text()
         except OSError:
             text = ""
-            name = ""
         tools = copy_by_tools(text) if text else []
         if not worker.is_cancelled:
-            self._screen.call_later(self._report, name, text, tools)
+            self._screen.call_later(self._finish_copy, name, text, tools)
 
-    def _report(self, name: str, text: str, tools: list[str]) -> None:
-        """Report the copy; send it to the terminal if no tool took it."""
+    def _finish_copy(self, name: str, text: str, tools: list[str]) -> None:
+        """Report the copy; if no tool has copied the text, send it to the terminal first."""
         if not text:
             self._screen.hints.say("Nothing to copy", error=True)
             return
@@ -115,14 +120,19 @@ def location_of(trace: Trace, span: Span) -> str:
         span: The span.
 
     Returns:
-        ``file:line`` if the span has a line, else the file with the pointer into it.
+        ``file:line`` if the span has a line, else ``file#pointer``.
     """
-    line = _LINE.match(span.place)
-    return f"{trace.path}:{line[1]}" if line is not None else f"{trace.path}#{span.place}"
+    line_match = _LINE.match(span.place)
+    if line_match is None:
+        return f"{trace.path}#{span.place}"
+    return f"{trace.path}:{line_match[1]}"
 
 
 def whole_text(trace: Trace) -> str:
-    """Return the texts of all spans, each below a line with its number, kind and agent."""
+    """Return the texts of all spans, each below a line with its number, kind and agent.
+
+    The text is cut at ``MAX_CHARS``.
+    """
     text = StringIO()
     for index in range(len(trace)):
         span = trace.span(index)

@@ -48,11 +48,18 @@ MAX_AGENTS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A condition in the dialog: its key, its name, and how it is read and switched."""
+    """A condition in the dialog.
+
+    Attributes:
+        key: The key that switches the condition.
+        name: The name of the condition.
+        is_chosen: Returns whether a filter has the condition.
+        toggled: Returns a filter with the condition switched on or off.
+    """
 
     key: str
     name: str
-    chosen: Callable[[SpanFilter], bool]
+    is_chosen: Callable[[SpanFilter], bool]
     toggled: Callable[[SpanFilter], SpanFilter]
 
 
@@ -63,27 +70,31 @@ def offers(
 
     Args:
         agents: The agents of the trace.
-        labelled: Whether to offer spans with labels.
-        suggested: Whether to offer spans with suggestions.
-        matches: Whether to offer matches of the search.
+        labelled: True to offer spans with labels.
+        suggested: True to offer spans with suggestions.
+        matches: True to offer matches of the search.
     """
-    rows = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
+    conditions = [_kind_offer(kind, name) for kind, name in KIND_NAMES.items()]
     flags = [
         ("n", "all but log records", "no_logs"),
         ("e", "errors", "errors"),
         ("w", f"slow: took {SLOW_SECONDS:.0f} s or more", "slow"),
         ("i", f"idle: {IDLE_SECONDS:.0f} s without a step before", "idle"),
     ]
-    flags += [("l", "labelled by you", "labelled")] if labelled else []
-    flags += [("s", "suggested, not answered", "suggested")] if suggested else []
-    flags += [("/", "matches of the search", "matches")] if matches else []
-    rows += [
+    if labelled:
+        flags.append(("l", "labelled by you", "labelled"))
+    if suggested:
+        flags.append(("s", "suggested, not answered", "suggested"))
+    if matches:
+        flags.append(("/", "matches of the search", "matches"))
+    conditions += [
         Offer(key, name, attrgetter(flag), partial(SpanFilter.toggled, flag=flag))
         for key, name, flag in flags
     ]
     if len(agents) > 1:
-        rows += [_agent_offer(str(n), agent) for n, agent in enumerate(agents[:MAX_AGENTS], 1)]
-    return tuple(rows)
+        agents_with_key = enumerate(agents[:MAX_AGENTS], start=1)
+        conditions += [_agent_offer(str(digit), agent) for digit, agent in agents_with_key]
+    return tuple(conditions)
 
 
 def _kind_offer(kind: SpanKind, name: str) -> Offer:
@@ -98,7 +109,7 @@ def _agent_offer(key: str, agent: str) -> Offer:
 class FilterChoice(KeyDialog[bool]):
     """The dialog of the filter. It returns True if the user keeps the choice.
 
-    ``changed`` is called with every new choice at once.
+    The user sees the effect of each choice at once.
     """
 
     default = "enter"
@@ -106,16 +117,23 @@ class FilterChoice(KeyDialog[bool]):
 
     def __init__(
         self,
-        rows: Sequence[Offer],
-        chosen: SpanFilter,
-        changed: Callable[[SpanFilter], None],
+        conditions: Sequence[Offer],
+        span_filter: SpanFilter,
+        apply_filter: Callable[[SpanFilter], None],
     ) -> None:
+        """Begin with the present filter.
+
+        Args:
+            conditions: The conditions to choose from.
+            span_filter: The present filter.
+            apply_filter: Called with every new choice.
+        """
         super().__init__()
-        self.chosen = chosen
-        self._offers = {row.key: row for row in rows}
-        self._key_rows = {row.key: KeyRow(row.key, classes="offer") for row in rows}
-        self._changed = changed
-        self._status = ""
+        self.present_filter = span_filter
+        self._offers = {offer.key: offer for offer in conditions}
+        self._key_rows = {key: KeyRow(key, classes="offer") for key in self._offers}
+        self._apply_filter = apply_filter
+        self._status_text = ""
 
     def compose(self) -> ComposeResult:
         """Yield a row for each condition."""
@@ -126,33 +144,38 @@ class FilterChoice(KeyDialog[bool]):
 
     def on_mount(self) -> None:
         """Show the choice."""
-        self._show()
-        self.say(self._status)
+        self._show_choice()
+        self.say(self._status_text)
 
     def say(self, status: str) -> None:
-        """Show how many spans remain."""
-        self._status = status
+        """Show how many spans remain, above the keys of the dialog."""
+        self._status_text = status
         if self.is_mounted:
             keys = "x clears · Enter keeps · Esc shows all"
             self.query_one("#remaining", Static).update(Content(f"{status}\n{keys}"))
 
-    def _choose(self, chosen: SpanFilter) -> None:
-        self.chosen = chosen
-        self._show()
-        self._changed(chosen)
+    def _change_choice(self, span_filter: SpanFilter) -> None:
+        """Show a new choice, and apply it."""
+        self.present_filter = span_filter
+        self._show_choice()
+        self._apply_filter(span_filter)
 
-    def _show(self) -> None:
+    def _show_choice(self) -> None:
+        """Show each condition, with a cross if it is chosen."""
         for key, offer in self._offers.items():
-            mark = "x" if offer.chosen(self.chosen) else " "
-            self._key_rows[key].show(f"[{mark}] {offer.name}")
+            cross = "x" if offer.is_chosen(self.present_filter) else " "
+            self._key_rows[key].show(f"[{cross}] {offer.name}")
 
     def take(self, key: str) -> bool:
-        """Switch the condition of a key; Enter keeps the choice."""
+        """Switch the condition of a key; ``x`` removes all conditions, Enter keeps the choice.
+
+        Return False if the key has no meaning here.
+        """
         offer = self._offers.get(key)
         if offer is not None:
-            self._choose(offer.toggled(self.chosen))
+            self._change_choice(offer.toggled(self.present_filter))
         elif key == "x":
-            self._choose(EVERYTHING)
+            self._change_choice(EVERYTHING)
         elif key == "enter":
             self.dismiss(True)
         else:
@@ -167,186 +190,217 @@ NO_MATCH: Final = "no span matches"
 
 
 class Filter:
-    """The filter of the timeline. Labels and suggestions count as they were when it was chosen."""
+    """The filter of the timeline.
+
+    Labels and suggestions count as they were when the filter was chosen.
+    """
 
     def __init__(self, screen: AnnotateScreen) -> None:
-        self.chosen: SpanFilter = EVERYTHING
+        """Begin without a filter."""
+        self.present_filter: SpanFilter = EVERYTHING
         """The present filter."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
         self._hints = screen.hints
         self._scan: FilterScan | None = None
-        self._scanning = False
-        self._applied = False
+        """The application of the filter; None while all spans are shown."""
+        self._is_scanning = False
+        """True while spans are checked in the background."""
+        self._is_applied = False
+        """True once the timeline shows only spans that pass."""
         self._last_message = ""
-        self._visible: array[int] | None = None
-        self._choice: FilterChoice | None = None
+        """The last message about the filter that was shown."""
+        self._visible_indices: array[int] | None = None
+        """The spans that pass; None while all spans are shown."""
+        self._dialog: FilterChoice | None = None
+        """The dialog while it is open."""
 
     def choose(self) -> None:
-        """Ask which spans to show."""
+        """Open the dialog of the filter. Escape removes the filter and restores the cursor."""
         if not self._state.has_spans:
             return
-        origin = self._state.index
+        cursor_before = self._state.index
         session = self._state.session
-        rows = offers(
+        conditions = offers(
             self._timeline.facts.agents,
             labelled=session is not None,
             # A blind annotator must not learn whether there are suggestions.
             suggested=session is not None and session.hidden_visible and bool(session.suggestions),
             matches=bool(self._state.needle),
         )
-        choice = FilterChoice(rows, self.chosen, self.apply)
-        self._choice = choice
+        dialog = FilterChoice(conditions, self.present_filter, self.apply)
+        self._dialog = dialog
 
-        def answered(keep: bool | None) -> None:
-            self._choice = None
+        def close_dialog(keep: bool | None) -> None:
+            """Keep the filter, or remove it and restore the cursor."""
+            self._dialog = None
             if keep:
                 self._state.newest_filter = "filter"
                 self._report_choice()
             else:
                 self.apply(EVERYTHING)
-                self._timeline.go_to(origin)
+                self._timeline.go_to(cursor_before)
                 self._hints.say("All spans are shown")
             self._screen.show_span()
 
-        self._screen.app.push_screen(choice, answered)
-        choice.say(self._status())
+        self._screen.app.push_screen(dialog, close_dialog)
+        dialog.say(self._status_text())
 
-    def apply(self, chosen: SpanFilter) -> None:
-        """Show the spans that pass, as soon as all have been checked."""
-        self._screen.stop_background("filter")
+    def apply(self, span_filter: SpanFilter) -> None:
+        """Show the spans that pass a filter, as soon as all spans have been checked."""
+        self.reset()
+        self.present_filter = span_filter
         trace = self._state.trace
-        self.chosen = chosen
-        self._scan = None
-        self._scanning = False
-        self._applied = False
-        if chosen.shows_all or trace is None:
-            self._visible = None
-            if self._timeline.filtered:
+        if span_filter.shows_all or trace is None:
+            if self._timeline.is_filtered:
                 self._timeline.set_filter(None)
             self.show_titles()
             self._screen.catch_up()
             return
-        self._visible = array("Q")
-        self._scan = FilterScan(trace, chosen, self._marked_spans())
+        self._visible_indices = array("Q")
+        self._scan = FilterScan(trace, span_filter, self._marked_spans())
         self._continue_scan()
         self.show_titles()
 
     def reset(self) -> None:
-        """Show all spans of another trace."""
+        """Forget the filter, and stop checking spans; the timeline is not changed."""
         self._screen.stop_background("filter")
-        self.chosen = EVERYTHING
+        self.present_filter = EVERYTHING
         self._scan = None
-        self._visible = None
-        self._scanning = False
-        self._applied = False
+        self._visible_indices = None
+        self._is_scanning = False
+        self._is_applied = False
 
     def _marked_spans(self) -> MarkedSpans:
-        """Return the spans with labels, suggestions and matches, as the session has them now."""
+        """Return the spans with labels, suggestions and matches, as the session has them now.
+
+        The spans of a suggestion are its target and its evidence.
+        """
         trace = self._state.trace
         session = self._state.session
         assert trace is not None
         if session is None:
             return MarkedSpans(matches=self._state.hits)
-        labelled = [place_of(label.target, trace.index_of) for label in session.labels]
-        suggested = [place_of(suggestion.target, trace.index_of) for suggestion in session.pending]
+        label_ranges = [place_of(label.target, trace.index_of) for label in session.labels]
+        suggestion_ranges = []
         for suggestion in session.pending:
+            suggestion_ranges.append(place_of(suggestion.target, trace.index_of))
             key = suggestion.evidence_key
-            index = None if key is None else trace.index_of(key)
-            suggested.append(None if index is None else (index, index))
+            evidence_index = None if key is None else trace.index_of(key)
+            if evidence_index is not None:
+                suggestion_ranges.append((evidence_index, evidence_index))
         return MarkedSpans(
-            SpanRanges(filter(None, labelled)),
-            SpanRanges(filter(None, suggested)),
+            SpanRanges(filter(None, label_ranges)),
+            SpanRanges(filter(None, suggestion_ranges)),
             self._state.hits,
         )
 
-    def grown(self) -> None:
-        """Check the spans that the trace has gained."""
-        if self._scan is not None and not self._scanning:
+    def check_new_spans(self) -> None:
+        """Check the spans that the trace has gained, unless spans are being checked already."""
+        if self._scan is not None and not self._is_scanning:
             self._continue_scan()
 
     def search_changed(self) -> None:
-        """Apply the filter again after the search or its matches have changed."""
-        if not self.chosen.matches:
+        """Apply a filter by matches again after the search or its matches have changed.
+
+        If the search has ended, remove the filter.
+        """
+        if not self.present_filter.matches:
             return
         if self._state.needle:
-            self.apply(self.chosen)
+            self.apply(self.present_filter)
         else:
-            self._remove("the search has ended")
+            self._remove_filter("the search has ended")
 
     def _continue_scan(self) -> None:
+        """Check the remaining spans in the background."""
         assert self._scan is not None
-        self._scanning = True
+        self._is_scanning = True
         self._screen.in_background(partial(self._scan_in_background, self._scan), "filter")
 
     def _scan_in_background(self, scan: FilterScan) -> None:
-        """Check the spans that the trace has now, and pass on those that match."""
+        """Check all spans that the trace has now, and report the passing spans together.
+
+        They are reported only when all are checked, so that the cursor finds the nearest span.
+        """
         worker = get_current_worker()
-        indices = array("Q")
-        over = False
-        while not over and not worker.is_cancelled:
-            indices += scan.step(SLICE)
-            over = scan.seen >= len(scan.trace)
+        passing_indices = array("Q")
+        all_checked = False
+        while not all_checked and not worker.is_cancelled:
+            passing_indices += scan.step(SLICE)
+            all_checked = scan.seen >= len(scan.trace)
             sleep(0)  # let other threads run
         if not worker.is_cancelled:
-            self._screen.call_later(self._show_scanned, scan, indices, scan.seen)
+            self._screen.call_later(self._show_passing, scan, passing_indices, scan.seen)
 
-    def _show_scanned(self, scan: FilterScan, indices: array[int], seen: int) -> None:
-        """Show the spans that pass among the first ``seen`` ones.
+    def _show_passing(
+        self, scan: FilterScan, passing_indices: array[int], checked_count: int
+    ) -> None:
+        """Show further spans that pass, and report a new filter in the last line.
 
-        They are added only when all have been checked, so that the cursor finds the nearest one.
+        Args:
+            scan: The scan that reports; an outdated scan is ignored.
+            passing_indices: Further spans that pass, in order.
+            checked_count: The number of checked spans; if the trace has more by now, go on.
         """
-        if scan is not self._scan or self._visible is None:
+        if scan is not self._scan or self._visible_indices is None:
             return
-        self._visible.extend(indices)
-        first = not self._applied
-        self._applied = True
-        self._scanning = False
-        self._timeline.set_filter(self._visible)
+        self._visible_indices.extend(passing_indices)
+        is_first_report = not self._is_applied
+        self._is_applied = True
+        self._is_scanning = False
+        self._timeline.set_filter(self._visible_indices)
         self.show_titles()
         self._screen.catch_up()
-        if first and self._choice is None:
+        if is_first_report and self._dialog is None:
             self._report_choice()
-        if seen < len(scan.trace):
-            self.grown()
+        if checked_count < len(scan.trace):
+            self.check_new_spans()
 
     def show_titles(self) -> None:
-        """Show the filter and the number of spans in the title, and the visible part in the
-        overview.
+        """Show the filter and the number of its spans in the title and in the open dialog.
+
+        Also show the visible part in the overview if the timeline is filtered.
         """
-        status = self._status() if not self.chosen.shows_all else ""
-        title = f"Timeline · {status}" if status else "Timeline"
+        status = self._status_text()
+        title = "Timeline" if self.present_filter.shows_all else f"Timeline · {status}"
         self._timeline.border_title = plain_title(title)
-        if self._choice is not None:
-            self._choice.say(self._status())
-        if self._timeline.filtered:
+        if self._dialog is not None:
+            self._dialog.say(status)
+        if self._timeline.is_filtered:
             self._screen.call_after_refresh(self._screen.show_position)
 
-    def _status(self) -> str:
-        total = 0 if self._state.trace is None else len(self._state.trace)
-        if self.chosen.shows_all or self._visible is None:
-            return f"all {total:,} spans"
-        count = f"{len(self._visible):,}"
-        return f"{one_line(self.chosen.description, 60)} · {count} of {total:,}"
+    def _status_text(self) -> str:
+        """Return the conditions of the filter, with the number of spans that pass and of all."""
+        span_count = 0 if self._state.trace is None else len(self._state.trace)
+        if self.present_filter.shows_all or self._visible_indices is None:
+            return f"all {span_count:,} spans"
+        passing_count = f"{len(self._visible_indices):,}"
+        return (
+            f"{one_line(self.present_filter.description, 60)} · {passing_count} of {span_count:,}"
+        )
 
     def _report_choice(self) -> None:
-        """Say what is shown, once that is known; remove a filter that no span passes."""
-        if self.chosen.shows_all:
+        """Show a message about the filter once it is applied; remove a filter that no span passes.
+
+        While the search line is open, show no message.
+        """
+        if self.present_filter.shows_all:
             self._hints.say("All spans are shown")
-        elif self._applied and not self._visible:
-            self._remove(NO_MATCH)
-        elif self._applied and not self._screen.search.is_open:
+        elif self._is_applied and not self._visible_indices:
+            self._remove_filter(NO_MATCH)
+        elif self._is_applied and not self._screen.search.is_open:
             key_of = self._screen.context.key_of
             self._hints.say(
-                f"Shown: {self._status()} · {key_of('annotate.filter')} changes that · "
+                f"Shown: {self._status_text()} · {key_of('annotate.filter')} changes that · "
                 f"{key_of('everywhere.back')} shows all"
             )
             self._last_message = self._hints.message
 
     def forget(self) -> bool:
         """Remove the filter; return False if there is none."""
-        if self.chosen.shows_all:
+        if self.present_filter.shows_all:
             return False
         self.apply(EVERYTHING)
         self._screen.show_span()
@@ -354,14 +408,16 @@ class Filter:
 
     def remove_if_left(self) -> None:
         """Remove the filter if the cursor went to a span that it excludes."""
-        if self._applied and not self._timeline.filtered:
-            self._remove(f"#{self._state.index + 1} does not match")
+        if self._is_applied and not self._timeline.is_filtered:
+            self._remove_filter(f"#{self._state.index + 1} does not match")
 
-    def _remove(self, reason: str) -> None:
+    def _remove_filter(self, reason: str) -> None:
         self.apply(EVERYTHING)
         self._screen.call_later(self._report_removal, f"Filter removed: {reason}")
 
     def _report_removal(self, text: str) -> None:
-        """Show a message before the one of the key that moved the cursor."""
-        message = self._hints.message
-        self._hints.say(f"{text} · {message}" if message not in ("", self._last_message) else text)
+        """Show a message, followed by the message of the key that moved the cursor, if any."""
+        key_message = self._hints.message
+        if key_message not in ("", self._last_message):
+            text = f"{text} · {key_message}"
+        self._hints.say(text)

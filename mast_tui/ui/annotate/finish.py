@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple
 
 from rich.cells import set_cell_size
 from textual.app import ComposeResult
@@ -28,41 +28,63 @@ if TYPE_CHECKING:
 MAX_DELAYS: Final = 4
 """The number of times that writing the read spans waits for a pause between keys.
 
-After it rows are drawn again, which would delay a user who scrolls.
+After a write, rows are drawn again. That would delay a user who scrolls.
 """
 
 
-class DrawnSpans:
-    """The spans whose text was drawn: in the span view, or whole in their rows.
+class _ReadSpans(NamedTuple):
+    """Spans that were read, and are not written to the workspace yet.
 
-    Reading one step of a folded run of equal steps counts for all of them; a run may be long, so it
-    is kept as a range. While the end of a growing trace is followed, nothing counts as read.
+    Attributes:
+        session: The session on the trace.
+        keys: The keys of the spans.
+        runs: The indices of folded runs, which count as read as a whole.
+    """
+
+    session: Session
+    keys: Sequence[str]
+    runs: tuple[range, ...]
+
+
+class DrawnSpans:
+    """The spans whose text was drawn: in the span view, or completely in their rows.
+
+    If one step of a folded run of equal steps was read, all steps of the run count as read. A run
+    may be long, so it is kept as a range. While the end of a growing trace is followed, nothing
+    counts as read.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without read spans."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
-        self._delays = 0
+        self._delay_count = 0
+        """The number of times that the next write was delayed."""
         self.begin()
 
     def begin(self) -> None:
-        """Begin with another trace, of which nothing was drawn."""
-        self._keys: set[str] = set()
-        self._runs: tuple[range, ...] = ()
+        """Begin with another trace; no span of it was drawn."""
+        self._unwritten_keys: set[str] = set()
+        self._unwritten_runs: tuple[range, ...] = ()
         self._last_run: FoldedRun | None = None
+        """The run that was recorded last."""
         self._text_index = -1
-        """The span in the span view; -1 for none."""
+        """The index of the span in the span view; -1 for none."""
 
     def record(self, index: int) -> None:
-        """Record the spans on screen, with the one in the span view."""
+        """Record the spans on screen as read.
+
+        Args:
+            index: The index of the span in the span view.
+        """
         self._text_index = index
-        self._keys |= self.visible_keys()
+        self._unwritten_keys |= self.visible_keys()
 
     def visible_keys(self) -> set[str]:
         """Return the keys of the spans that can be read on screen.
 
-        Records a run of equal steps at the same time.
+        If the span view shows a step of a folded run, also record that the run was read.
         """
         assert self._state.trace is not None
         if self._timeline.follows_end:
@@ -74,56 +96,59 @@ class DrawnSpans:
         fold = self._timeline.rows.folded_at(self._text_index)
         if isinstance(fold, FoldedRun) and not fold.near and fold != self._last_run:
             self._last_run = fold
-            self._runs = (*self._runs, range(fold.first, fold.end))
+            self._unwritten_runs = (*self._unwritten_runs, range(fold.first, fold.end))
         return keys
 
     def write_between_keys(self) -> None:
-        """Write the read spans, unless keys arrive and it was delayed less than ``MAX_DELAYS``
-        times.
-        """
-        if self._delays < MAX_DELAYS and self._screen.context.keys_come:
-            self._delays += 1
+        """Write the read spans; while keys arrive, delay that up to ``MAX_DELAYS`` times."""
+        if self._delay_count < MAX_DELAYS and self._screen.context.keys_come:
+            self._delay_count += 1
         else:
             self.write()
 
     def write(self) -> None:
         """Queue the writing of the spans that were read since the last time, in one transaction."""
-        unwritten = self._take_unwritten()
-        if unwritten is not None:
-            self._screen.context.writes.do(partial(self._write, *unwritten), HeldKeys.NOTHING)
+        read_spans = self._take_unwritten()
+        if read_spans is not None:
+            write_spans = partial(self._write_spans, read_spans)
+            self._screen.context.writes.do(write_spans, HeldKeys.NOTHING)
 
     async def write_now(self) -> None:
-        """Write them within the current piece of work."""
-        unwritten = self._take_unwritten()
-        if unwritten is not None:
-            await self._write(*unwritten)
+        """Write the spans that were read since the last time; for use within queued work."""
+        read_spans = self._take_unwritten()
+        if read_spans is not None:
+            await self._write_spans(read_spans)
 
-    def _take_unwritten(self) -> tuple[Session, Sequence[str], tuple[range, ...]] | None:
-        """Return the session with the keys and runs to write, and reset them; None if there are
-        none.
+    def _take_unwritten(self) -> _ReadSpans | None:
+        """Return the read spans that are not written yet, and forget them.
+
+        Return None if there are none, or if the screen cannot record them now.
         """
-        self._delays = 0
+        self._delay_count = 0
         session = self._state.session
         trace = self._state.trace
         if session is None or trace is None or not len(trace) or not self._screen.is_active:
             return None
-        keys = self._keys | self.visible_keys()
-        self._keys = set()
-        runs = self._runs
-        self._runs = ()
-        new = [key for key in keys if key not in session.read]
-        return (session, new, runs) if new or runs else None
+        keys = self._unwritten_keys | self.visible_keys()
+        self._unwritten_keys = set()
+        runs = self._unwritten_runs
+        self._unwritten_runs = ()
+        new_keys = [key for key in keys if key not in session.read]
+        return _ReadSpans(session, new_keys, runs) if new_keys or runs else None
 
-    async def _write(self, session: Session, keys: Sequence[str], runs: tuple[range, ...]) -> None:
-        """Record the spans as read; if that is refused, keep them for the next write."""
+    async def _write_spans(self, read_spans: _ReadSpans) -> None:
+        """Record spans as read; if that is refused, keep them for the next write."""
+        session = read_spans.session
         commands = self._screen.commands
         try:
-            await commands.note(lambda s: s.mark_read(keys, runs), session)
+            await commands.write_record(
+                lambda s: s.mark_read(read_spans.keys, read_spans.runs), session
+            )
         except MastError as error:
             commands.show_refusal(error, session)
-            if session is self._state.session:  # written with the next spans
-                self._keys.update(keys)
-                self._runs = (*runs, *self._runs)
+            if session is self._state.session:
+                self._unwritten_keys.update(read_spans.keys)
+                self._unwritten_runs = (*read_spans.runs, *self._unwritten_runs)
             return
         if session is self._state.session:
             self._timeline.show_read(session.read)
@@ -150,28 +175,29 @@ MAX_SCORES: Final = 2
 
 
 def ranges_in_words(ranges: Sequence[range], limit: int = 6) -> str:
-    """Return ranges of spans by their numbers (from 1): ``#3, #7 to #9 and 4 more places``.
+    """Return ranges of span indices as text: ``#3, #7 to #9 and 4 more places``.
 
     Args:
         ranges: The ranges.
         limit: The number of ranges to name.
     """
-    names = [
-        f"#{span_range.start + 1}"
-        if len(span_range) == 1
-        else f"#{span_range.start + 1} to #{span_range.stop}"
-        for span_range in ranges[:limit]
-    ]
-    more = len(ranges) - limit
-    if more > 0:
-        return f"{', '.join(names)} and {more} more place{'' if more == 1 else 's'}"
-    return ", ".join(names)
+    range_texts = []
+    for span_range in ranges[:limit]:
+        text = f"#{span_range.start + 1}"
+        if len(span_range) != 1:
+            text += f" to #{span_range.stop}"
+        range_texts.append(text)
+    unnamed_count = len(ranges) - limit
+    if unnamed_count > 0:
+        plural = "" if unnamed_count == 1 else "s"
+        return f"{', '.join(range_texts)} and {unnamed_count} more place{plural}"
+    return ", ".join(range_texts)
 
 
 def _may_repeat(session: Session) -> bool:
     """Check if the study may repeat finished traces for this annotator.
 
-    The answer is the same for all traces, so that it does not reveal which ones repeat.
+    The answer is the same for all traces: it must not reveal which traces repeat.
     """
     study = session.workspace.study(session.taxonomy.ref)
     return study is not None and study.retests > 0 and session.annotator in study.annotators
@@ -179,8 +205,8 @@ def _may_repeat(session: Session) -> bool:
 
 def finish_report(
     unread: Sequence[range],
-    total: int,
-    was_open: int,
+    span_count: int,
+    open_mode_count: int,
     open_modes: Literal["leave", "absent"],
     *,
     fixed: bool,
@@ -189,16 +215,17 @@ def finish_report(
 
     Args:
         unread: The spans that were not read.
-        total: The number of spans.
-        was_open: The number of modes that had no verdict.
+        span_count: The number of spans.
+        open_mode_count: The number of modes that had no verdict.
         open_modes: What happened to these modes.
-        fixed: Whether the study decided that without a question; then the first unread spans are
-            named too.
+        fixed: True if the study has decided that, so that no question was asked. Then the message
+            also names the first unread spans.
     """
-    parts = [f"finished · {total - sum(map(len, unread))} of {total} spans read"]
-    if was_open:
-        became = "left open" if open_modes == "leave" else "set absent"
-        parts.append(f"open modes {became}{' (fixed by the study)' if fixed else ''}")
+    read_count = span_count - sum(map(len, unread))
+    parts = [f"finished · {read_count} of {span_count} spans read"]
+    if open_mode_count:
+        result = "left open" if open_modes == "leave" else "set absent"
+        parts.append(f"open modes {result}{' (fixed by the study)' if fixed else ''}")
     if unread and fixed:
         parts.append(f"not {ranges_in_words(unread, limit=2)}")
     return " · ".join(parts)
@@ -227,8 +254,8 @@ class FinishScreen(KeyDialog[str]):
         """Show what is unread and which modes are open.
 
         Args:
-            title: How many spans were read.
-            missing: The spans that were not, and the suggestions without an answer.
+            title: The number of read spans.
+            missing: The unread spans, and the suggestions without an answer.
             modes: The modes without a verdict.
             verdict: Returns the present verdict of a mode (a slug).
             set_verdict: Sets a mode absent, unsure or open, and calls its third argument when that
@@ -237,29 +264,30 @@ class FinishScreen(KeyDialog[str]):
         super().__init__()
         self._title = title
         self._missing = missing
-        self._count = len(modes)
-        self._modes = dict(zip(LETTERS, modes, strict=False))
-        self._mode_rows = {key: KeyRow(key) for key in self._modes}
+        self._open_mode_count = len(modes)
+        self._modes_by_key = dict(zip(LETTERS, modes, strict=False))
+        self._rows_by_key = {key: KeyRow(key) for key in self._modes_by_key}
         self._verdict = verdict
         self._set_verdict = set_verdict
 
     def compose(self) -> ComposeResult:
         """Yield the unread spans, the open modes and the answers."""
-        more = self._count - len(self._modes)
+        keyless_count = self._open_mode_count - len(self._modes_by_key)
         with Vertical(classes="dialog finish") as box:
             box.border_title = plain_title(self._title)
             yield Static(plain_lines(self._missing))
-            if self._modes:
-                without_key = f", {more} of them without a key" if more > 0 else ""
-                text = f"{counted(self._count, 'mode')} without a verdict{without_key}:"
-                yield Static(text, classes="heading")
+            if self._modes_by_key:
+                heading = f"{counted(self._open_mode_count, 'mode')} without a verdict"
+                if keyless_count > 0:
+                    heading += f", {keyless_count} of them without a key"
+                yield Static(f"{heading}:", classes="heading")
                 with Grid():
-                    yield from self._mode_rows.values()
-                text = (
+                    yield from self._rows_by_key.values()
+                hint = (
                     "A letter sets its mode: once absent, twice unsure, three times open. "
                     "Esc goes back."
                 )
-                yield Static(text, classes="hint")
+                yield Static(hint, classes="hint")
             with Vertical(classes="answers"):
                 for key, text in ANSWERS:
                     yield KeyRow(key, f" {text}{'  ↵' * (key == self.default)}")
@@ -270,15 +298,18 @@ class FinishScreen(KeyDialog[str]):
 
     def show(self) -> None:
         """Show the verdict of each mode."""
-        for key, mode in self._modes.items():
+        for key, mode in self._modes_by_key.items():
             name = shortened(one_line(f"{mode.code} {mode.name}"), NAME_CELLS)
-            value = self._verdict(mode.slug)
-            verdict = (value.value, "bold") if value else "open"
-            self._mode_rows[key].show(f" {set_cell_size(name, NAME_CELLS)} ", verdict)
+            verdict = self._verdict(mode.slug)
+            verdict_text = (verdict.value, "bold") if verdict else "open"
+            self._rows_by_key[key].show(f" {set_cell_size(name, NAME_CELLS)} ", verdict_text)
 
     def take(self, key: str) -> bool:
-        """Give an answer, or change the verdict of a mode."""
-        mode = self._modes.get(key)
+        """Close the dialog with an answer, or change the verdict of a mode.
+
+        Return False if the key has no meaning here.
+        """
+        mode = self._modes_by_key.get(key)
         if mode is not None:
             self._set_verdict(mode, NEXT_VERDICT.get(self._verdict(mode.slug)), self.show)
         elif key in dict(ANSWERS):
@@ -291,12 +322,12 @@ class FinishScreen(KeyDialog[str]):
 class Finish:
     """The end of a pass, and the look at what was hidden during it."""
 
-    def __init__(self, screen: AnnotateScreen, reading: DrawnSpans) -> None:
+    def __init__(self, screen: AnnotateScreen, drawn_spans: DrawnSpans) -> None:
         """Begin.
 
         Args:
             screen: The screen that owns this part.
-            reading: The spans that were read.
+            drawn_spans: The spans that were read.
         """
         self._screen = screen
         self._state = screen.state
@@ -304,15 +335,18 @@ class Finish:
         self._key_of = screen.context.key_of
         self._commands = screen.commands
         self._run = screen.context.writes.run
-        self._reading = reading
+        self._drawn_spans = drawn_spans
 
     def end_pass(self) -> None:
         """Finish the trace; ask once if spans were not read or modes are open."""
         if self._state.has_spans:
-            self._commands.when_session_opens(self._finish)
+            self._commands.when_session_opens(self._finish_or_ask)
 
-    async def _finish(self, session: Session) -> None:
-        """Finish the trace, after a question unless the study has decided about open modes."""
+    async def _finish_or_ask(self, session: Session) -> None:
+        """Finish the trace if the study decides about open modes, else open the question.
+
+        A trace that is finished already, or still being read, is refused with a message.
+        """
         if session.finished:
             self._hints.say(
                 f"This pass is finished already · {self._key_of('annotate.next_trace')} next trace "
@@ -325,45 +359,55 @@ class Finish:
                 "Still reading this trace: finish it when all spans are there", error=True
             )
             return
-        await self._reading.write_now()
+        await self._drawn_spans.write_now()
         unread = session.unread()
         fixed_answer = session.open_modes_answer
         if fixed_answer is not None:
             await self._finish_with(session, fixed_answer, unread)
-            return
-        total = len(self._state.trace)
-        missed = sum(map(len, unread))
+        else:
+            self._open_question(session, unread, len(self._state.trace))
 
-        def set_verdict(mode: Mode, value: VerdictValue | None, done: Callable[[], None]) -> None:
-            async def write() -> None:
+    def _open_question(self, session: Session, unread: Sequence[range], span_count: int) -> None:
+        """Open the question about unread spans and open modes."""
+
+        def set_verdict(
+            mode: Mode, value: VerdictValue | None, when_written: Callable[[], None]
+        ) -> None:
+            """Queue the verdict of a mode, and call ``when_written`` once it is on disk."""
+
+            async def write_verdict() -> None:
                 await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
-                done()
+                when_written()
 
-            self._screen.context.writes.do(write)
+            self._screen.context.writes.do(write_verdict)
 
-        def answered(answer: str | None) -> None:
+        def carry_out_answer(answer: str | None) -> None:
+            """Finish the trace, or go to the first unread span."""
             if answer == "o":
-                self._screen.context.writes.do(lambda: self._end(session, "leave"))
+                self._screen.context.writes.do(lambda: self._finish(session, "leave"))
             elif answer == "j":
-                self._screen.context.writes.do(lambda: self._end(session, "absent"))
+                self._screen.context.writes.do(lambda: self._finish(session, "absent"))
             elif answer == "g":
                 self._screen.timeline.go_to(unread[0].start)
                 self._screen.show_span()
 
-        missing = f"Not read: {ranges_in_words(unread)}."
+        missing_text = f"Not read: {ranges_in_words(unread)}."
         if session.pending:
-            count = counted(len(session.pending), "suggestion")
-            keys = f"{self._key_of('everywhere.back')}, then"
+            pending_count = counted(len(session.pending), "suggestion")
+            back_key = self._key_of("everywhere.back")
             next_key = self._key_of("annotate.next_suggestion")
-            missing += f"\n{count} without your answer: {keys} {next_key} goes there."
+            missing_text += (
+                f"\n{pending_count} without your answer: {back_key}, then {next_key} goes there."
+            )
+        read_count = span_count - sum(map(len, unread))
         question = FinishScreen(
-            f"{total - missed} of {total} spans read",
-            missing,
-            [mode for mode in self._state.taxonomy.modes if session.verdict(mode.slug) is None],
+            f"{read_count} of {span_count} spans read",
+            missing_text,
+            self._open_modes(session),
             session.verdict,
             set_verdict,
         )
-        self._screen.app.push_screen(question, answered)
+        self._screen.app.push_screen(question, carry_out_answer)
 
     async def _finish_with(
         self,
@@ -372,7 +416,7 @@ class Finish:
         unread: Sequence[range],
     ) -> None:
         """Finish a trace with a known answer for open modes; ask if suggestions have no answer."""
-        finish = partial(self._end, session, open_modes, fixed=bool(unread))
+        finish = partial(self._finish, session, open_modes, fixed=bool(unread))
         if not session.pending:
             await finish()
             return
@@ -391,60 +435,72 @@ class Finish:
         )
         self._screen.app.push_screen(question, answered)
 
-    def _codes_open(self, session: Session) -> list[str]:
+    def _open_modes(self, session: Session) -> list[Mode]:
+        """Return the modes without a verdict."""
         modes = self._state.taxonomy.modes
-        return [mode.code for mode in modes if session.verdict(mode.slug) is None]
+        return [mode for mode in modes if session.verdict(mode.slug) is None]
 
-    async def _end(
+    async def _finish(
         self, session: Session, open_modes: Literal["leave", "absent"], *, fixed: bool = False
     ) -> None:
-        """Finish and report the result; ``fixed`` if the study decided about open modes."""
+        """Finish the trace, and report the result with the next steps.
+
+        Args:
+            session: The session on the trace.
+            open_modes: Whether to leave modes without a verdict open, or to set them absent.
+            fixed: True if the study has decided that although spans are unread.
+        """
         assert self._state.trace is not None
-        total = len(self._state.trace)
-        was_open = len(self._codes_open(session))
+        span_count = len(self._state.trace)
+        open_mode_count = len(self._open_modes(session))
         unread = session.unread()
         try:
-            split = await self._run(partial(session.before_finish, open_modes))
+            split_modes = await self._run(partial(session.before_finish, open_modes))
         except MastError as error:
             self._commands.show_refusal(error, session)
             return
         change = await self._commands.change(
-            lambda s: s.finish(open_modes=open_modes, split_modes=split)
+            lambda s: s.finish(open_modes=open_modes, split_modes=split_modes)
         )
         if change is None:
             return
         if self._screen.context.trace_queue.all_finished:
-            next_steps = await self._after_the_last(session)
+            next_steps = await self._steps_after_last_trace(session)
         else:
             next_steps = f"{self._key_of('annotate.next_trace')} next trace"
         next_steps += f" · {self._key_of('everywhere.undo')} undoes it"
         if not fixed:
             next_steps += f" · {self._key_of('annotate.reveal')} shows what was hidden"
-        still_open = [] if open_modes == "leave" else self._codes_open(session)
-        report = finish_report(unread, total, was_open - len(still_open), open_modes, fixed=fixed)
+        still_open = [] if open_modes == "leave" else self._open_modes(session)
+        changed_count = open_mode_count - len(still_open)
+        report = finish_report(unread, span_count, changed_count, open_modes, fixed=fixed)
         if still_open:
-            report += f" · {', '.join(still_open)} open, as the codebook has changed"
+            codes = ", ".join(mode.code for mode in still_open)
+            report += f" · {codes} open, as the codebook has changed"
         if session.pending:
             report += f" · {counted(len(session.pending), 'suggestion')} unanswered"
         self._hints.say(f"{report} · {next_steps}")
 
-    async def _after_the_last(self, session: Session) -> str:
-        """Return the next steps after the last trace of the annotator."""
+    async def _steps_after_last_trace(self, session: Session) -> str:
+        """Return the next steps after the annotator has finished the last trace."""
         study = await self._run(partial(session.workspace.study, session.taxonomy.ref))
         if study is not None and session.annotator in study.annotators:
             next_step = f"{self._key_of('everywhere.study')} shows the study"
         else:
             next_step = f"{self._key_of('everywhere.export')} exports"
-        agreement = self._key_of("everywhere.agreement")
-        return f"all your traces are finished: {next_step} · {agreement} shows agreement"
+        agreement_key = self._key_of("everywhere.agreement")
+        return f"all your traces are finished: {next_step} · {agreement_key} shows agreement"
 
     def reveal(self) -> None:
-        """Show others' labels, the outcome, and what else was hidden; only after finishing."""
+        """Show hidden parts of a finished trace, such as labels of other annotators."""
         if self._state.has_spans:
-            self._commands.when_session_opens(self._reveal)
+            self._commands.when_session_opens(self._reveal_or_ask)
 
-    async def _reveal(self, session: Session) -> None:
-        """Show what is hidden; ask first if that keeps the trace from repeating in the study."""
+    async def _reveal_or_ask(self, session: Session) -> None:
+        """Show what is hidden; ask first if the trace would then not repeat in the study.
+
+        Before the trace is finished, only show a message.
+        """
         if not session.finished:
             key = self._key_of("annotate.finish")
             self._hints.say(f"What others say is shown after you have finished the trace ({key})")
@@ -453,7 +509,7 @@ class Finish:
             await self._show_hidden(session)
             return
 
-        def answered(answer: str | None) -> None:
+        def carry_out_answer(answer: str | None) -> None:
             if answer == "s" and self._state.session is session:
                 self._screen.context.writes.do(lambda: self._show_hidden(session))
 
@@ -464,21 +520,24 @@ class Finish:
             (("s", "see it"), ("n", "leave it hidden")),
             default="n",
         )
-        self._screen.app.push_screen(question, answered)
+        self._screen.app.push_screen(question, carry_out_answer)
 
     async def _show_hidden(self, session: Session) -> None:
-        """Show the hidden parts, record that, and report the number of others' labels."""
+        """Show the hidden parts, and record in the workspace that they were seen.
+
+        Then report the labels of other annotators, the first scores, and the key to the answer key.
+        """
         await self._commands.change(lambda s: s.reveal())
         self._screen.session_changed()
         assert self._state.trace is not None
         annotators = sorted({label.annotator for label in session.others})
-        scores = self._state.trace.meta.answer_key.scores
-        hidden = [f"{one_line(k)}: {one_line(v, 60)}" for k, v in scores[:MAX_SCORES]]
+        if annotators:
+            names = ", ".join(map(one_line, annotators))
+            message_parts = [f"{len(session.others)} labels of {names}"]
+        else:
+            message_parts = ["No one else has labelled this trace"]
+        for name, score in self._state.trace.meta.answer_key.scores[:MAX_SCORES]:
+            message_parts.append(f"{one_line(name)}: {one_line(score, 60)}")
         if self._state.trace.meta.hidden:
-            hidden.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
-        parts = (
-            [f"{len(session.others)} labels of {', '.join(map(one_line, annotators))}"]
-            if annotators
-            else ["No one else has labelled this trace"]
-        )
-        self._hints.say(" · ".join([*parts, *hidden]))
+            message_parts.append(f"{self._key_of('annotate.answer_key')} shows the answer key")
+        self._hints.say(" · ".join(message_parts))

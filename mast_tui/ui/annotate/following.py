@@ -21,44 +21,53 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileNews:
-    """The result of checking the file; ``asked`` if a key asked for it.
+    """The result of checking the file.
 
-    ``reason`` says how the file differs from the one that was opened. ``fresh`` is the trace if it
-    was read again, and ``moved`` is true if its first spans are not those of the open trace.
+    Attributes:
+        trace: The open trace.
+        requested: True if a key has requested the check.
+        growth: How the file has grown.
+        reason: How the file differs from the one that was opened; None if it does not.
+        new_trace: The trace as it was read again; None if it was not.
+        spans_differ: True if the first spans of the new trace are not those of the open trace.
     """
 
     trace: Trace
-    asked: bool
+    requested: bool
     growth: Growth
     reason: str | None
-    fresh: Trace | None
-    moved: bool
+    new_trace: Trace | None
+    spans_differ: bool
 
 
 class Following:
-    """Regular checks of the trace's file, and one whenever a key asks for it.
+    """Regular checks of the trace's file, and a check when a key requests it.
 
     New spans are read in the background, from the end of the known part if the reader can, else
     from the beginning. As long as the known spans stay the same, nothing on screen moves. A file
-    that was replaced is read again only when a key asks for it.
+    that was replaced is read again only if a key requests it.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a check."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
         self._checked_trace: Trace | None = None
-        self._check_began: float | None = None
+        """The trace whose file is being checked; None if no check is running."""
+        self._check_start: float | None = None
+        """The time when the last check began; None if it has found nothing new."""
         self._next_check = 0.0
-        self._answer_due = False
-        """Whether a key waits for the result."""
-        self._known_spans = 0
+        """The time from which on the next check may begin."""
+        self._awaits_answer = False
+        """True if a key waits for the result."""
+        self._known_span_count = 0
         """The number of spans when the check began."""
 
     def check(self) -> None:
         """Check the file if it is time to."""
         if self._screen.is_active and monotonic() >= self._next_check:
-            self._begin_check(asked=False)
+            self._begin_check(requested=False)
 
     def check_now(self) -> None:
         """Check the file now, and read it again if it was replaced."""
@@ -66,120 +75,144 @@ class Following:
             return
         self._timeline.stay_at_end()
         if self._checked_trace is self._state.trace:
-            self._answer_due = True
-        elif not self._begin_check(asked=True):
+            self._awaits_answer = True
+        elif not self._begin_check(requested=True):
             self._screen.hints.say("The file is still being read")
 
-    def grown(self, *, done: bool) -> None:
-        """Take note that more of the trace was read; ``done`` if that is all of it."""
+    def note_progress(self, *, done: bool) -> None:
+        """Schedule the next check, and answer a waiting key, if all of the trace has been read.
+
+        Args:
+            done: True if all of it has been read.
+        """
+        if not done:
+            return
         trace = self._state.trace
-        if done:
-            self._schedule_next()
-        if done and self._answer_due and self._checked_trace is None and trace is not None:
-            self._answer(trace)
+        self._schedule_next()
+        if self._awaits_answer and self._checked_trace is None and trace is not None:
+            self._report_growth(trace)
 
     def _schedule_next(self) -> None:
-        """Delay the next check, the longer the more work the last one made."""
-        if self._check_began is not None:
+        """Delay the next check: the longer the last check took, the longer the delay."""
+        if self._check_start is not None:
             now = monotonic()
-            self._next_check = now + rest_after(now - self._check_began)
+            self._next_check = now + rest_after(now - self._check_start)
 
-    def _begin_check(self, *, asked: bool) -> bool:
-        """Begin a check; return False while another thread reads the trace."""
+    def _begin_check(self, *, requested: bool) -> bool:
+        """Begin a check in the background; return False if another thread reads the trace."""
         trace = self._state.trace
         if trace is None or not self._timeline.pause_reading():
             return False
         self._checked_trace = trace
-        self._answer_due = asked
-        self._known_spans = len(trace)
-        self._check_began = monotonic()
-        self._screen.in_background(partial(self._check_in_background, trace, asked=asked), "follow")
+        self._awaits_answer = requested
+        self._known_span_count = len(trace)
+        self._check_start = monotonic()
+        check = partial(self._check_in_background, trace, requested=requested)
+        self._screen.in_background(check, "follow")
         return True
 
-    def _check_in_background(self, trace: Trace, *, asked: bool) -> None:
-        """Read what the file has gained, or all of it if it was replaced, and report the result."""
+    def _check_in_background(self, trace: Trace, *, requested: bool) -> None:
+        """Read the new spans of the file, and report the result.
+
+        The whole file is read again if the reader has to, or if it was replaced and a key has
+        requested the check.
+        """
         worker = get_current_worker()
         growth = Growth.NONE
         reason = None
-        fresh = None
-        moved = False
+        new_trace = None
+        spans_differ = False
         try:
             growth = trace.follow()
         except OSError as error:
             reason = error.strerror or str(error)
-        if growth is Growth.ANEW or (asked and reason is not None):
-            fresh = _read(trace, worker)
-            moved = fresh is not None and _moved(trace, fresh)
+        if growth is Growth.ANEW or (requested and reason is not None):
+            new_trace = _read_again(trace, worker)
+            spans_differ = new_trace is not None and _have_spans_changed(trace, new_trace)
         if not worker.is_cancelled:
             news = FileNews(
-                trace=trace, asked=asked, growth=growth, reason=reason, fresh=fresh, moved=moved
+                trace=trace,
+                requested=requested,
+                growth=growth,
+                reason=reason,
+                new_trace=new_trace,
+                spans_differ=spans_differ,
             )
             self._screen.call_later(self._show_news, news)
 
     def _show_news(self, news: FileNews) -> None:
-        """Show new spans, or report what has happened to the file."""
+        """Show new spans, or report that the file was replaced; answer a waiting key."""
         trace = news.trace
-        fresh = news.fresh
+        new_trace = news.new_trace
         if trace is not self._state.trace:
             return
         self._checked_trace = None
         self._schedule_next()
         self._timeline.resume_reading()
         reason = news.reason
-        if news.growth is Growth.ANEW and (fresh is None or news.moved):
+        if news.growth is Growth.ANEW and (new_trace is None or news.spans_differ):
             reason = "earlier steps have changed"
         if reason is not None:
-            self._report_change(news, reason)
-        elif fresh is not None:
-            trace.become(fresh)
+            self._report_replaced(news, reason)
+        elif new_trace is not None:
+            trace.become(new_trace)
             self._state.texts.forget()
             self._timeline.reread()
             self._screen.spans_added()
         elif news.growth is Growth.MORE:
-            self._timeline.grown()
+            self._timeline.show_new_spans()
             self._screen.spans_added()
         else:
-            self._check_began = None
-            if self._answer_due:
-                self._answer(trace)
+            self._check_start = None
+            if self._awaits_answer:
+                self._report_growth(trace)
 
-    def _report_change(self, news: FileNews, reason: str) -> None:
-        """Report that the file was replaced; if a key asked, show its new content."""
-        asked = self._answer_due
-        self._answer_due = False
-        if not asked:
+    def _report_replaced(self, news: FileNews, reason: str) -> None:
+        """Report that the file was replaced.
+
+        - If no key waits for the result, show a warning once.
+        - If a key was pressed during the check, check again and read the file.
+        - If a key has requested the check, show the new content of the file.
+        """
+        key_waits = self._awaits_answer
+        self._awaits_answer = False
+        if not key_waits:
             self._state.texts.warn(news.trace, reason)
-        elif not news.asked:
-            self._begin_check(asked=True)
-        elif news.fresh is None or not len(news.fresh):
+        elif not news.requested:
+            self._begin_check(requested=True)
+        elif news.new_trace is None or not len(news.new_trace):
             self._screen.hints.say(
                 f"The file could not be read again: {one_line(reason)}", error=True
             )
         else:
-            self._screen.show_reread_trace(news.fresh)
-            message = f"Read again, because {one_line(reason)}: {len(news.fresh):,} spans"
+            self._screen.show_reread_trace(news.new_trace)
+            message = f"Read again, because {one_line(reason)}: {len(news.new_trace):,} spans"
             self._screen.hints.say(message)
 
-    def _answer(self, trace: Trace) -> None:
-        """Answer the key that asked."""
-        self._answer_due = False
-        more = len(trace) - self._known_spans
-        if more:
-            self._screen.hints.say(counted(more, "more span"))
+    def _report_growth(self, trace: Trace) -> None:
+        """Show the number of new spans, as the answer to a key."""
+        self._awaits_answer = False
+        new_span_count = len(trace) - self._known_span_count
+        if new_span_count:
+            self._screen.hints.say(counted(new_span_count, "more span"))
         else:
             self._screen.hints.say(f"The file has not grown: {len(trace):,} spans")
 
 
-def _read(trace: Trace, worker: Worker[object]) -> Trace | None:
-    """Read the trace as its file is now to its end, unless the worker is cancelled."""
-    fresh = read_anew(trace)
-    while fresh is not None and not worker.is_cancelled and fresh.advance(READ_BYTES):
+def _read_again(trace: Trace, worker: Worker[object]) -> Trace | None:
+    """Return the trace read to the end of its file as it is now.
+
+    Return None if the file does not contain the trace any more. If the worker is cancelled, the
+    result is incomplete.
+    """
+    new_trace = read_anew(trace)
+    while new_trace is not None and not worker.is_cancelled and new_trace.advance(READ_BYTES):
         pass
-    return fresh
+    return new_trace
 
 
-def _moved(trace: Trace, fresh: Trace) -> bool:
-    """Check if the spans of a trace are not the first ones of a fresh reading, by their keys."""
-    if len(fresh) < len(trace):
+def _have_spans_changed(trace: Trace, new_trace: Trace) -> bool:
+    """Check if the new trace does not begin with all spans of the trace, by their keys."""
+    if len(new_trace) < len(trace):
         return True
-    return any(trace.span(i).key != fresh.span(i).key for i in range(len(trace)))
+    return any(trace.span(i).key != new_trace.span(i).key for i in range(len(trace)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_severity
 from mast_tui.safe_text import one_line
@@ -57,32 +57,41 @@ CHOICE_QUESTIONS: Final[dict[LabelAction, str]] = {
 }
 """The question which of several labels to use, by action."""
 
+CELLS_AROUND_NAME: Final = 4
+"""The cells of a digit and the spaces around it, next to the name of its mode."""
+
+SHORTEST_NAME: Final = 3
+"""The least cells for the name of a mode in the last line."""
+
 
 @dataclass(frozen=True, slots=True)
 class DigitEntry:
-    """The mode that is being typed: nothing yet, a purpose, or a purpose and a first digit.
+    """The mode that is being typed.
 
-    The purpose is the verdict to give to the mode; ``present`` makes a label.
+    Attributes:
+        purpose: The verdict to give to the mode; ``present`` makes a label.
+        first: The first digit of the mode's code; None until it is typed.
+        has_begun: True once the user has typed a key for the purpose or the first digit.
     """
 
     purpose: VerdictValue = VerdictValue.PRESENT
     first: str | None = None
-    begun: bool = False
+    has_begun: bool = False
 
     def candidates(self, taxonomy: Taxonomy) -> tuple[tuple[str, Mode], ...]:
-        """Return the digits that may come next, each with its mode."""
+        """Return the possible second digits with their modes; empty without a first digit."""
         if self.first is None:
             return ()
-        modes = ((digit, self.mode_with(digit, taxonomy)) for digit in "0123456789")
-        return tuple((digit, mode) for digit, mode in modes if mode is not None)
+        digits_and_modes = ((digit, self.mode_with(digit, taxonomy)) for digit in "0123456789")
+        return tuple((digit, mode) for digit, mode in digits_and_modes if mode is not None)
 
     def mode_with(self, second: str, taxonomy: Taxonomy) -> Mode | None:
-        """Return the mode that a second digit completes, or None.
+        """Return the mode that a second digit completes, or None if it completes no mode.
 
-        'None of these' can only be present.
+        'None of these' can be labelled, but cannot be set absent or unsure.
 
         Args:
-            second: The digit.
+            second: The second digit.
             taxonomy: The modes.
         """
         mode = taxonomy.by_digits(self.first or "", second)
@@ -103,20 +112,22 @@ class DigitEntry:
         verb = "label" if self.purpose is VerdictValue.PRESENT else f"{self.purpose}:"
         if self.first is None:
             return f"{verb} two digits, such as {taxonomy.keys_of(taxonomy.modes[0])}"
-        head = f"{verb} {self.first}▁"
+        typed_part = f"{verb} {self.first}▁"
         options = self.candidates(taxonomy)
         names = [mode.name for _, mode in options]
-        room = cells - len(head) - 4 * len(options)
-        if sum(map(len, names)) > room:
+        cells_for_names = cells - len(typed_part) - CELLS_AROUND_NAME * len(options)
+        if sum(map(len, names)) > cells_for_names:
             names = _without_shared_words(names)
-        longest = max(map(len, names))
-        while longest > 3 and sum(min(longest, len(name)) for name in names) > room:
-            longest -= 1
-        digits = (digit for digit, _ in options)
-        shown_options = (
-            f"{digit} {one_line(name, longest)}" for digit, name in zip(digits, names, strict=True)
-        )
-        return "  ".join([head, *shown_options])
+        name_limit = max(map(len, names))
+        while name_limit > SHORTEST_NAME:
+            if sum(min(name_limit, len(name)) for name in names) <= cells_for_names:
+                break
+            name_limit -= 1
+        option_texts = [
+            f"{digit} {one_line(name, name_limit)}"
+            for (digit, _), name in zip(options, names, strict=True)
+        ]
+        return "  ".join([typed_part, *option_texts])
 
 
 def _without_shared_words(names: Sequence[str]) -> list[str]:
@@ -135,7 +146,13 @@ def _without_shared_words(names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TypedDigit:
-    """The result of one more digit: the new state, and the mode if it is complete."""
+    """The result of typing one more digit.
+
+    Attributes:
+        entry: What is typed now.
+        mode: The mode that the digit has completed, if any.
+        refused: The reason why the digit was refused, if it was.
+    """
 
     entry: DigitEntry
     mode: Mode | None = None
@@ -143,22 +160,29 @@ class TypedDigit:
 
 
 def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
-    """Add one digit; a pair that names no mode is refused and discarded.
+    """Add one digit; if no mode has these digits, refuse the digit and discard the entry.
 
     Args:
-        entry: The state so far.
+        entry: What is typed so far.
         digit: The digit.
         taxonomy: The modes.
     """
     if entry.first is None:
-        begun = DigitEntry(entry.purpose, digit, True)
-        if not begun.candidates(taxonomy):
+        with_digit = DigitEntry(entry.purpose, digit, True)
+        if not with_digit.candidates(taxonomy):
             return TypedDigit(DigitEntry(), refused=f"no mode begins with {digit}")
-        return TypedDigit(begun)
+        return TypedDigit(with_digit)
     mode = entry.mode_with(digit, taxonomy)
     if mode is None:
         return TypedDigit(DigitEntry(), refused=f"there is no mode {entry.first}{digit}")
     return TypedDigit(DigitEntry(entry.purpose), mode)
+
+
+class _LabelChoice(NamedTuple):
+    """One of several labels that an action may apply to."""
+
+    action: LabelAction
+    label_id: str
 
 
 class Labelling:
@@ -170,7 +194,7 @@ class Labelling:
         Args:
             screen: The screen that owns this part.
             marking: The target of the next label.
-            suggestions: The suggestions, one of which may be edited.
+            suggestions: The suggestions; a suggestion may be edited.
         """
         self.entry = DigitEntry()
         """The mode that is being typed."""
@@ -181,57 +205,54 @@ class Labelling:
         self._commands = screen.commands
         self._marking = marking
         self._suggestions = suggestions
-        self._edited: str | None = None
+        self._edited_label_id: str | None = None
         """The id of the label that is being edited."""
-        self._choice: tuple[LabelAction, str] | None = None
-        self._choosing = False
-        """Whether the last line asks which label to use.
+        self._choice: _LabelChoice | None = None
+        """The label that the last line asks about.
 
-        Severity and confidence keep the choice, so that their keys can be pressed again."""
+        After an answer it is kept for severity and confidence: their keys can be pressed again.
+        """
+        self._is_choosing = False
+        """True while the last line asks which label to use."""
 
     def begin(self) -> None:
         """Discard whatever is being typed or edited."""
         self.entry = DigitEntry()
-        self._edited = None
+        self._edited_label_id = None
         self._marking.how_to_end = LABELS
         self._forget_choice()
 
     def _forget_choice(self) -> None:
         self._choice = None
-        self._choosing = False
+        self._is_choosing = False
 
     # Questions in the last line
 
     @property
     def is_asking(self) -> bool:
-        """True if a label, the rest of a mode, or a new target is asked for."""
-        return self._choosing or self.entry.begun or self._editing
+        """True if the user must choose a label, complete a mode, or mark a new target."""
+        return self._is_choosing or self.entry.has_begun or self._is_editing
 
     @property
-    def _editing(self) -> bool:
+    def _is_editing(self) -> bool:
         """True if a label or suggestion is being edited."""
-        return self._edited is not None or self._suggestions.editing is not None
+        return self._edited_label_id is not None or self._suggestions.edited_id is not None
 
     def take_key(self, key: str, action: str | None) -> bool:
-        """Handle a key while something is asked.
+        """Handle a key while the last line asks for something (``is_asking``).
 
         Args:
             key: The key.
             action: The id of its action, or None.
 
         Returns:
-            False if the key's own action must run. A key without a meaning here returns True.
+            False if the key's own action must run. True if the key was handled, or is ignored and
+            the question was shown again.
         """
-        if self._choosing:
+        if self._is_choosing:
             return self._take_choice_key(key, action)
-        if self.entry.begun:
-            if key == "backspace":
-                self._remove_digit()
-                return True
-            if action in TYPING:
-                return False
-            self._show_typing()
-            return True
+        if self.entry.has_begun:
+            return self._take_typing_key(key, action)
         if key == "enter":
             mode = self._modes.mode if self._modes.has_focus else self._edited_mode()
             if mode is not None:
@@ -243,15 +264,25 @@ class Labelling:
             self.show_editing()
         return True
 
+    def _take_typing_key(self, key: str, action: str | None) -> bool:
+        """Handle a key while a mode is typed; return False if the key's own action must run."""
+        if key == "backspace":
+            self._remove_digit()
+            return True
+        if action in TYPING:
+            return False
+        self._show_typing()
+        return True
+
     def _edited_mode(self) -> Mode | None:
         """Return the mode of the label or suggestion that is being edited, or None."""
         session = self._state.session
         if session is None:
             return None
-        label = session.labels_by_id.get(self._edited or "")
-        suggestion = session.pending_by_id.get(self._suggestions.editing or "")
-        edited = label or suggestion
-        slug = edited.mode if edited else None
+        label = session.labels_by_id.get(self._edited_label_id or "")
+        suggestion = session.pending_by_id.get(self._suggestions.edited_id or "")
+        edited_item = label or suggestion
+        slug = edited_item.mode if edited_item else None
         return next((mode for mode in self._state.taxonomy.all_modes if mode.slug == slug), None)
 
     def show_editing(self) -> None:
@@ -269,27 +300,28 @@ class Labelling:
 
     # Typing a mode
 
-    def digit(self, digit: str) -> None:
-        """Add one digit of the code of a mode."""
+    def add_digit(self, digit: str) -> None:
+        """Add one digit of the code of a mode; a complete code labels or sets the verdict."""
         if not self._state.has_spans:
             return
-        typed = type_digit(self.entry, digit, self._state.taxonomy)
+        typed_digit = type_digit(self.entry, digit, self._state.taxonomy)
         purpose = self.entry.purpose
-        self.entry = typed.entry
-        if typed.refused:
+        mode = typed_digit.mode
+        self.entry = typed_digit.entry
+        if typed_digit.refused:
             self._stop_typing()
-            self._hints.say(f"Nothing labelled: {typed.refused}", error=True)
-            return
-        if typed.mode is None:
+            self._hints.say(f"Nothing labelled: {typed_digit.refused}", error=True)
+        elif mode is None:
             self._show_typing()
         elif purpose is VerdictValue.PRESENT:
-            self.label_with(typed.mode)
+            self.label_with(mode)
         else:
             self._stop_typing()
-            mode = typed.mode
-            self._commands.when_session_opens(lambda session: self._judge(session, mode, purpose))
+            self._commands.when_session_opens(
+                lambda session: self._set_verdict(session, mode, purpose)
+            )
 
-    def verdict(self, value: str) -> None:
+    def begin_verdict(self, value: str) -> None:
         """Let the next two digits name a mode that is absent or unsure."""
         if not self._state.has_spans:
             return
@@ -297,20 +329,21 @@ class Labelling:
         self._show_typing()
 
     def _show_typing(self) -> None:
+        """Show the typed part in the last line, and the modes that it can become."""
         self._hints.prompt(self.entry.prompt(self._state.taxonomy, self._screen.size.width - 2))
         self._modes.show_typed(
             frozenset(mode.slug for _, mode in self.entry.candidates(self._state.taxonomy))
         )
 
     def _remove_digit(self) -> None:
-        """Remove the last digit, or the purpose."""
+        """Remove the digit but keep a purpose; without a digit, end the typing."""
         purpose = self.entry.purpose
-        first = self.entry.first
-        if purpose is not VerdictValue.PRESENT and first is not None:
-            self.verdict(purpose.value)
+        has_digit = self.entry.first is not None
+        if purpose is not VerdictValue.PRESENT and has_digit:
+            self.begin_verdict(purpose.value)
             return
         self._stop_typing()
-        if self._editing:
+        if self._is_editing:
             self.show_editing()
 
     def _stop_typing(self) -> None:
@@ -319,81 +352,94 @@ class Labelling:
         self._hints.clear()
 
     def label_with(self, mode: Mode) -> None:
-        """Label the target with a mode, or remove the label if exactly that exists."""
+        """Give the marked target and a mode to the label or suggestion that is being edited.
+
+        If nothing is edited, label the target, or remove the label if it has this mode already.
+        """
         target = self._state.current_target()
-        plain = self._state.selection.is_plain and target.first == target.last
-        editing = self._suggestions.take_edit()
-        edited = self._edited
-        self._edited = None
-        self._done_typing(mode)
+        is_one_span = self._state.selection.is_plain and target.first == target.last
+        suggestion_id = self._suggestions.end_edit()
+        label_id = self._edited_label_id
+        self._edited_label_id = None
+        self._reset_entry(mode)
         commands = self._commands
-        if edited is not None:
-            commands.queue_change(lambda s: s.edit_label(edited, mode=mode.slug, target=target))
-        elif editing is not None:
+        if label_id is not None:
+            commands.queue_change(lambda s: s.edit_label(label_id, mode=mode.slug, target=target))
+        elif suggestion_id is not None:
             commands.when_session_opens(
-                lambda session: self._suggestions.finish_edit(session, editing, mode, target)
+                lambda session: self._suggestions.finish_edit(session, suggestion_id, mode, target)
             )
         elif mode.slug == OPEN_SLUG:
-            commands.when_session_opens(lambda session: self._open_code(session, mode, target))
+            commands.when_session_opens(
+                lambda session: self._toggle_open_code(session, mode, target)
+            )
         elif self._state.session is None:
-            commands.when_session_opens(lambda _: self._label(mode, target))
-        elif plain:
+            commands.when_session_opens(lambda _: self._run_toggle(mode, target))
+        elif is_one_span:
             commands.queue_change(
                 lambda session: self._toggle_or_ask(session, mode, target), HeldKeys.MOST
             )
         else:
-            commands.queue_change(lambda session: _toggled(session, mode, target), HeldKeys.MOST)
+            commands.queue_change(
+                lambda session: _toggle_label(session, mode, target), HeldKeys.MOST
+            )
 
-    async def _open_code(self, session: Session, mode: Mode, target: Target) -> None:
+    async def _toggle_open_code(self, session: Session, mode: Mode, target: Target) -> None:
         """Add an open code and ask for its note, or remove it if it exists."""
-        await self._label(mode, target)
-        own_labels = (x for x in session.labels if x.mode == mode.slug and x.target == target)
-        label = next(own_labels, None)
-        if label is not None and not label.note:
-            await self._perform("note", label)
+        await self._run_toggle(mode, target)
+        for label in session.labels:
+            if label.mode == mode.slug and label.target == target:
+                if not label.note:
+                    await self._perform_action("note", label)
+                return
 
-    async def _label(self, mode: Mode, target: Target) -> None:
-        await self._commands.change(lambda session: _toggled(session, mode, target))
+    async def _run_toggle(self, mode: Mode, target: Target) -> None:
+        await self._commands.change(lambda session: _toggle_label(session, mode, target))
 
     def _toggle_or_ask(self, session: Session, mode: Mode, target: Target) -> Change | None:
-        """Label a span; ask first if it is inside a range with the same mode."""
-        on_span = [] if target.first is None else session.labels_at(target.first)
-        own_labels = [label for label in on_span if label.mode == mode.slug]
-        around = [label for label in own_labels if label.target.first != label.target.last]
-        if not around or any(label.target == target for label in own_labels):
-            return _toggled(session, mode, target)
-        label = around[-1]
-        location = self._state.target_text(target)
+        """Add or remove the label of a span.
 
-        def answered(answer: str | None) -> None:
+        If the span is only inside a labelled range of the same mode, open a question instead and
+        return None.
+        """
+        labels = [] if target.first is None else session.labels_at(target.first)
+        same_mode = [label for label in labels if label.mode == mode.slug]
+        range_labels = [label for label in same_mode if label.target.first != label.target.last]
+        if not range_labels or any(label.target == target for label in same_mode):
+            return _toggle_label(session, mode, target)
+        range_label = range_labels[-1]
+        span_text = self._state.target_text(target)
+        range_text = self._state.target_text(range_label.target)
+
+        def carry_out_answer(answer: str | None) -> None:
             if answer == "x":
-                self._commands.queue_change(lambda s: s.remove_label(label.id))
+                self._commands.queue_change(lambda s: s.remove_label(range_label.id))
             elif answer == "a":
-                self._commands.queue_change(lambda s: _toggled(s, mode, target))
+                self._commands.queue_change(lambda s: _toggle_label(s, mode, target))
 
         question = Ask(
             f"{mode.code} {mode.name}",
-            f"{location} is inside your {mode.code} on {self._state.target_text(label.target)}.",
-            (("x", "remove that label"), ("a", f"add one on {location} too"), ("n", "leave it")),
+            f"{span_text} is inside your {mode.code} on {range_text}.",
+            (("x", "remove that label"), ("a", f"add one on {span_text} too"), ("n", "leave it")),
         )
-        self._screen.app.push_screen(question, answered)
+        self._screen.app.push_screen(question, carry_out_answer)
         return None
 
-    def _done_typing(self, mode: Mode) -> None:
-        """Reset typing and marking after a mode is complete."""
+    def _reset_entry(self, mode: Mode) -> None:
+        """Reset typing and marking, and put the taxonomy's cursor on the complete mode."""
         self._stop_typing()
         self._marking.how_to_end = LABELS
         self._marking.mark(PLAIN)
         self._modes.go_to(mode.slug)
 
-    async def _judge(self, session: Session, mode: Mode, value: VerdictValue) -> None:
+    async def _set_verdict(self, session: Session, mode: Mode, value: VerdictValue) -> None:
         """Set a mode absent or unsure; ask first if it has labels."""
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
             await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
             return
 
-        def answered(answer: str | None) -> None:
+        def carry_out_answer(answer: str | None) -> None:
             if answer == "y":
                 self._commands.queue_change(
                     lambda s: s.set_verdict(mode.slug, value, remove_labels=True)
@@ -405,7 +451,7 @@ class Labelling:
             f"Set it {value} and remove them?",
             (("y", "remove and set"), ("n", "keep")),
         )
-        self._screen.app.push_screen(question, answered)
+        self._screen.app.push_screen(question, carry_out_answer)
 
     def find_mode(self) -> None:
         """Choose a mode by a part of its name."""
@@ -427,23 +473,23 @@ class Labelling:
     def is_waiting(self) -> bool:
         """True if another key is expected, so that the last line must keep its message."""
         return (
-            self.entry.begun
+            self.entry.has_begun
             or self._choice is not None
             or not self._state.selection.is_plain
-            or self._editing
+            or self._is_editing
         )
 
     def forget(self) -> bool:
-        """Cancel whatever expects another key; return False if nothing does."""
-        waiting = self.is_waiting
+        """Cancel typing, choosing, marking and editing; return False if there was none."""
+        was_waiting = self.is_waiting
         self.begin()
-        self._suggestions.take_edit()
+        self._suggestions.end_edit()
         self._stop_typing()
         self._marking.mark(PLAIN)
-        return waiting
+        return was_waiting
 
     def undo_or_redo(self, *, back: bool) -> None:
-        """Undo the last change on this trace (``back``), or redo the one undone last."""
+        """Undo the last change on this trace (``back``), or redo the last undone change."""
         self._commands.when_session_opens(lambda _: self._undo_or_redo(back=back))
 
     async def _undo_or_redo(self, *, back: bool) -> None:
@@ -469,37 +515,41 @@ class Labelling:
         return next(iter(self._labels_under_cursor()), None)
 
     def _begin_edit(self, label: Label) -> None:
+        """Mark the target of a label, and show the keys that edit the label."""
         self._screen.set_focus(self._screen.timeline)
         self._marking.mark(PLAIN)
         self._marking.mark_target(label.target)
-        self._edited = label.id
+        self._edited_label_id = label.id
         self.show_editing()
 
     def act_on_label(self, action: LabelAction) -> None:
         """Act on the label under the cursor, or on the entry picked in the list of labels.
 
         Args:
-            action: The action. A note goes to the span if it has no label; editing keeps all fields
-                but mode and target.
+            action: The action. If the span has no label, ``note`` writes a note on the span.
+                ``edit`` changes mode and target only.
         """
-        picked = self._screen.picked
-        if picked is not None:
+        picked_entry = self._screen.picked_entry
+        if picked_entry is not None:
             self._commands.when_session_opens(
-                lambda session: self._act_on_entry(session, action, picked)
+                lambda session: self._act_on_entry(session, action, picked_entry)
             )
         elif self._state.has_spans:
             index = self._state.index
-            whole = self._state.selection.whole
+            on_whole_trace = self._state.selection.whole
             self._commands.when_session_opens(
-                lambda session: self._act_at_cursor(session, action, index, whole)
+                lambda session: self._act_at_cursor(session, action, index, on_whole_trace)
             )
 
     async def _act_on_entry(self, session: Session, action: LabelAction, entry: Entry) -> None:
-        """Act on an entry of the list of labels, verdicts and notes."""
+        """Act on an entry of the list: a label, the note on a span, or a verdict on a mode.
+
+        Show an error if the entry has no such field.
+        """
         if isinstance(entry, Label):
             label = session.labels_by_id.get(entry.id)
             if label is not None:
-                await self._perform(action, label)
+                await self._perform_action(action, label)
         elif isinstance(entry, NotedSpan):
             index = session.trace.index_of(entry.key)
             if action == "remove":
@@ -514,109 +564,123 @@ class Labelling:
             self._hints.say(f"A mode that is {entry.value} has no {action}", error=True)
 
     async def _act_at_cursor(
-        self, session: Session, action: LabelAction, index: int, whole: bool
+        self, session: Session, action: LabelAction, index: int, on_whole_trace: bool
     ) -> None:
-        """Act on the only label at the cursor; if there are several, ask which."""
-        labels = self._state.labels_on(session, index, whole=whole)
-        if not labels and action == "note" and not whole:
+        """Act on the only label of a span, or of the whole trace.
+
+        - Of several labels, use the chosen one, or ask which.
+        - Without a label, write a note on the span, or show an error.
+        """
+        labels = self._state.labels_on(session, index, on_whole_trace=on_whole_trace)
+        if not labels and action == "note" and not on_whole_trace:
             self._note_span(session, index)
             return
         if not labels:
-            location = "the whole trace" if whole else "this span"
+            location = "the whole trace" if on_whole_trace else "this span"
             self._hints.say(f"No label of yours on {location}", error=True)
             return
         if len(labels) == 1:
-            await self._perform(action, labels[0])
+            await self._perform_action(action, labels[0])
             return
         labels = _newest_first(session, labels)
-        chosen = self._choice_among(action, labels)
-        if chosen is not None:
-            self._choosing = False
-            if action not in ("severity", "confidence"):
-                self._choice = None
-            await self._perform(action, chosen)
+        chosen_label = self._chosen_label(action, labels)
+        if chosen_label is None:
+            self._show_choice(action, labels, 0)
             return
-        self._show_choice(action, labels, 0)
+        self._is_choosing = False
+        if action not in ("severity", "confidence"):
+            self._choice = None
+        await self._perform_action(action, chosen_label)
 
     def _note_span(self, session: Session, index: int) -> None:
         """Open the dialog for the note on a span."""
         assert self._state.trace is not None
-        key = self._state.trace.span(index).key
-        self._write_note(
+        span_key = self._state.trace.span(index).key
+        self._open_note_dialog(
             f"Note on #{index + 1}",
-            session.span_notes.get(key, ""),
-            lambda text: self._commands.queue_change(lambda s: s.note_span(key, text)),
+            session.span_notes.get(span_key, ""),
+            lambda text: self._commands.queue_change(lambda s: s.note_span(span_key, text)),
         )
 
-    def _write_note(self, title: str, note: str, save: Callable[[str], None]) -> None:
-        def written(text: str | None) -> None:
+    def _open_note_dialog(self, title: str, note: str, save: Callable[[str], None]) -> None:
+        """Open the dialog for a note; call ``save`` with its text unless it is cancelled."""
+
+        def save_text(text: str | None) -> None:
             if text is not None:
                 save(text)
 
-        self._screen.app.push_screen(NoteScreen(title, note, in_editor=True), written)
+        self._screen.app.push_screen(NoteScreen(title, note, in_editor=True), save_text)
 
     def _labels_under_cursor(self) -> tuple[Label, ...]:
-        """Return the annotator's labels under the cursor in the order of the question."""
+        """Return the annotator's labels under the cursor, the newest first."""
         session = self._state.session
         return () if session is None else _newest_first(session, self._state.labels_at_cursor())
 
-    def _choice_among(self, action: LabelAction, labels: tuple[Label, ...]) -> Label | None:
-        """Return the label that the last line asks about, if it is among these."""
-        if self._choice is None or self._choice[0] != action:
+    def _chosen_label(self, action: LabelAction, labels: tuple[Label, ...]) -> Label | None:
+        """Return the label that was chosen for an action; None if it is not in ``labels``."""
+        if self._choice is None or self._choice.action != action:
             return None
-        return next((label for label in labels if label.id == self._choice[1]), None)
+        chosen_id = self._choice.label_id
+        return next((label for label in labels if label.id == chosen_id), None)
 
     def drop_choice(self) -> None:
-        """Withdraw the question when the cursor has left its label."""
-        if (
-            self._choice is not None
-            and self._choice_among(self._choice[0], self._state.labels_at_cursor()) is None
-        ):
+        """Withdraw the question if the cursor has left its label."""
+        if self._choice is None:
+            return
+        if self._chosen_label(self._choice.action, self._state.labels_at_cursor()) is None:
             self._forget_choice()
             self._hints.clear()
 
     def _take_choice_key(self, key: str, action: str | None) -> bool:
-        """Handle a key while the last line asks which label; Enter takes the one it shows.
+        """Handle a key while the last line asks which label to use.
 
-        Letters that are meant for a note do nothing until there is a line to type on.
+        Enter uses the label that is shown. Any other key repeats the question: letters that are
+        meant for a note must not act before its dialog is open.
+
+        Returns:
+            False if the key's own action must run: repeat the action, next label, or leave.
         """
         assert self._choice is not None
-        label_action = self._choice[0]
-        if action in (f"annotate.{label_action}", "annotate.pane", "everywhere.back"):
+        chosen_action = self._choice.action
+        if action in (f"annotate.{chosen_action}", "annotate.pane", "everywhere.back"):
             return False
         if key == "enter":
-            self.act_on_label(label_action)
+            self.act_on_label(chosen_action)
         else:
             self._show_choice_again()
         return True
 
     def _show_choice_again(self) -> None:
-        """Repeat the question which label to use, if its label still exists."""
+        """Repeat the question which label to use; withdraw it if its label was removed."""
         assert self._choice is not None
+        action = self._choice.action
         labels = self._labels_under_cursor()
-        chosen = self._choice_among(self._choice[0], labels)
-        if chosen is None:  # it was removed meanwhile
+        chosen_label = self._chosen_label(action, labels)
+        if chosen_label is None:
             self._forget_choice()
             self._hints.clear()
         else:
-            self._show_choice(self._choice[0], labels, labels.index(chosen))
+            self._show_choice(action, labels, labels.index(chosen_label))
 
     def next_choice(self) -> bool:
-        """Ask about the next label under the cursor; return False if there is no question."""
+        """Ask about the next label under the cursor.
+
+        Return False if no question is open, or if there are fewer than two labels.
+        """
         labels = self._labels_under_cursor()
         if self._choice is None or len(labels) < 2:
             return False
-        action = self._choice[0]
-        chosen = self._choice_among(action, labels)
-        position = 0 if chosen is None else (labels.index(chosen) + 1) % len(labels)
+        action = self._choice.action
+        chosen_label = self._chosen_label(action, labels)
+        position = 0 if chosen_label is None else (labels.index(chosen_label) + 1) % len(labels)
         self._show_choice(action, labels, position)
         return True
 
     def _show_choice(self, action: LabelAction, labels: tuple[Label, ...], position: int) -> None:
         """Ask in the last line whether to use the label at a position."""
         label = labels[position]
-        self._choice = (action, label.id)
-        self._choosing = True
+        self._choice = _LabelChoice(action, label.id)
+        self._is_choosing = True
         mode = self._state.taxonomy.mode(label.mode)
         key_of = self._screen.context.key_of
         self._hints.prompt(
@@ -626,8 +690,8 @@ class Labelling:
             f"· {key_of('everywhere.back')} leaves"
         )
 
-    async def _perform(self, action: LabelAction, label: Label) -> None:
-        """Carry out an action on a label."""
+    async def _perform_action(self, action: LabelAction, label: Label) -> None:
+        """Carry out an action on a label; ``edit`` and ``note`` only begin it."""
         if action == "remove":
             await self._commands.change(lambda s: s.remove_label(label.id))
         elif action == "edit":
@@ -640,7 +704,7 @@ class Labelling:
             await self._commands.change(lambda s: s.edit_label(label.id, confidence=confidence))
         else:
             mode = self._state.taxonomy.mode(label.mode)
-            self._write_note(
+            self._open_note_dialog(
                 f"Note on {mode.code} {mode.name}, {self._state.target_text(label.target)}",
                 label.note,
                 lambda text: self._commands.queue_change(
@@ -651,9 +715,9 @@ class Labelling:
 
 def _newest_first(session: Session, labels: tuple[Label, ...]) -> tuple[Label, ...]:
     """Return labels from the newest to the oldest."""
-    position_of = {label_id: position for position, label_id in enumerate(session.labels_by_id)}
-    return tuple(sorted(labels, key=lambda label: -position_of.get(label.id, -1)))
+    position_by_id = {label_id: position for position, label_id in enumerate(session.labels_by_id)}
+    return tuple(sorted(labels, key=lambda label: -position_by_id.get(label.id, -1)))
 
 
-def _toggled(session: Session, mode: Mode, target: Target) -> Change:
+def _toggle_label(session: Session, mode: Mode, target: Target) -> Change:
     return session.toggle_label(mode.slug, target, suggestions_on_screen=bool(session.suggestions))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from mast_tui.session import Suggestion
 
 
+REJECT: Final = "x"
+"""The key that rejects the suggestions."""
+
+ACCEPT: Final = "a"
+"""The key that accepts the suggestions."""
+
+HIDE: Final = "h"
+"""The key that hides the suggestions on all traces, without an answer."""
+
+SHOW_ALL: Final = "w"
+"""The key that shows hidden suggestions again and ends all answers for later traces."""
+
+
 class Breadth(StrEnum):
     """The property that suggestions share to be answered together."""
 
@@ -34,8 +47,11 @@ class Breadth(StrEnum):
 class SuggestionScope:
     """The suggestions of a trace that share a property with the suggestion ``like``.
 
-    ``least`` and ``most`` limit the judge's confidence, both included. A suggestion without a
-    confidence passes neither limit.
+    Attributes:
+        like: The suggestion to compare others with.
+        breadth: The property that the suggestions share.
+        least: The lowest confidence of the judge; excludes suggestions without a confidence.
+        most: The highest confidence of the judge; excludes suggestions without a confidence.
     """
 
     like: Suggestion
@@ -71,20 +87,28 @@ class SuggestionScope:
     def next_confidence(self) -> SuggestionScope:
         """Return the scope with the next limit on the confidence.
 
-        After no limit comes that of ``like`` as the highest, then as the lowest.
+        The limits follow each other in a circle:
+
+        - no limit
+        - at most the confidence of ``like``
+        - at least the confidence of ``like``
         """
         confidence = self.like.confidence
         if self.most is not None:
             return replace(self, least=confidence, most=None)
-        return replace(self, least=None, most=None if self.least is not None else confidence)
+        if self.least is not None:
+            return replace(self, least=None)
+        return replace(self, most=confidence)
 
 
 @dataclass(frozen=True, slots=True)
 class ManyAnswered:
-    """The answer to the suggestions of a scope: ``x`` reject, ``a`` accept, ``h`` hide.
+    """The answer to the suggestions of a scope.
 
-    ``w`` shows hidden suggestions again and ends all answers for later traces. With ``onward`` the
-    answer also applies to each trace that is opened from now on.
+    Attributes:
+        scope: The suggestions.
+        answer: The key of the answer: ``REJECT``, ``ACCEPT``, ``HIDE`` or ``SHOW_ALL``.
+        onward: True if the answer also applies to each trace that is opened from now on.
     """
 
     scope: SuggestionScope
@@ -96,62 +120,63 @@ class ManyScreen(KeyDialog[ManyAnswered]):
     """The dialog that asks which suggestions to answer, and how. It returns None after Escape."""
 
     dialog_keys: ClassVar = (
-        *(("x", "rejects"), ("a", "accepts"), ("h", "hides"), ("Esc", "leaves")),
+        *((REJECT, "rejects"), (ACCEPT, "accepts"), (HIDE, "hides"), ("Esc", "leaves")),
     )
 
     def __init__(
         self,
         like: Suggestion,
         pending: Sequence[Suggestion],
-        mode: str,
-        hidden: int,
-        standing: int,
+        mode_title: str,
+        hidden_count: int,
+        standing_count: int,
     ) -> None:
-        """Begin with the suggestions of one rule, or of the mode if the rule has only one.
+        """Begin with the suggestions of one rule, or of the mode if the rule has one suggestion.
 
         Args:
             like: The suggestion under the cursor.
             pending: The visible suggestions that wait for an answer.
-            mode: The name of its mode.
-            hidden: The number of hidden suggestions that wait.
-            standing: The number of answers that apply to later traces.
+            mode_title: The code and name of its mode.
+            hidden_count: The number of hidden suggestions that wait for an answer.
+            standing_count: The number of answers that apply to later traces.
         """
         super().__init__()
-        by_rule = SuggestionScope(like, Breadth.RULE)
-        self.scope = (
-            by_rule if len(by_rule.select(pending)) > 1 else SuggestionScope(like, Breadth.MODE)
-        )
+        self.scope = SuggestionScope(like, Breadth.RULE)
+        if len(self.scope.select(pending)) <= 1:
+            self.scope = SuggestionScope(like, Breadth.MODE)
         self._like = like
         self._pending = pending
-        self._mode = mode
-        self._hidden = hidden
-        self._standing = standing
+        self._mode_title = mode_title
+        self._hidden_count = hidden_count
+        self._standing_count = standing_count
         self._onward = False
 
     def compose(self) -> ComposeResult:
         """Yield the scopes and the answers."""
         key_of = context_of(self).key_of
-        undo = key_of("everywhere.undo")
-        many = key_of("annotate.answer_many")
+        undo_key = key_of("everywhere.undo")
+        dialog_key = key_of("annotate.answer_many")
         with Vertical(classes="dialog") as box:
             box.border_title = plain_title("Answer many suggestions")
             yield Static(id="scopes", classes="question")
             yield Static(id="answers")
             yield Static(
-                Content(f"{undo} undoes all of it · {many}, then w shows hidden ones again"),
+                Content(
+                    f"{undo_key} undoes all of it · {dialog_key}, then w shows hidden ones again"
+                ),
                 classes="hint",
             )
 
     def on_mount(self) -> None:
         """Show the choice."""
-        self._show()
+        self._show_choice()
 
-    def _rows(self) -> list[tuple[str, str]]:
+    def _scope_rows(self) -> list[tuple[str, str]]:
         """Return key and text of each scope, with the number of its suggestions."""
-        code = self._mode.partition(" ")[0]
+        code = self._mode_title.partition(" ")[0]
         names = {
             Breadth.RULE: f"{code}, same rule: “{rule_words(self._like.rationale)} …”",
-            Breadth.MODE: f"{self._mode}, by {judge_name(self._like.judge)}",
+            Breadth.MODE: f"{self._mode_title}, by {judge_name(self._like.judge)}",
             Breadth.JUDGE: f"all by {judge_name(self._like.judge)}",
             Breadth.ALL: "all, of every judge" if self._onward else "all on this trace",
         }
@@ -159,59 +184,67 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         for breadth, name in names.items():
             scope = replace(self.scope, breadth=breadth)
             count = len(scope.select(self._pending))
-            sign = "●" if breadth is self.scope.breadth else " "
-            rows.append((breadth.value, f"({sign}) ×{count} {name}"))
+            radio_dot = "●" if breadth is self.scope.breadth else " "
+            rows.append((breadth.value, f"({radio_dot}) ×{count} {name}"))
         return rows
 
-    def _confidence(self) -> str:
+    def _confidence_text(self) -> str:
+        """Return the text of the present limit on the confidence."""
         if self.scope.most is not None:
             return f"only those with at most its confidence ({self.scope.most:.2f})"
         if self.scope.least is not None:
             return f"only those with at least its confidence ({self.scope.least:.2f})"
         return "with any confidence"
 
-    def _show(self) -> None:
+    def _show_choice(self) -> None:
         """Show the scopes, limits and answers with the present choice."""
-        count = counted(len(self.scope.select(self._pending)), "suggestion")
-        rows = self._rows()
+        selected_text = counted(len(self.scope.select(self._pending)), "suggestion")
+        rows = self._scope_rows()
         if self._like.confidence is not None:
-            rows.append(("c", self._confidence()))
+            rows.append(("c", self._confidence_text()))
         traces = "here and on each trace you open from now on" if self._onward else "on this trace"
         rows.append(("q", traces))
-        self._fill("#scopes", rows)
-        onward = " and similar ones on later traces" if self._onward else ""
+        self._show_key_rows("#scopes", rows)
+        addition = " and similar ones on later traces" if self._onward else ""
         answers = [
-            ("x", f"reject {count}{onward}"),
-            ("a", f"accept {count}{onward}"),
-            ("h", f"hide {count} and similar ones on all traces, without an answer"),
+            (REJECT, f"reject {selected_text}{addition}"),
+            (ACCEPT, f"accept {selected_text}{addition}"),
+            (HIDE, f"hide {selected_text} and similar ones on all traces, without an answer"),
         ]
-        if self._reversible:
-            answers.append(("w", self._reversal))
-        self._fill("#answers", answers)
+        if self._can_show_all:
+            answers.append((SHOW_ALL, self._show_all_text))
+        self._show_key_rows("#answers", answers)
 
     @property
-    def _reversible(self) -> bool:
-        return bool(self._hidden or self._standing)
+    def _can_show_all(self) -> bool:
+        return bool(self._hidden_count or self._standing_count)
 
     @property
-    def _reversal(self) -> str:
-        """The effect of ``w``."""
-        parts = []
-        if self._hidden:
-            parts.append(f"show hidden ones again ({self._hidden} here)")
-        if self._standing:
-            parts.append("stop answering on later traces")
-        return ", ".join(parts)
+    def _show_all_text(self) -> str:
+        """The effect of the key ``SHOW_ALL``."""
+        effects = []
+        if self._hidden_count:
+            effects.append(f"show hidden ones again ({self._hidden_count} here)")
+        if self._standing_count:
+            effects.append("stop answering on later traces")
+        return ", ".join(effects)
 
-    def _fill(self, selector: str, rows: Sequence[tuple[str, str]]) -> None:
-        lines = [Content.assemble((f" {key} ", "bold"), f" {label}") for key, label in rows]
+    def _show_key_rows(self, selector: str, rows: Sequence[tuple[str, str]]) -> None:
+        """Show keys with their texts in the widget that a selector names."""
+        lines = [Content.assemble((f" {key} ", "bold"), f" {text}") for key, text in rows]
         self.query_one(selector, Static).update(Content("\n").join(lines))
 
     def take(self, key: str) -> bool:
-        """Take a scope, a limit or an answer."""
-        if key in ("x", "a", "h") or (key == "w" and self._reversible):
-            if key == "w" or self.scope.select(self._pending):
+        """Change the scope or a limit, or close the dialog with an answer.
+
+        An answer to no suggestion is ignored. Return False if the key has no meaning here.
+        """
+        if key in (REJECT, ACCEPT, HIDE):
+            if self.scope.select(self._pending):
                 self.dismiss(ManyAnswered(self.scope, key, self._onward))
+            return True
+        if key == SHOW_ALL and self._can_show_all:
+            self.dismiss(ManyAnswered(self.scope, key, self._onward))
             return True
         if key in tuple(Breadth):
             self.scope = replace(self.scope, breadth=Breadth(key))
@@ -221,5 +254,5 @@ class ManyScreen(KeyDialog[ManyAnswered]):
             self._onward = not self._onward
         else:
             return False
-        self._show()
+        self._show_choice()
         return True

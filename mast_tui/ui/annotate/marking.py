@@ -22,6 +22,7 @@ class Marking:
     """The target of the next label, shown in the timeline, the text and the last line."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a marked target."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
@@ -30,7 +31,7 @@ class Marking:
         """The end of the message while something is marked: how to use the target."""
 
     def mark(self, selection: Selection) -> None:
-        """Replace the marked target and show it."""
+        """Replace the marked target, and show it with the keys that change or use it."""
         state = self._state
         state.selection = selection
         self._timeline.show_range(selection.span_range(state.index) if state.has_spans else None)
@@ -40,31 +41,33 @@ class Marking:
             self._show_range()
         elif selection.quote is not None:
             key_of = self._screen.context.key_of
-            steps = " ".join(key_of(f"annotate.{name}") for name in WORD_MOVES)
-            step = f"to its first word, {key_of('annotate.range')} begins there"
+            move_keys = " ".join(key_of(f"annotate.{name}") for name in WORD_MOVES)
             if selection.quote.fixed:
-                step = "stretch it"
+                effect = "stretch it"
+            else:
+                effect = f"to its first word, {key_of('annotate.range')} begins there"
             self._hints.prompt(
-                f"quote: {self.how_to_end} · {steps} {step} · {key_of('everywhere.back')} leaves"
+                f"quote: {self.how_to_end} · {move_keys} {effect} · "
+                f"{key_of('everywhere.back')} leaves"
             )
         elif selection.whole:
             key_of = self._screen.context.key_of
-            keys = " ".join(key_of(f"annotate.{name}") for name in LABEL_CHANGES)
+            change_keys = " ".join(key_of(f"annotate.{name}") for name in LABEL_CHANGES)
             self._hints.prompt(
-                f"whole trace: {self.how_to_end} · {keys} its labels "
+                f"whole trace: {self.how_to_end} · {change_keys} its labels "
                 f"· {key_of('everywhere.back')} leaves"
             )
 
     def _show_range(self) -> None:
-        """Show the range that is being marked."""
-        marked = self._state.selection.span_range(self._state.index)
-        self._timeline.show_range(marked)
-        if marked is not None:
-            first, last = marked
-            numbers = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
+        """Show the range that is being marked, and the keys that change it."""
+        span_range = self._state.selection.span_range(self._state.index)
+        self._timeline.show_range(span_range)
+        if span_range is not None:
+            first, last = span_range
+            range_text = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
             key_of = self._screen.context.key_of
             self._hints.prompt(
-                f"range {numbers}: move its end · {self.how_to_end} · "
+                f"range {range_text}: move its end · {self.how_to_end} · "
                 f"{key_of('annotate.other_end')} the other end · "
                 f"{key_of('everywhere.back')} leaves"
             )
@@ -76,10 +79,10 @@ class Marking:
         elif self._state.selection.range_from is not None:
             self._show_range()
 
-    def range(self) -> None:
+    def toggle_range(self) -> None:
         """Begin or end a range at the cursor.
 
-        While a quote is marked, make its last word the first one instead.
+        While a quote is marked, let it begin at its last word instead.
         """
         state = self._state
         if not state.has_spans:
@@ -87,16 +90,19 @@ class Marking:
         if state.selection.quote is not None:
             self.mark(Selection(quote=state.selection.quote.fix()))
             return
-        begun = state.selection.range_from is not None
-        self.mark(PLAIN if begun else Selection(range_from=state.index))
+        has_range = state.selection.range_from is not None
+        self.mark(PLAIN if has_range else Selection(range_from=state.index))
 
-    def whole(self) -> None:
+    def toggle_whole_trace(self) -> None:
         """Switch the target to the whole trace, or back to the span."""
         if self._state.has_spans:
             self.mark(PLAIN if self._state.selection.whole else Selection(whole=True))
 
     def mark_target(self, target: Target) -> None:
-        """Mark the target of a label, with the nearer end of a range under the cursor."""
+        """Mark the target of a label, and go to the end of its range that is nearer to the cursor.
+
+        Change nothing if a span of the target is not read yet.
+        """
         state = self._state
         assert state.trace is not None
         if target.first is None or target.last is None:
@@ -106,10 +112,12 @@ class Marking:
         last = state.trace.index_of(target.last)
         if first is None or last is None:
             return
-        cursor = state.index
-        near_end, far_end = (
-            (first, last) if abs(cursor - first) < abs(cursor - last) else (last, first)
-        )
+        if abs(state.index - first) < abs(state.index - last):
+            near_end = first
+            far_end = last
+        else:
+            near_end = last
+            far_end = first
         self._timeline.go_to(near_end)
         self._screen.show_span()
         if target.char_start is not None and target.char_end is not None:
@@ -117,7 +125,7 @@ class Marking:
         elif first != last:
             self.mark(Selection(range_from=far_end))
 
-    def other_end(self) -> None:
+    def go_to_other_end(self) -> None:
         """Go to the other end of the range that is being marked."""
         other_end = self._state.selection.range_from
         if other_end is None:
@@ -132,10 +140,10 @@ class Marking:
 
     # Words
 
-    def quote(self) -> None:
-        """Begin to mark words in the text of the span.
+    def begin_quote(self) -> None:
+        """Begin to mark words, at the first word of the text on screen.
 
-        If a quote is marked already, go to its next word.
+        If a quote is marked already, go to its next word. If there is no word, show an error.
         """
         state = self._state
         if not state.has_spans:
@@ -148,34 +156,35 @@ class Marking:
         view = self._screen.span_view
         word = view.word_at(view.first_offset_on_screen)
         if word is None:
-            unreadable = state.texts.unreadable is not None
-            reason = "cannot be read any more" if unreadable else "has no text to quote"
+            is_unreadable = state.texts.unreadable is not None
+            reason = "cannot be read any more" if is_unreadable else "has no text to quote"
             self._hints.say(f"This span {reason}", error=True)
             return
         self.mark(Selection(quote=QuoteCursor(word, word)))
 
     def quote_between(self, start: int, end: int) -> None:
-        """Mark the words that the mouse was dragged over.
+        """Mark the words from one offset in the text to another.
 
         Args:
             start: The first code point.
             end: The end (exclusive).
         """
         view = self._screen.span_view
-        first = view.word_at(start)
-        last = view.word_at(end - 1)
-        if first is not None and last is not None:
-            self.mark(Selection(quote=QuoteCursor(first, last, True)))
+        first_word = view.word_at(start)
+        last_word = view.word_at(end - 1)
+        if first_word is not None and last_word is not None:
+            self.mark(Selection(quote=QuoteCursor(first_word, last_word, True)))
 
     def move_word(self, quote: QuoteCursor, step: int) -> None:
         """Move the end of a quote by one word.
 
         Args:
             quote: The quote.
-            step: Above 0 for the next word, else the previous one.
+            step: Above 0 for the next word, else the previous word.
         """
         view = self._screen.span_view
-        word = view.next_word(quote.head[1]) if step > 0 else view.previous_word(quote.head[0])
+        word_start, word_end = quote.head
+        word = view.next_word(word_end) if step > 0 else view.previous_word(word_start)
         self.mark(Selection(quote=quote.at(word)))
 
     def move_line(self, quote: QuoteCursor, delta: int) -> None:
@@ -186,5 +195,6 @@ class Marking:
             delta: The number of lines; negative for upwards.
         """
         view = self._screen.span_view
-        offset = view.vertical_neighbour(quote.head[0], delta)
+        word_start, _ = quote.head
+        offset = view.vertical_neighbour(word_start, delta)
         self.mark(Selection(quote=quote.at(view.word_at(offset))))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from sys import maxsize
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _BY_HAND = "by hand"
 
+MIN_WIDTH: Final = 12
+"""The least cells for the texts of the list."""
+
 
 def origin_words(label: Label, judge_of: Callable[[str], str | None]) -> str:
     """Return the origin of a label: ``by hand``, ``accepted from rules@7``, ``edited from …``.
@@ -46,34 +50,51 @@ def origin_words(label: Label, judge_of: Callable[[str], str | None]) -> str:
 
 
 def entries_of(session: Session) -> tuple[Entry, ...]:
-    """Return all that the annotator has said: labels in reading order, notes, verdicts."""
+    """Return the annotator's labels, then the notes on spans, then the verdicts without labels.
+
+    Labels and notes are in reading order, labels on the whole trace first. Verdicts are in the
+    order of the taxonomy.
+    """
     trace = session.trace
     modes = session.taxonomy.all_modes
-    rank = {mode.slug: position for position, mode in enumerate(modes)}
+    rank_by_mode = {mode.slug: rank for rank, mode in enumerate(modes)}
 
-    def sort_key(label: Label) -> tuple[int, ...]:
-        ends = [trace.index_of(key or "") for key in (label.target.first, label.target.last)]
-        first, last = (maxsize if end is None else end for end in ends)
-        whole = label.target.is_whole
-        start = label.target.char_start or 0
-        return -1 if whole else first, start, last, rank.get(label.mode, maxsize)
+    def index_or_last(key: str | None) -> int:
+        index = trace.index_of(key or "")
+        return maxsize if index is None else index
+
+    def reading_order(label: Label) -> tuple[int, ...]:
+        """Return a sort key: position of the target, then the rank of the mode."""
+        target = label.target
+        return (
+            -1 if target.is_whole else index_or_last(target.first),
+            target.char_start or 0,
+            index_or_last(target.last),
+            rank_by_mode.get(label.mode, maxsize),
+        )
 
     notes = [NotedSpan(key, text) for key, text in session.span_notes.items()]
-    verdicts = ((mode.slug, session.verdict(mode.slug)) for mode in modes)
+    verdicts = []
+    for mode in modes:
+        value = session.verdict(mode.slug)
+        if value is not None and value is not VerdictValue.PRESENT:
+            verdicts.append(ModeVerdict(mode.slug, value))
     return (
-        *sorted(session.labels, key=sort_key),
+        *sorted(session.labels, key=reading_order),
         *sorted(notes, key=lambda note: trace.index_of(note.key) or 0),
-        *(
-            ModeVerdict(slug, value)
-            for slug, value in verdicts
-            if value is not None and value is not VerdictValue.PRESENT
-        ),
+        *verdicts,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _LabelLine:
-    """A row of the list: its text, its style, and the entry if it is the first row of one."""
+    """A row of the list.
+
+    Attributes:
+        text: The text.
+        part: The name of the row's style.
+        entry: The entry whose first row this is; None for its other rows.
+    """
 
     text: str
     part: str
@@ -81,7 +102,7 @@ class _LabelLine:
 
 
 class MyLabels(VirtualLines):
-    """The list itself, with some rows for each entry. The cursor stays on the first row of one."""
+    """The list, with some rows for each entry. The cursor is on the first row of an entry."""
 
     css_prefix = "my-labels"
     tells_focus = True
@@ -121,8 +142,8 @@ class MyLabels(VirtualLines):
             self._index_of = session.trace.index_of
             judges = {suggestion.id: suggestion.judge for suggestion in session.suggestions}
             self._judge_of = judges.get
-        labels = sum(isinstance(entry, Label) for entry in self._entries)
-        self.border_title = plain_title(f"My labels · {labels}")
+        label_count = sum(isinstance(entry, Label) for entry in self._entries)
+        self.border_title = plain_title(f"My labels · {label_count}")
         key_of = context_of(self).key_of
         self.border_subtitle = plain_title(
             f"Enter goes there  {key_of('annotate.edit')} edit  {key_of('annotate.remove')} off"
@@ -131,46 +152,51 @@ class MyLabels(VirtualLines):
 
     def go_to_label(self, label_id: str) -> None:
         """Put the cursor on a label if it is listed."""
-        entries = ((row, self._lines[row].entry) for row in self._first_rows())
-        rows = (row for row, entry in entries if isinstance(entry, Label) and entry.id == label_id)
-        self.move_to(next(rows, self.cursor))
+        label_row = self.cursor
+        for row in self._first_rows():
+            entry = self._lines[row].entry
+            if isinstance(entry, Label) and entry.id == label_id:
+                label_row = row
+                break
+        self.move_to(label_row)
 
     def rows_changed(self) -> None:
-        """Lay out the rows for the present width; the cursor stays on its entry."""
-        current = self.entry
-        number = sum(row < self.cursor for row in self._first_rows())
-        width = max(12, self.scrollable_content_region.width - 1)
+        """Lay out the rows for the present width.
+
+        The cursor stays on its entry, or at the same position if the entry is gone.
+        """
+        current_entry = self.entry
+        position = sum(row < self.cursor for row in self._first_rows())
+        width = max(MIN_WIDTH, self.scrollable_content_region.width - 1)
         self._lines = [line for entry in self._entries for line in self._lines_of(entry, width)]
         first_rows = self._first_rows()
         if not first_rows:
             message = "No labels on this trace yet: two digits label the span under the cursor."
             self._lines = [_LabelLine(f" {row}", "quiet") for row in wrapped(message, width - 1)]
-        same = [row for row in first_rows if _is_same(self._lines[row].entry, current)]
-        if first_rows:
-            self.cursor = same[0] if same else first_rows[min(number, len(first_rows) - 1)]
+        else:
+            row_at_position = first_rows[min(position, len(first_rows) - 1)]
+            entry_rows = (
+                row for row in first_rows if _is_same_entry(self._lines[row].entry, current_entry)
+            )
+            self.cursor = next(entry_rows, row_at_position)
         super().rows_changed()
         self.show_row(self.cursor)
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on the entry at a row, or on the next one in the direction of the move."""
+        """Put the cursor on the entry at a row, or on the next entry in the same direction."""
         first_rows = self._first_rows()
         if not first_rows:
             return
         row = max(0, min(row, len(self._lines) - 1))
-        beyond = (
-            [first_row for first_row in first_rows if first_row >= row] if row > self.cursor else []
-        )
-        row = (
-            beyond[0]
-            if beyond
-            else max(
-                (first_row for first_row in first_rows if first_row <= row), default=first_rows[0]
-            )
-        )
-        super().move_to(row, centre=centre)
+        entry_row = first_rows[max(0, bisect_right(first_rows, row) - 1)]
+        if row > self.cursor:
+            next_position = bisect_left(first_rows, row)
+            if next_position < len(first_rows):
+                entry_row = first_rows[next_position]
+        super().move_to(entry_row, centre=centre)
         # Make all rows of the entry visible, if they fit.
-        end = next((first_row for first_row in first_rows if first_row > row), len(self._lines))
-        self.show_row(min(end - 1, row + self.lines_area.height - 1))
+        end_row = next((start for start in first_rows if start > entry_row), len(self._lines))
+        self.show_row(min(end_row - 1, entry_row + self.lines_area.height - 1))
 
     def action_choose(self) -> None:
         """Choose the entry under the cursor."""
@@ -178,39 +204,38 @@ class MyLabels(VirtualLines):
             self.post_message(self.Chosen(self, self.cursor))
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw one row."""
-        base = self.rich_style
+        """Draw one row, with a bar in front if it is under the focused cursor."""
+        base_style = self.rich_style
         line = self._lines[row]
-        at_cursor = row == self.cursor and line.entry is not None and self.has_focus
-        if at_cursor:
-            base += self._part("cursor")
+        is_at_cursor = row == self.cursor and line.entry is not None and self.has_focus
+        if is_at_cursor:
+            base_style += self._part("cursor")
         return Strip(
             [
-                Segment("▌" if at_cursor else " ", base + self._part("mode")),
-                Segment(line.text, base + self._part(line.part)),
+                Segment("▌" if is_at_cursor else " ", base_style + self._part("mode")),
+                Segment(line.text, base_style + self._part(line.part)),
             ]
-        ).adjust_cell_length(width, base)
+        ).adjust_cell_length(width, base_style)
 
     def _first_rows(self) -> list[int]:
         """Return the first row of each entry."""
         return [row for row, line in enumerate(self._lines) if line.entry is not None]
 
     def _lines_of(self, entry: Entry, width: int) -> Iterator[_LabelLine]:
-        """Yield the rows of an entry."""
+        """Yield the rows of an entry; the first one carries the entry."""
         if isinstance(entry, NotedSpan):
             index = self._index_of(entry.key)
             location = one_line(entry.key, 24) if index is None else f"#{index + 1}"
             yield _LabelLine(shortened(f"✎ note on {location}", width), "place", entry)
-            yield from _block(entry.text, "note", width)
+            yield from _indented_lines(entry.text, "note", width)
             return
         mode = self._modes.get(entry.mode)
         name = one_line(f"{mode.code} {mode.name}" if mode else entry.mode)
         if isinstance(entry, ModeVerdict):
             value = entry.value.value
-            room = width - cell_len(value) - 1
-            yield _LabelLine(
-                f"{set_cell_size(shortened(name, room), room)} {value}", "quiet", entry
-            )
+            name_width = width - cell_len(value) - 1
+            fitted_name = set_cell_size(shortened(name, name_width), name_width)
+            yield _LabelLine(f"{fitted_name} {value}", "quiet", entry)
             return
         yield _LabelLine(shortened(name, width), "mode", entry)
         details = [place_words(entry.target, self._index_of, quoted=False)]
@@ -219,20 +244,22 @@ class MyLabels(VirtualLines):
         if entry.confidence is not None:
             details.append(confidence_words(entry.confidence))
         details.append(origin_words(entry, self._judge_of))
-        yield from _block(" · ".join(details), "place", width)
+        yield from _indented_lines(" · ".join(details), "place", width)
         if entry.target.quote:
-            yield from _block(f"“{entry.target.quote}”", "quote", width, most=3)
+            yield from _indented_lines(f"“{entry.target.quote}”", "quote", width, max_rows=3)
         if entry.note:
-            yield from _block(f"✎ {entry.note}", "note", width)
+            yield from _indented_lines(f"✎ {entry.note}", "note", width)
 
 
-def _block(text: str, part: str, width: int, *, most: int = 12) -> Iterable[_LabelLine]:
-    """Return the rows of a wrapped and indented text."""
-    return (_LabelLine(f"   {row}", part) for row in wrapped(text, width - 3, most))
+def _indented_lines(
+    text: str, part: str, width: int, *, max_rows: int = 12
+) -> Iterable[_LabelLine]:
+    """Return the rows of a text, wrapped and indented; cut it after ``max_rows`` rows."""
+    return (_LabelLine(f"   {row}", part) for row in wrapped(text, width - 3, max_rows))
 
 
-def _is_same(entry: Entry | None, other: Entry | None) -> bool:
-    """Check if two entries share an id, key or mode."""
+def _is_same_entry(entry: Entry | None, other: Entry | None) -> bool:
+    """Check if two entries are of the same label, span or mode, though their content may differ."""
     match entry, other:
         case Label(), Label():
             return entry.id == other.id

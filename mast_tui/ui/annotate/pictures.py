@@ -55,60 +55,73 @@ class Pictures:
     """The pictures of the span under the cursor."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without pictures."""
         self._screen = screen
-        self._finder: tuple[Spans, PictureFinder] | None = None
-        """Finds pictures in the spans of one reading of a file."""
-        self._current: tuple[Trace | None, int, tuple[Picture, ...]] = (None, -1, ())
+        self._finder: PictureFinder | None = None
+        """Finds pictures in ``_finder_spans``."""
+        self._finder_spans: Spans | None = None
+        self._current_span: tuple[Trace | None, int] = (None, -1)
+        """The trace and the index of the span under the cursor."""
+        self._current_pictures: tuple[Picture, ...] = ()
+        """The pictures of this span that have been found."""
         self._is_searching = False
-        self._otherwise: Callable[[], None] | None = None
+        self._without_pictures: Callable[[], None] | None = None
         """Called if the search that the user waits for finds no picture."""
         self._folder: TemporaryDirectory[str] | None = None
+        """The folder with the files for the viewer; None until one is opened."""
 
     def find(self, trace: Trace, index: int, text: str) -> None:
-        """Look for the pictures of a span in the background, if its text has notes of some.
+        """Look for the pictures of a span in the background, if its text may mention any.
 
         Args:
             trace: The trace.
             index: The index of the span.
             text: The text of the span.
         """
-        self._current = (trace, index, ())
-        self._otherwise = None
+        self._current_span = (trace, index)
+        self._current_pictures = ()
+        self._without_pictures = None
         self._is_searching = may_have_pictures(text)
         if self._is_searching:
-            self._screen.in_background(partial(self._find, trace, index), "pictures")
+            self._screen.in_background(partial(self._find_pictures, trace, index), "pictures")
 
-    def _find(self, trace: Trace, index: int) -> None:
-        """Find the pictures of a span, in a worker thread."""
-        finder = self._finder
-        if finder is None or finder[0] is not trace.spans:
-            self._finder = finder = (trace.spans, PictureFinder(trace))
+    def _find_pictures(self, trace: Trace, index: int) -> None:
+        """Find the pictures of a span in a worker thread, and report them."""
+        if self._finder is None or self._finder_spans is not trace.spans:
+            self._finder = PictureFinder(trace)
+            self._finder_spans = trace.spans
         try:
-            pictures = finder[1].of_span(index)
+            pictures = self._finder.of_span(index)
         except OSError:
             pictures = ()  # the text of the span says why the file cannot be read
-        self._screen.call_later(self._keep, trace, index, pictures)
+        self._screen.call_later(self._store_pictures, trace, index, pictures)
 
-    def _keep(self, trace: Trace, index: int, pictures: tuple[Picture, ...]) -> None:
-        if self._current[:2] != (trace, index):
+    def _store_pictures(self, trace: Trace, index: int, pictures: tuple[Picture, ...]) -> None:
+        """Show the pictures that were found in the title, or on screen if the user waits.
+
+        Pictures of a span that the cursor has left are ignored.
+        """
+        if self._current_span != (trace, index):
             return
-        self._current = (trace, index, pictures)
+        self._current_pictures = pictures
         self._is_searching = False
         self._screen.name_span()
-        if self._otherwise is not None:
-            self.show(self._otherwise)
+        if self._without_pictures is not None:
+            self.show(self._without_pictures)
 
     def of_span(self, trace: Trace, index: int) -> tuple[Picture, ...]:
-        """Return the pictures of a span, as far as they are found.
+        """Return the pictures found so far in the span under the cursor; none of another span.
 
         Args:
             trace: The trace.
             index: The index of the span.
         """
-        return self._current[2] if self._current[:2] == (trace, index) else ()
+        return self._current_pictures if self._current_span == (trace, index) else ()
 
     def summary(self, trace: Trace, index: int) -> str:
-        """Return the type and size of the pictures of a span; empty for none.
+        """Return the type and size of the picture of a span, or the number of several pictures.
+
+        The summary is empty if no picture is found.
 
         Args:
             trace: The trace.
@@ -119,28 +132,28 @@ class Pictures:
             return counted(len(pictures), "picture")
         return pictures[0].description if pictures else ""
 
-    def show(self, otherwise: Callable[[], None]) -> None:
+    def show(self, without_pictures: Callable[[], None]) -> None:
         """Draw the pictures of the span under the cursor, once they are found.
 
         Args:
-            otherwise: Called if it has none.
+            without_pictures: Called if the span has no pictures.
         """
         trace = self._screen.state.trace
         index = self._screen.state.index
         pictures = () if trace is None else self.of_span(trace, index)
-        self._otherwise = None
+        self._without_pictures = None
         if pictures:
             self._screen.app.push_screen(PictureScreen(self, pictures, index + 1))
         elif self._is_searching:
-            self._otherwise = otherwise
+            self._without_pictures = without_pictures
         else:
-            otherwise()
+            without_pictures()
 
     def open(self, picture: Picture) -> None:
-        """Open a picture in the system's viewer.
+        """Write a picture to a temporary file, and open it in the system's viewer.
 
         Raises:
-            PictureError: It is not at hand, or there is no viewer.
+            PictureError: The data of the picture is missing, or there is no viewer.
         """
         if picture.data is None:
             raise PictureError(f"Not opened: {picture.description}")
@@ -151,8 +164,9 @@ class Pictures:
         command = viewer_command(os.environ, sys.platform)
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="mast-tui-", ignore_cleanup_errors=True)
-        number = len(list(Path(self._folder.name).iterdir())) + 1
-        path = Path(self._folder.name) / f"picture-{number}.{picture.type_name.lower()}"
+        folder_path = Path(self._folder.name)
+        file_number = len(list(folder_path.iterdir())) + 1
+        path = folder_path / f"picture-{file_number}.{picture.type_name.lower()}"
         path.write_bytes(picture.data)
         try:
             subprocess.Popen(
@@ -180,15 +194,16 @@ def viewer_command(environment: Mapping[str, str], platform: str) -> str:
         platform: The system, as in ``sys.platform``.
 
     Raises:
-        PictureError: There is no such command, or no display.
+        PictureError: The command is not installed, or there is no display.
     """
-    name = "open" if platform == "darwin" else "xdg-open"
-    has_display = platform == "darwin" or any(
+    is_mac = platform == "darwin"
+    command_name = "open" if is_mac else "xdg-open"
+    has_display = is_mac or any(
         environment.get(variable) for variable in ("DISPLAY", "WAYLAND_DISPLAY")
     )
-    command = which(name, path=environment.get("PATH"))
+    command = which(command_name, path=environment.get("PATH"))
     if command is None or not has_display:
-        reason = "no display" if command is not None else f"no {name}"
+        reason = "no display" if command is not None else f"no {command_name}"
         raise PictureError(
             f"No viewer here ({reason}); 'mast-tui page' writes the run with its pictures"
         )
@@ -208,20 +223,22 @@ class PictureScreen(Dialog[None]):
         Binding("q,Q", "leave", show=False),
     ]
 
-    def __init__(self, part: Pictures, pictures: Sequence[Picture], number: int) -> None:
+    def __init__(self, owner: Pictures, pictures: Sequence[Picture], span_number: int) -> None:
         """Show pictures.
 
         Args:
-            part: Opens them in the viewer.
+            owner: Opens the pictures in the viewer.
             pictures: At least one picture.
-            number: The number of the span.
+            span_number: The number of the span, for the title.
         """
         super().__init__()
-        self._part = part
+        self._owner = owner
         self._pictures = pictures
-        self._number = number
+        self._span_number = span_number
         self._position = 0
+        """The position in ``_pictures`` of the picture on screen."""
         self._widget_class: type[Widget] | None = None
+        """The widget that draws pictures; None if its library is not installed."""
 
     def compose(self) -> ComposeResult:
         """Yield the place of the picture and the line below it."""
@@ -233,23 +250,24 @@ class PictureScreen(Dialog[None]):
     async def on_mount(self) -> None:
         """Draw the first picture."""
         self._widget_class = picture_widget(self.app)
-        await self._show()
+        await self._show_picture()
 
-    async def _show(self) -> None:
+    async def _show_picture(self) -> None:
+        """Draw the picture at the present position, with its number and description as title."""
         picture = self._pictures[self._position]
-        title = f"#{self._number}"
+        title = f"#{self._span_number}"
         if len(self._pictures) > 1:
             title += f" · picture {self._position + 1} of {len(self._pictures)}"
         self._box.border_title = plain_title(f"{title} · {picture.description}")
         await self._drawing.remove_children()
-        widget = await self._drawn(picture)
+        widget = await self._picture_or_reason(picture)
         if not self._drawing.is_attached:
-            return  # closed meanwhile
+            return  # the screen was closed meanwhile
         await self._drawing.mount(widget)
         self.say_below("")
 
-    async def _drawn(self, picture: Picture) -> Widget:
-        """Return the widget that draws a picture, or says why it cannot be drawn."""
+    async def _picture_or_reason(self, picture: Picture) -> Widget:
+        """Return a widget with the picture, or with the reason why it cannot be drawn."""
         if picture.data is None:
             return Static(plain_lines(picture.description))
         if self._widget_class is None:
@@ -262,12 +280,12 @@ class PictureScreen(Dialog[None]):
     async def action_turn(self, step: int) -> None:
         """Show the next or previous picture."""
         self._position = (self._position + step) % len(self._pictures)
-        await self._show()
+        await self._show_picture()
 
     def action_open(self) -> None:
         """Open the picture in the system's viewer."""
         try:
-            self._part.open(self._pictures[self._position])
+            self._owner.open(self._pictures[self._position])
         except PictureError as error:
             self.say_below(str(error), error=True)
         else:
@@ -275,16 +293,15 @@ class PictureScreen(Dialog[None]):
 
 
 def picture_widget(app: App[Any]) -> type[Widget] | None:
-    """Return the widget that draws pictures as the terminal can; None without the library.
+    """Return the widget class that draws pictures; None if its library is not installed.
 
-    The library asks the terminal when it is imported, so the app lends the terminal for that.
+    The library queries the terminal when it is imported, so the app is suspended meanwhile.
     """
-    # Of a terminal that does not tell its size the library logs a traceback to the terminal.
+    # If a terminal does not report its size, the library logs a traceback to the terminal.
     logging.getLogger("textual_image").setLevel(logging.CRITICAL)
     is_imported = "textual_image.widget" in sys.modules
     try:
-        lent = nullcontext() if is_imported or not sys.__stdout__ else app.suspend()
-        with lent:
+        with nullcontext() if is_imported or not sys.__stdout__ else app.suspend():
             widgets: Any = import_module("textual_image.widget")
     except SuspendNotSupported:
         widgets = import_module("textual_image.widget")
@@ -296,10 +313,10 @@ def picture_widget(app: App[Any]) -> type[Widget] | None:
 
 
 def decoded(data: bytes) -> Any:
-    """Return the first frame of a picture as the library has it, no larger than a screen.
+    """Return the first frame of a picture as an image of the library, no larger than a screen.
 
     Raises:
-        PictureError: It is damaged, or too large to decode.
+        PictureError: The picture is damaged, or too large to decode.
     """
     library: Any = import_module("PIL.Image")
     try:

@@ -10,6 +10,7 @@ screen owns the parts and calls them; a part asks the screen for what else it ne
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -80,7 +81,7 @@ from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
 from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import distinct_names, origin_title, plain_title, trace_title
+from mast_tui.ui.wording import distinct_name, origin_title, plain_title, trace_title
 from mast_tui.writes import HeldKeys
 
 if TYPE_CHECKING:
@@ -111,6 +112,9 @@ READ_EVERY: Final = 0.4
 SUGGESTING: Final = frozenset({"next_suggestion", "accept", "reject"})
 """The actions that the last line leaves out while no suggestion waits."""
 
+MARK_CELLS: Final = 8
+"""The cells for the text of a mark in the gutter."""
+
 
 class Panes:
     """The division of the screen, remembered for the next start.
@@ -132,12 +136,12 @@ class Panes:
     # The text alone
 
     @property
-    def reading(self) -> bool:
+    def is_reading(self) -> bool:
         """True if the text of a span fills the window."""
         return self._screen.has_class("-reading")
 
-    def read(self) -> None:
-        """Let the text fill the window."""
+    def fill_window(self) -> None:
+        """Let the text of the span fill the window, and show a hint of the keys."""
         self._screen.add_class("-reading")
         self._screen.set_focus(self._screen.span_view)
         self._screen.show_span()
@@ -152,17 +156,18 @@ class Panes:
             f"{key_of('annotate.read')} {'shows the pictures' if has_pictures else 'goes back'}"
         )
 
-    def leave(self) -> bool:
+    def return_to_timeline(self) -> bool:
         """Return to the timeline, scrolled as before; return False if it is visible already."""
-        if not self.reading:
+        if not self.is_reading:
             return False
         self._screen.remove_class("-reading")
         timeline = self._screen.timeline
-        self._screen.call_after_refresh(self._back, timeline)
+        self._screen.call_after_refresh(self._focus_timeline, timeline)
         return True
 
-    def _back(self, timeline: Timeline) -> None:
-        if timeline.is_attached and not self.reading:
+    def _focus_timeline(self, timeline: Timeline) -> None:
+        """Focus the timeline, and centre its cursor, unless the screen has changed since."""
+        if timeline.is_attached and not self.is_reading:
             self._screen.set_focus(timeline)
             timeline.show_row(timeline.cursor, centre=True)
             self._screen.show_span()
@@ -170,27 +175,35 @@ class Panes:
     # The heights of timeline and text
 
     def move_split(self, step: int) -> None:
-        """Make the text one step higher (``step`` above 0) or lower."""
-        share = self._share + step * SPLIT_STEP
-        # A share between two steps moves to the nearer of them.
-        steps = share // SPLIT_STEP if step > 0 else -(-share // SPLIT_STEP)
-        self._set_share(steps * SPLIT_STEP)
+        """Make the text one step higher (``step`` above 0) or lower.
+
+        A share between two multiples of the step moves to the nearer multiple.
+        """
+        share = self._text_share + step * SPLIT_STEP
+        if step > 0:
+            step_count = math.floor(share / SPLIT_STEP)
+        else:
+            step_count = math.ceil(share / SPLIT_STEP)
+        self._set_text_share(step_count * SPLIT_STEP)
 
     def next_split(self) -> None:
         """Make the text higher; after the largest share, choose the smallest."""
-        larger = [candidate for candidate in SPLIT_SHARES if candidate > self._share]
-        self._set_share(min(larger) if larger else MIN_SHARE)
+        larger_shares = [share for share in SPLIT_SHARES if share > self._text_share]
+        self._set_text_share(min(larger_shares, default=MIN_SHARE))
 
     def drag_split(self, y: int) -> None:
-        """Move the border above the text to a line of the screen."""
+        """Move the border above the text to line ``y`` of the screen."""
         top = self._screen.timeline.region.y
         bottom = self._screen.span_view.region.bottom
         if bottom > top:
-            self._set_share(round(100 * (bottom - y) / (bottom - top)))
+            self._set_text_share(round(100 * (bottom - y) / (bottom - top)))
 
-    def _set_share(self, share: int) -> None:
-        """Set the share of the text in the height, within its limits, and remember it."""
-        if self.reading:
+    def _set_text_share(self, share: int) -> None:
+        """Set the percentage of the height for the text, within its limits, and remember it.
+
+        While the text fills the window, only show a hint.
+        """
+        if self.is_reading:
             key = self._screen.context.key_of("annotate.read")
             self._screen.hints.say(f"The text fills the window; {key} goes back")
             return
@@ -202,12 +215,13 @@ class Panes:
         self._screen.hints.say(f"{share} % of the height for the text")
 
     @property
-    def _share(self) -> int:
+    def _text_share(self) -> int:
+        """The percentage of the height for the text."""
         return self._settings.share(self._screen.app.size.height)
 
     def divide(self) -> None:
         """Divide the height of the screen between the timeline and the text."""
-        share = self._share
+        share = self._text_share
         self._screen.timeline.styles.height = f"{100 - share}fr"
         self._screen.span_view.styles.height = f"{share}fr"
 
@@ -236,20 +250,21 @@ class SessionCommands:
         self._screen = screen
         self._state = screen.state
         self._hints = screen.hints
-        self._waiting: list[Callable[[Session], object]] = []
+        self._waiting_work: list[Callable[[Session], object]] = []
 
     @property
-    def waiting(self) -> bool:
+    def has_waiting_work(self) -> bool:
         """True if a key waits for the workspace to open."""
-        return bool(self._waiting)
+        return bool(self._waiting_work)
 
     def when_session_opens(self, work: Callable[[Session], object]) -> None:
-        """Call a function with the session in the queue, now or once the workspace is open.
+        """Queue a function that needs the session, now or once the workspace is open.
 
-        All later input waits for it.
+        All later input waits for the function. If there will be no workspace, show an error
+        instead.
 
         Args:
-            work: A function or coroutine function.
+            work: A function or coroutine function; its argument is the session.
         """
         state = self._state
         if state.trace is None:
@@ -257,10 +272,10 @@ class SessionCommands:
         if state.session is None and self._screen.context.refused is not None:
             self._hints.say("No workspace is open, so nothing can be labelled", error=True)
         elif state.session is None:
-            self._waiting.append(work)
+            self._waiting_work.append(work)
             self._hints.say("Opening the workspace; keys wait for it")
         else:
-            self._queue(work, state.session, HeldKeys.ALL)
+            self._queue_work(work, state.session, HeldKeys.ALL)
 
     def queue_change(
         self, command: Callable[[Session], Change | None], blocks: HeldKeys = HeldKeys.ALL
@@ -280,12 +295,15 @@ class SessionCommands:
             work: A function or coroutine function.
             session: The session to call it with.
         """
-        self._queue(work, session, HeldKeys.NOTHING)
+        self._queue_work(work, session, HeldKeys.NOTHING)
 
-    def _queue(self, work: Callable[[Session], object], session: Session, blocks: HeldKeys) -> None:
-        """Queue work with a session; a refusal is shown."""
+    def _queue_work(
+        self, work: Callable[[Session], object], session: Session, blocks: HeldKeys
+    ) -> None:
+        """Queue a function or coroutine function of the session; show a ``MastError`` of it."""
 
-        async def piece() -> None:
+        async def run_work() -> None:
+            """Run the function, and show a refusal."""
             try:
                 outcome = work(session)
                 if isawaitable(outcome):
@@ -293,7 +311,7 @@ class SessionCommands:
             except MastError as error:
                 self.show_refusal(error, session)
 
-        self._screen.context.writes.do(piece, blocks)
+        self._screen.context.writes.do(run_work, blocks)
 
     async def change(
         self,
@@ -311,7 +329,7 @@ class SessionCommands:
         """
         session = self._state.session
         assert session is not None
-        finished = session.finished
+        finished_before = session.finished
         try:
             change = await self._carry_out(command, session)
         except ChangedElsewhere:
@@ -320,7 +338,7 @@ class SessionCommands:
         except MastError as error:
             self.show_refusal(error, session)
             return None
-        if session.finished is not finished:
+        if session.finished is not finished_before:
             await self._screen.finish_changed()
         if change is not None and session is self._state.session:
             if before_drawing is not None:
@@ -330,11 +348,13 @@ class SessionCommands:
                 self._hints.say(one_line(change.message))
         return change
 
-    async def note(self, command: Callable[[Session], object], session: Session) -> None:
-        """Write a record that no key has requested, even if another window changed the trace.
+    async def write_record(self, command: Callable[[Session], object], session: Session) -> None:
+        """Write a record that no key has requested.
+
+        If another window has changed the trace, show its changes and write the record then.
 
         Args:
-            command: Calls one method of the session.
+            command: Calls one method of the session that writes a record.
             session: The session.
 
         Raises:
@@ -348,10 +368,10 @@ class SessionCommands:
             await self._carry_out(command, session)
 
     async def _carry_out(self, command: Callable[[Session], Result], session: Session) -> Result:
-        """Run a command and write its change.
+        """Run a command, write its change to the workspace, and return the command's result.
 
-        If another window has changed the trace, read the session again and raise
-        ``ChangedElsewhere``.
+        Raises:
+            ChangedElsewhere: Another window has changed the trace. The session is read again.
         """
         run = self._screen.context.writes.run
         outcome, write = session.planned(command)
@@ -370,6 +390,8 @@ class SessionCommands:
     def show_refusal(self, error: MastError, session: Session) -> None:
         """Show why the session or the workspace has refused a command.
 
+        If another window has changed the trace, draw its changes too.
+
         Args:
             error: The reason.
             session: The session of the command.
@@ -378,62 +400,63 @@ class SessionCommands:
             self._screen.session_changed()
         self._hints.say(one_line(str(error)), error=True)
 
-    def session_ready(self, session: Session) -> bool:
+    def queue_waiting_work(self, session: Session) -> bool:
         """Queue the work that waited for the session.
 
         Args:
             session: The session, which is open now.
 
         Returns:
-            Whether any work waited.
+            True if any work waited.
         """
-        waiting = self._waiting
-        self._waiting = []
+        waiting = self._waiting_work
+        self._waiting_work = []
         for work in waiting:
-            self._queue(work, session, HeldKeys.ALL)
+            self._queue_work(work, session, HeldKeys.ALL)
         return bool(waiting)
 
-    def forget(self) -> None:
+    def discard_waiting_work(self) -> None:
         """Discard the work that waits: there will be no session."""
-        self._waiting = []
+        self._waiting_work = []
 
 
 class Arrival:
-    """The span at which a trace opens: a requested one, or the last one in the workspace.
+    """The span at which a trace opens: a requested span, or the span that the workspace has saved.
 
     The cursor goes there as soon as the span is read, unless the user has moved it meanwhile.
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a location."""
         self._screen = screen
         self._state = screen.state
         self._target: TraceLocation | None = None
-        self._saved = 0
-        """The span that is saved in the workspace, or the first."""
+        self._saved_index = 0
+        """The index of the span that is saved in the workspace; 0 if none is."""
 
     def begin(self) -> None:
         """Begin with another trace."""
         self._target = None
-        self._saved = 0
+        self._saved_index = 0
 
     def go_to(self, target: TraceLocation) -> None:
         """Go to a location, and start its search if it has one."""
         self._target = target
-        self.grown()
+        self.try_to_arrive()
 
-    async def opened(self, workspace: OpenWorkspace) -> None:
+    async def go_to_saved_position(self, workspace: OpenWorkspace) -> None:
         """Go to the last position in the workspace, unless another location was requested."""
         trace = self._state.trace
         if trace is None or self._target is not None or self._state.index:
             return
-        name = _setting(workspace, trace.identity.trace_id)
-        read = partial(workspace.workspace.get_setting, name)
-        key = await self._screen.context.workspace.carry_out(read)
-        if key is not None and self._target is None and self._state.trace is trace:
-            self.go_to(TraceLocation(trace.identity.trace_id, key=key))
+        setting_name = _position_setting(workspace, trace.identity.trace_id)
+        get_setting = partial(workspace.workspace.get_setting, setting_name)
+        span_key = await self._screen.context.workspace.carry_out(get_setting)
+        if span_key is not None and self._target is None and self._state.trace is trace:
+            self.go_to(TraceLocation(trace.identity.trace_id, key=span_key))
 
-    def grown(self) -> None:
-        """Go to the location if its span has been read by now."""
+    def try_to_arrive(self) -> None:
+        """Go to the location if its span has been read; forget it if the user has moved."""
         target = self._target
         trace = self._state.trace
         if target is None or trace is None or not self._state.has_spans:
@@ -441,44 +464,51 @@ class Arrival:
         index = None if target.key is None else trace.index_of(target.key)
         if index is None and target.position is not None and target.position < len(trace):
             index = target.position
-        if self._moved_on:
+        if self._has_user_moved:
             self._target = None
         elif index is not None:
             self._target = None
-            self._saved = index
+            self._saved_index = index
             self._screen.timeline.go_to(index)
             self._screen.show_span()
             if target.find is not None:
                 self._screen.search.set_text(target.find)
 
     @property
-    def _moved_on(self) -> bool:
+    def _has_user_moved(self) -> bool:
+        """True if the user has left the saved span, types a mode, or has opened the search."""
         if self._target is not None and self._target.find is not None:
             return False  # the user has chosen the location and waits for it
         return (
-            self._state.index != self._saved or self._screen.typing or self._screen.search.is_open
+            self._state.index != self._saved_index
+            or self._screen.typing
+            or self._screen.search.is_open
         )
 
-    def save(self) -> None:
-        """Save the position of the cursor in the workspace."""
+    def save_position(self) -> None:
+        """Queue a write of the cursor position to the workspace, if it has changed.
+
+        Nothing is written while the cursor still waits for its location, or while the server of
+        the workspace is away.
+        """
         trace = self._state.trace
         opened = self._screen.context.opened
         if trace is None or opened is None or not self._state.has_spans or self._target:
             return
         index = self._state.index
-        if index == self._saved:
+        if index == self._saved_index:
             return
-        self._saved = index
+        self._saved_index = index
         if opened.workspace.away:
             return  # the position is not worth waiting for a server
-        name = _setting(opened, trace.identity.trace_id)
-        write = partial(opened.workspace.set_setting, name, trace.span(index).key)
+        setting_name = _position_setting(opened, trace.identity.trace_id)
+        set_setting = partial(opened.workspace.set_setting, setting_name, trace.span(index).key)
         self._screen.context.writes.do(
-            partial(self._screen.context.workspace.carry_out, write), HeldKeys.NOTHING
+            partial(self._screen.context.workspace.carry_out, set_setting), HeldKeys.NOTHING
         )
 
 
-def _setting(opened: OpenWorkspace, trace_id: str) -> str:
+def _position_setting(opened: OpenWorkspace, trace_id: str) -> str:
     return f"place of {opened.annotator} in {trace_id}"
 
 
@@ -501,6 +531,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     where = Where.ANNOTATE
 
     def __init__(self, taxonomy: Taxonomy) -> None:
+        """Create the panes and the parts of the screen, without a trace."""
         super().__init__()
         self.title_bar = TitleBar()
         """The first line."""
@@ -522,7 +553,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """The state that the parts share."""
         self.panes = Panes(self)
         self.commands = SessionCommands(self)
-        self.reading = DrawnSpans(self)
+        self.drawn_spans = DrawnSpans(self)
         self.marking = Marking(self)
         self.suggestions = Suggestions(self, self.marking)
         self.labelling = Labelling(self, self.marking, self.suggestions)
@@ -531,22 +562,25 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.filter = Filter(self)
         self.copying = Copying(self)
         self.pictures = Pictures(self)
-        self.finish = Finish(self, self.reading)
+        self.finish = Finish(self, self.drawn_spans)
         self.following = Following(self)
-        self._ready = False
-        """Whether the panes are mounted."""
+        self._panes_mounted = False
         self._other_screen_open = False
-        self._reports = 0
+        self._index_reports = 0
+        """The number of reports of the background index so far."""
         self._text_index = -1
         """The span whose text the span view shows."""
         self._drawn_position = (-1, -1)
         """The row of the timeline, and its span, that the other panes show."""
         self._move_timer: Timer | None = None
         """Runs while the cursor moves, and for a moment after."""
-        self._mark_keeper: tuple[Session, MarkKeeper] | None = None
+        self._mark_keeper: MarkKeeper | None = None
+        self._marked_session: Session | None = None
+        """The session whose labels the mark keeper places."""
         self._cached_name: tuple[Trace, int, str] | None = None
+        """The name of a trace in the title, and the number of catalog changes at that time."""
         self._offers_next = False
-        """Whether this trace is finished and another is in the queue."""
+        """True if this trace is finished and another is in the queue."""
 
     def on_resize(self) -> None:
         """Divide the new height."""
@@ -586,12 +620,12 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search.line.display = False
         self.panes.restore()
         self.watch(self.timeline, "scroll_y", self.show_position, init=False)
-        self.set_interval(READ_EVERY, self.reading.write_between_keys)
-        self.set_interval(SAVE_POSITION_EVERY, self.arrival.save)
+        self.set_interval(READ_EVERY, self.drawn_spans.write_between_keys)
+        self.set_interval(SAVE_POSITION_EVERY, self.arrival.save_position)
         self.set_interval(LOOK_EVERY, self.following.check)
-        self._ready = True
+        self._panes_mounted = True
         if self.trace is not None:
-            self._fill(self.trace)
+            self._fill_panes(self.trace)
             if self.session is not None:
                 self.attach(self.session)
         else:
@@ -619,32 +653,35 @@ class AnnotateScreen(Screen[None], RenderCache):
         return None if self.trace is None else RunToWrite(self.trace)
 
     def awaits_content(self, action: str | None) -> bool:
-        """Check if input has to wait for the trace, or for work that an earlier key has requested.
+        """Check if a key must wait.
 
-        Before the workspace is open a key may request a dialog or another location, so all later
-        keys wait.
+        A key of this screen waits until there is a trace. All keys wait for work that an earlier
+        key has requested before the workspace was open: it may open a dialog or move the cursor.
+
+        Args:
+            action: The id of the action of the key, or None if it has none.
         """
-        if self.commands.waiting:
+        if self.commands.has_waiting_work:
             return True
-        of_this_screen = action is not None and action.startswith(f"{self.where}.")
-        return of_this_screen and self.trace is None
+        is_for_this_screen = action is not None and action.startswith(f"{self.where}.")
+        return is_for_this_screen and self.trace is None
 
     def show_trace(self, trace: Trace) -> None:
         """Show another trace; its session follows with ``attach``."""
-        self.reading.write()
-        self.arrival.save()
+        self.drawn_spans.write()
+        self.arrival.save_position()
         self.state.show(trace)
-        for part in (self.reading, self.suggestions, self.labelling, self.arrival):
+        for part in (self.drawn_spans, self.suggestions, self.labelling, self.arrival):
             part.begin()
         self.search.clear()
         self.filter.reset()
         self._text_index = -1
         self._drawn_position = (-1, -1)
-        if self._ready:
+        if self._panes_mounted:
             self.hints.clear()
-            self._fill(trace)
+            self._fill_panes(trace)
 
-    def _fill(self, trace: Trace) -> None:
+    def _fill_panes(self, trace: Trace) -> None:
         """Show a trace in all panes, without labels."""
         self.timeline.show_trace(trace, reads=True)
         self.filter.show_titles()
@@ -659,61 +696,64 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Update the panes that depend on the background index."""
         event.stop()
         if event.trace is self.trace and self.timeline.trace is self.trace:
-            self.overview.grown()
-            self.filter.grown()
+            self.overview.show_new_spans()
+            self.filter.check_new_spans()
             self.show_title()
-            self._reports += 1
-            self.following.grown(done=event.done)
-            if event.done or not self._reports % REPORTS_BETWEEN_MARKS:
+            self._index_reports += 1
+            self.following.note_progress(done=event.done)
+            if event.done or self._index_reports % REPORTS_BETWEEN_MARKS == 0:
                 self._place_missing_marks(event.trace)
             if self._text_index < 0:
                 self.show_span()
-            self.arrival.grown()
+            self.arrival.try_to_arrive()
 
     def spans_added(self) -> None:
         """Search and filter the spans that the file has gained."""
-        self.search.grown()
-        self.filter.grown()
+        self.search.search_new_spans()
+        self.filter.check_new_spans()
 
     def show_reread_trace(self, trace: Trace) -> None:
         """Show the trace as its file is now, with the cursor, search and filter as before."""
-        old = self.trace
-        assert old is not None
-        key = old.span(self.index).key if self.state.has_spans else ""
-        chosen = self.filter.chosen
+        previous_trace = self.trace
+        assert previous_trace is not None
+        cursor_key = previous_trace.span(self.index).key if self.state.has_spans else ""
+        chosen_filter = self.filter.present_filter
         needle = self.state.needle
-        self.context.catalog.renew(old, trace)
+        self.context.catalog.renew(previous_trace, trace)
         self.context.go(ShowTrace(trace))
-        index = trace.index_of(key)
+        index = trace.index_of(cursor_key)
         if index is not None:
             self.timeline.go_to(index)
         if needle:
             self.search.repeat(needle)
-        self.filter.apply(chosen)
+        self.filter.apply(chosen_filter)
         self.show_span()
 
     def attach(self, session: Session) -> None:
-        """Show the labels of the trace, and run the work that waited for the session."""
+        """Show the labels of the trace, and run the work that waited for the session.
+
+        If no work waited, go to the position that the workspace has saved.
+        """
         if session.trace is not self.trace or self not in self.app.screen_stack:
             return
         self.state.session = session
-        if not self._ready:
+        if not self._panes_mounted:
             return
         if session.taxonomy != self.state.taxonomy:
             self.state.taxonomy = session.taxonomy  # the workspace may have another wording
             self._show_taxonomy()
         self.session_changed()
         self.show_span()
-        if self.commands.waiting:
+        if self.commands.has_waiting_work:
             self.hints.clear()
         self.timeline.look_for_repeats()
         self.suggestions.repeat_answers()
-        if not self.commands.session_ready(session) and self.context.opened is not None:
-            self.context.writes.do(partial(self.arrival.opened, self.context.opened))
+        if not self.commands.queue_waiting_work(session) and self.context.opened is not None:
+            self.context.writes.do(partial(self.arrival.go_to_saved_position, self.context.opened))
 
     def workspace_failed(self) -> None:
         """Discard the work that waits for a session: there will be none."""
-        self.commands.forget()
+        self.commands.discard_waiting_work()
         self.hints.clear()
         self.timeline.look_for_repeats()
         self.show_title()
@@ -721,8 +761,8 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def leave_for_a_while(self) -> None:
         """Write what is pending before another screen opens, which may change this trace."""
-        self.reading.write()
-        self.arrival.save()
+        self.drawn_spans.write()
+        self.arrival.save_position()
         self._other_screen_open = True
 
     def on_screen_resume(self) -> None:
@@ -733,8 +773,8 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     async def _read_again(self, session: Session) -> None:
         """Read the labels that were changed on another screen, and show them."""
-        read = partial(session.read_state, passes=True)
-        session.show_state(await self.context.writes.run(read))
+        read_state = partial(session.read_state, passes=True)
+        session.show_state(await self.context.writes.run(read_state))
         session.pop_news()  # no news: the user has made these changes
         if session is self.session:
             self.session_changed()
@@ -746,12 +786,13 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.commands.queue_unshown(self._read_others_changes, self.session)
 
     async def _read_others_changes(self, session: Session) -> None:
+        """Read the labels from the workspace again; show and report the changes."""
         session.show_state(await self.context.writes.run(session.read_state))
         if session is self.session:
             self.show_news(session)
 
     def show_news(self, session: Session) -> None:
-        """Show changes from elsewhere, and report those of the annotator's own labels."""
+        """Show changes from other windows, and report changes of the annotator's own labels."""
         news = session.pop_news()
         self.session_changed()
         self.show_span()
@@ -761,19 +802,22 @@ class AnnotateScreen(Screen[None], RenderCache):
     def judged(self, message: JudgeProgress) -> None:
         """Show the suggestions of a judge on this trace, and report its end."""
         session = self.session
-        about_this_trace = session is not None and message.trace_id in (None, session.trace_id)
-        if session is not None and about_this_trace and session.suggestions_visible:
+        is_for_this_trace = session is not None and message.trace_id in (None, session.trace_id)
+        if session is not None and is_for_this_trace and session.suggestions_visible:
             session.refresh_suggestions()
             self.session_changed()
             self.show_span()
         if message.done:
-            next_step = ""
+            next_step_text = ""
             if session is not None and not message.problem and not self.labelling.is_waiting:
-                next_step = self.suggestions.next_step_text(session)
-            message.tell(self.hints, next_step)
+                next_step_text = self.suggestions.next_step_text(session)
+            message.tell(self.hints, next_step_text)
 
     def look_at(self, location: TraceLocation) -> None:
-        """Go to a location: to a search hit at once, else when the workspace is open."""
+        """Go to a location.
+
+        A location with a search is shown at once, any other once the workspace is open.
+        """
         if location.find is not None:
             self.arrival.go_to(location)
         else:
@@ -781,10 +825,10 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def go_to_place(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; return False if there is none."""
-        exists = self.timeline.go_to_named(text)
-        if exists:
+        span_exists = self.timeline.go_to_named(text)
+        if span_exists:
             self.show_span()
-        return exists
+        return span_exists
 
     # The app
 
@@ -798,10 +842,10 @@ class AnnotateScreen(Screen[None], RenderCache):
     @property
     def typing(self) -> bool:
         """True if a mode is being typed."""
-        return self.labelling.entry.begun
+        return self.labelling.entry.has_begun
 
     def in_background(self, work: Callable[[], None], group: str) -> None:
-        """Run a function in a thread; an earlier one of the same group is cancelled.
+        """Run a function in a thread, and cancel the earlier function of the same group.
 
         Args:
             work: The function. It reports its result with ``call_later``.
@@ -816,7 +860,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     @on(Input.Changed, "#search")
     def _search_typed(self, event: Input.Changed) -> None:
         event.stop()
-        self.search.typed(event.value)
+        self.search.search_for(event.value)
 
     @on(Input.Submitted, "#search")
     def _search_submitted(self, event: Input.Submitted) -> None:
@@ -832,25 +876,41 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         visible = self.session is not None and self.session.hidden_visible
         outcome = trace.meta.outcome if visible else Outcome.UNKNOWN
-        left = trace_title(trace, outcome, trace.spans.waiting, self._trace_name(trace))
-        if lasted := self.timeline.facts.total:
-            left.append(duration(lasted))
-        if problems := len(trace.problems):
-            left.append(f"{problems} problem{'' if problems == 1 else 's'} in the file")
-        self.title_bar.show(tuple(left), self._status())
+        title_parts = trace_title(trace, outcome, trace.spans.waiting, self._trace_name(trace))
+        total_time = self.timeline.facts.total
+        if total_time:
+            title_parts.append(duration(total_time))
+        problem_count = len(trace.problems)
+        if problem_count:
+            plural = "" if problem_count == 1 else "s"
+            title_parts.append(f"{problem_count} problem{plural} in the file")
+        self.title_bar.show(tuple(title_parts), self._status_parts())
 
     def _trace_name(self, trace: Trace) -> str:
-        """Return a name that distinguishes the trace from the others in the list."""
-        catalog = self.context.catalog
-        cached = self._cached_name
-        changes = len(catalog.changes)
-        if cached is None or cached[0] is not trace or cached[1] != changes:
-            name = distinct_names(trace, catalog.traces.values())
-            self._cached_name = cached = (trace, changes, name)
-        return cached[2]
+        """Return a name that distinguishes the trace from other traces in the catalog.
 
-    def _status(self) -> tuple[str, ...]:
-        """Return the annotator, the condition, and the progress in the queue."""
+        The name is cached until the catalog changes.
+        """
+        catalog = self.context.catalog
+        change_count = len(catalog.changes)
+        if self._cached_name is not None:
+            named_trace, named_at_change, name = self._cached_name
+            if named_trace is trace and named_at_change == change_count:
+                return name
+        name = distinct_name(trace, catalog.traces.values())
+        self._cached_name = (trace, change_count, name)
+        return name
+
+    def _status_parts(self) -> tuple[str, ...]:
+        """Return the parts at the right of the first line.
+
+        - unsent changes, if there are any
+        - the annotator
+        - the condition (blind or not), with a tick if the trace is finished
+        - the progress in the queue, if there are several traces
+
+        Until the workspace is open, return only what it waits for.
+        """
         session = self.session
         if session is None or self.context.opened is None:
             return (self.context.workspace.waiting_words(),)
@@ -863,7 +923,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         return tuple(parts)
 
     def still_reading(self, progress: str) -> None:
-        """Show how much of the document was read, while nothing of it can be shown."""
+        """Show how much of the document was read, while no trace is open."""
         if self.trace is None:
             self.title_bar.show((progress,), ())
 
@@ -881,24 +941,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         trace = self.trace
         if session is None or trace is None:
             return
-        following = self.context.trace_queue.neighbour(trace, 1) if session.finished else None
-        self._offers_next = following is not None
+        next_trace = self.context.trace_queue.neighbour(trace, 1) if session.finished else None
+        self._offers_next = next_trace is not None
         self.set_class(session.blind, "-blind")
         if session.suggestions:
-            note = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
-            self.commands.queue_unshown(note, session)
+            self._record_suggestions_seen(session)
         marks = self._current_marks(session, trace)
         self.timeline.show_marks(marks)
-        label_counts = session.labels_of_modes
-        pending = Counter(s.mode for s in self.suggestions.pending)
-        self.modes.show_states(
-            {
-                mode.slug: ModeState(
-                    label_counts.get(mode.slug, 0), session.verdict(mode.slug), pending[mode.slug]
-                )
-                for mode in self.state.taxonomy.all_modes
-            }
-        )
+        self.modes.show_states(self._states_by_mode(session))
         self.timeline.show_read(session.read)
         if self.my_labels is not None:
             self.my_labels.show(session)
@@ -907,48 +957,72 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.show_highlights()
         self.overview.show_marks(marks)
         self._show_look_here(session, trace)
-        if self.panes.reading and self._text_index == self.index:
+        if self.panes.is_reading and self._text_index == self.index:
             self._name_span(trace, trace.span(self.index))
 
+    def _record_suggestions_seen(self, session: Session) -> None:
+        """Queue a record in the workspace that the annotator has seen suggestions."""
+        write_record = partial(self.commands.write_record, lambda s: s.note_suggestions_on_screen())
+        self.commands.queue_unshown(write_record, session)
+
+    def _states_by_mode(self, session: Session) -> dict[str, ModeState]:
+        """Return the labels, the verdict and the pending suggestions of each mode, by its slug."""
+        label_counts = session.labels_of_modes
+        pending_counts = Counter(s.mode for s in self.suggestions.pending)
+        return {
+            mode.slug: ModeState(
+                label_counts.get(mode.slug, 0),
+                session.verdict(mode.slug),
+                pending_counts[mode.slug],
+            )
+            for mode in self.state.taxonomy.all_modes
+        }
+
     def _show_look_here(self, session: Session, trace: Trace) -> None:
-        """Mark the spans that probably contain the decisive step, as far as they are read."""
-        found = map(trace.index_of, session.look_here)
-        indices = sorted(index for index in found if index is not None)
+        """Mark the spans that probably contain the decisive step; skip spans not read yet.
+
+        If a span is marked, record in the workspace that the annotator has seen suggestions.
+        """
+        read_indices = [trace.index_of(key) for key in session.look_here]
+        indices = sorted(index for index in read_indices if index is not None)
         self.timeline.show_look_here(indices)
         self.overview.show_look_here(indices)
         if indices:
-            note = partial(self.commands.note, lambda s: s.note_suggestions_on_screen())
-            self.commands.queue_unshown(note, session)
+            self._record_suggestions_seen(session)
 
     def _current_marks(self, session: Session, trace: Trace) -> GutterMarks:
-        """Return the marks of own labels, suggestions, others' labels and notes."""
-        if self._mark_keeper is None or self._mark_keeper[0] is not session:
-            self._mark_keeper = (session, MarkKeeper(self._mark, trace.index_of))
+        """Return the marks of own labels, suggestions, labels of other annotators, and notes."""
+        if self._mark_keeper is None or self._marked_session is not session:
+            self._mark_keeper = MarkKeeper(self._gutter_mark, trace.index_of)
+            self._marked_session = session
         items: dict[MarkKind, Mapping[str, Pointing]] = {
             MarkKind.OWN: session.labels_by_id,
             MarkKind.SUGGESTION: self.suggestions.pending_by_id,
             MarkKind.OTHER: {label.id: label for label in session.others},
             MarkKind.NOTE: {key: Noted(Target(key, key)) for key in session.span_notes},
         }
-        return self._mark_keeper[1].update(items, len(trace))
+        return self._mark_keeper.update(items, len(trace))
 
-    def _mark(self, slug: str, kind: MarkKind) -> GutterMark:
+    def _gutter_mark(self, slug: str, kind: MarkKind) -> GutterMark:
         if kind is MarkKind.NOTE:
             return GutterMark("", kind)
-        return GutterMark(self._code(slug), kind, self.state.rank_of_mode(slug))
+        return GutterMark(self._mark_text(slug), kind, self.state.rank_of_mode(slug))
 
-    def _code(self, slug: str) -> str:
+    def _mark_text(self, slug: str) -> str:
+        """Return the code of a mode, or its slug if the taxonomy lacks it, cut to its cells."""
         mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
         if mode is None:
-            return one_line(slug, 8)
-        return mode.code if len(mode.code) <= 8 else mode.code[:7] + "…"
+            return one_line(slug, MARK_CELLS)
+        if len(mode.code) <= MARK_CELLS:
+            return mode.code
+        return mode.code[: MARK_CELLS - 1] + "…"
 
     def _place_missing_marks(self, trace: Trace) -> None:
-        """Place the marks whose spans were not read before."""
+        """Place the marks whose spans have been read since the last attempt."""
         session = self.session
         if session is not None and len(self.timeline.look_here) < len(session.look_here):
             self._show_look_here(session, trace)
-        if session is None or self._mark_keeper is None or not self._mark_keeper[1].incomplete:
+        if session is None or self._mark_keeper is None or not self._mark_keeper.incomplete:
             return
         marks = self._current_marks(session, trace)
         if marks is not self.timeline.marks:
@@ -965,8 +1039,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _follow_cursor(self) -> None:
         """Update the screen if the cursor of the timeline has moved.
 
-        Keys call this themselves, so that their whole effect is drawn at once; the message of the
-        move comes too late for that.
+        Each key that moves the cursor calls this. The message ``Moved`` arrives too late to draw
+        the whole effect of the key at once.
         """
         position = (self.timeline.cursor, self.index)
         if position == self._drawn_position:
@@ -983,21 +1057,17 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._follow_cursor()
 
     def _show_span_soon(self) -> None:
-        """Show the span under the cursor at once, or after a burst of moves.
+        """Show the span under the cursor: at once after a single move, delayed during many moves.
 
-        The suggestion that a key would answer follows at once; only the text waits.
+        The suggestion at the cursor is always selected at once, because a key can answer it.
         """
         trace = self.trace
-        if (
-            self._move_timer is None
-            or self._text_index == self.index
-            or trace is None
-            or not len(trace)
-        ):
-            self.show_span()
-        else:
+        text_must_wait = self._move_timer is not None and self._text_index != self.index
+        if text_must_wait and trace is not None and len(trace):
             self.suggestions.select_at(trace.span(self.index))
             self._show_answerable()
+        else:
+            self.show_span()
         if self._move_timer is not None:
             self._move_timer.stop()
         self._move_timer = self.set_timer(SPAN_WAIT, self._moves_over)
@@ -1021,19 +1091,19 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show the keys for the pane that has the focus now."""
         self._show_hints()
 
-    def _moves_over(self) -> None:
-        self._move_timer = None
-        self.catch_up()
-
     @property
     def text_waits(self) -> bool:
-        """True if the span view still shows another span than the one under the cursor."""
+        """True if the span view still shows another span than that under the cursor."""
         return (
             self._move_timer is not None and self.state.has_spans and self._text_index != self.index
         )
 
+    def _moves_over(self) -> None:
+        self._move_timer = None
+        self.catch_up()
+
     def catch_up(self) -> None:
-        """Show the span under the cursor now if the span view shows another one."""
+        """Show the span under the cursor now if the span view shows another span."""
         if self.state.has_spans and self._text_index != self.index:
             self.show_span()
 
@@ -1055,14 +1125,14 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.suggestions.select_at(span)
         if self._text_index == span.index:
             # The same text keeps its scroll position.
-            self.span_view.show_highlights(self._highlights(span))
+            self.span_view.show_highlights(self._highlight_parts(span))
         else:
             self._text_index = span.index
             text = self.state.text_at_cursor()
             self.pictures.find(trace, span.index, text)
             self.span_view.show_text(
                 text,
-                self._highlights(span),
+                self._highlight_parts(span),
                 empty=self.state.texts.empty_text,
                 text_format=text_format(span),
                 opens_at=opens_at(span, text),
@@ -1071,7 +1141,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _name_span(self, trace: Trace, span: Span) -> None:
         """Show the title of the span above its text; while reading also its marks."""
         title = _span_title(trace, span)
-        if self.panes.reading:
+        if self.panes.is_reading:
             marks = self.timeline.marks.marks_on(span.index)
             title = " · ".join([title, *(mark.text for mark in marks)])
         pictures = self.pictures.summary(trace, span.index)
@@ -1086,21 +1156,25 @@ class AnnotateScreen(Screen[None], RenderCache):
     def _span_drawn(self, trace: Trace, index: int) -> None:
         # A screen that is closed loses its panes before its last callbacks run.
         if trace is self.trace and index == self._text_index and self.timeline.is_attached:
-            self.reading.record(index)
+            self.drawn_spans.record(index)
 
     def show_highlights(self) -> None:
-        """Highlight evidence, labels, matches and the marked quote in the text."""
+        """Highlight evidence, labels, matches and the marked quote in the text of the span.
+
+        While the text still waits for the cursor, do so only for a quote that is being marked.
+        """
         trace = self.trace
         quote = self.state.selection.quote
         if trace is None or not len(trace) or (self.text_waits and quote is None):
             return
         self.catch_up()
-        self.span_view.show_highlights(self._highlights(trace.span(self.index)))
+        self.span_view.show_highlights(self._highlight_parts(trace.span(self.index)))
         if quote is not None:
-            self.span_view.reveal(quote.head[0], quote.head[1])
+            head_start, head_end = quote.head
+            self.span_view.reveal(head_start, head_end)
 
-    def _highlights(self, span: Span) -> list[TextPart]:
-        """Return the parts of a text to highlight; later ones are drawn over earlier ones."""
+    def _highlight_parts(self, span: Span) -> list[TextPart]:
+        """Return the parts of a text to highlight; later parts are drawn over earlier parts."""
         highlights: list[TextPart] = []
         suggestion = self.suggestions.current()
         if (
@@ -1129,9 +1203,9 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         timeline = self.timeline
         rows = timeline.rows_on_screen()
-        first = timeline.rows.index_at(rows[0]) if rows else self.index
-        last = timeline.rows.index_at(rows[-1]) if rows else self.index
-        self.overview.show_position(self.index, first, last)
+        first_index = timeline.rows.index_at(rows[0]) if rows else self.index
+        last_index = timeline.rows.index_at(rows[-1]) if rows else self.index
+        self.overview.show_position(self.index, first_index, last_index)
 
     @on(VirtualLines.Resized)
     def _timeline_resized(self, event: VirtualLines.Resized) -> None:
@@ -1183,7 +1257,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.hints.clear()
 
     def action_move(self, delta: int) -> None:
-        """Go one row up or down; a line of the text while a quote is being marked."""
+        """Move the cursor of the pane by ``delta`` rows, or the marked quote by lines."""
         quote = self.state.selection.quote
         if quote is not None:
             self.marking.move_line(quote, delta)
@@ -1193,13 +1267,13 @@ class AnnotateScreen(Screen[None], RenderCache):
             self._follow_cursor()
 
     def action_move_page(self, delta: int) -> None:
-        """Go one screen up or down."""
+        """Move the cursor of the pane by ``delta`` screens."""
         self._forget_message()
         self.pane.move_page(delta)
         self._follow_cursor()
 
     def action_move_half(self, delta: int) -> None:
-        """Go half a screen up or down."""
+        """Move the cursor of the pane by ``delta`` half screens."""
         self._forget_message()
         self.pane.move_half(delta)
         self._follow_cursor()
@@ -1234,13 +1308,13 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._follow_cursor()
 
     def action_error(self, step: int) -> None:
-        """Go to the next step that failed, or to the previous one."""
+        """Go to the next or previous step that failed."""
         if not self.state.has_spans:
             return
         overview = self.overview
-        index = overview.totals.error_from(self.index, step)
-        if index is not None:
-            self._go_to(index)
+        error_index = overview.totals.error_from(self.index, step)
+        if error_index is not None:
+            self._go_to(error_index)
             return
         so_far = "" if overview.complete else " so far"
         if not overview.totals.errors:
@@ -1250,26 +1324,28 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.hints.say(f"No failed step {direction}")
 
     def action_look_here(self) -> None:
-        """Go to the next place that probably contains the decisive step; after the last, the
-        first.
+        """Go to the next place that probably contains the decisive step.
+
+        A place is a run of neighbouring spans. After the last place, go to the first one.
         """
         indices = self.timeline.look_here
         trace = self.trace
         if trace is None or not indices:
             session = self.session
-            hidden = session is not None and not session.suggestions_visible
-            self.hints.say(
-                "Places to look at are hidden while you do not see suggestions"
-                if hidden
-                else "No places to look at are known: mast-tui exam --coverage --keep finds them"
-            )
+            if session is not None and not session.suggestions_visible:
+                message = "Places to look at are hidden while you do not see suggestions"
+            else:
+                message = (
+                    "No places to look at are known: mast-tui exam --coverage --keep finds them"
+                )
+            self.hints.say(message)
             return
-        marked = set(indices)
-        starts = [index for index in indices if index - 1 not in marked]
-        following = next((index for index in starts if index > self.index), starts[0])
-        self._go_to(following)
+        marked_indices = set(indices)
+        place_starts = [index for index in indices if index - 1 not in marked_indices]
+        next_start = next((start for start in place_starts if start > self.index), place_starts[0])
+        self._go_to(next_start)
         self.hints.say(
-            f"Place {starts.index(following) + 1} of {len(starts)}: {len(indices)} of "
+            f"Place {place_starts.index(next_start) + 1} of {len(place_starts)}: {len(indices)} of "
             f"{len(trace)} spans contain the decisive step with 90 % probability"
         )
 
@@ -1279,6 +1355,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self._go_to(event.index)
 
     def _go_to(self, index: int) -> None:
+        """Move the cursor to a span, and show its text."""
         self._forget_message()
         self.timeline.go_to(index)
         self.show_span()
@@ -1290,7 +1367,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             return
         if not self.state.has_spans:
             return
-        if self.timeline.filtered:
+        if self.timeline.is_filtered:
             self.hints.say("Steps cannot be folded while only some spans are shown")
             return
         index = self.index
@@ -1305,45 +1382,48 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Go to the next pane, or to the next label while the last line asks which."""
         if self.labelling.next_choice():
             return
-        order: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
+        all_panes: list[VirtualLines] = [self.timeline, self.span_view, self.modes]
         if self.my_labels is not None:
-            order.append(self.my_labels)
-        order += [panel for panel in self.suggestions.panels if panel.overflows]
-        panes = [pane for pane in order if pane.is_on_screen and pane.display]
-        position = panes.index(self.pane) if self.pane in panes else 0
-        self.set_focus(panes[(position + 1) % len(panes)])
+            all_panes.append(self.my_labels)
+        all_panes += [panel for panel in self.suggestions.panels if panel.overflows]
+        visible_panes = [pane for pane in all_panes if pane.is_on_screen and pane.display]
+        position = visible_panes.index(self.pane) if self.pane in visible_panes else 0
+        self.set_focus(visible_panes[(position + 1) % len(visible_panes)])
 
     async def action_my_labels(self) -> None:
         """Show and focus the list of labels; hide it if it has the focus."""
-        mine = self.my_labels
-        if mine is not None and self.has_class("-mine") and self.focused is mine:
+        list_pane = self.my_labels
+        if list_pane is not None and self.has_class("-mine") and self.focused is list_pane:
             self._hide_my_labels()
             return
         self.set_class(True, "-mine")
         self.set_class(False, "-drawer")
-        if mine is None:
-            mine = self.my_labels = MyLabels(self.state.taxonomy, id="mine")
-            await self.query_one("#side").mount(mine, after=self.definition)
-        mine.show(self.session)
-        if label := self.labelling.newest_label:
-            mine.go_to_label(label.id)
-        self.set_focus(mine)
+        if list_pane is None:
+            list_pane = self.my_labels = MyLabels(self.state.taxonomy, id="mine")
+            await self.query_one("#side").mount(list_pane, after=self.definition)
+        list_pane.show(self.session)
+        newest_label = self.labelling.newest_label
+        if newest_label is not None:
+            list_pane.go_to_label(newest_label.id)
+        self.set_focus(list_pane)
 
     def _hide_my_labels(self) -> None:
         self.set_class(False, "-mine")
         self.set_focus(self.timeline)
 
     @property
-    def picked(self) -> Entry | None:
+    def picked_entry(self) -> Entry | None:
         """The entry of the list of labels that keys act on, if the list has the focus."""
-        mine = self.my_labels
-        return mine.entry if mine is not None and self.focused is mine else None
+        list_pane = self.my_labels
+        if list_pane is None or self.focused is not list_pane:
+            return None
+        return list_pane.entry
 
     @property
     def _can_edit(self) -> bool:
         """True if a suggestion or a label is under the cursor."""
-        if self.picked is not None:
-            return isinstance(self.picked, Label)
+        if self.picked_entry is not None:
+            return isinstance(self.picked_entry, Label)
         return self.suggestions.current() is not None or bool(self.state.labels_at_cursor())
 
     @on(VirtualLines.Moved, "#mine")
@@ -1353,23 +1433,23 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @on(VirtualLines.Chosen, "#mine")
     def _entry_chosen(self, event: VirtualLines.Chosen) -> None:
-        """Go to the span and the mode of the chosen entry."""
+        """Go to the span, the mode and the quote of the chosen entry, so far as it has them."""
         event.stop()
-        entry = self.picked
+        entry = self.picked_entry
         trace = self.trace
         if entry is None or trace is None:
             return
         if not isinstance(entry, NotedSpan):
             self.modes.go_to(entry.mode)
-        key = None
+        span_key = None
         if isinstance(entry, Label):
-            key = entry.target.first
+            span_key = entry.target.first
         elif isinstance(entry, NotedSpan):
-            key = entry.key
+            span_key = entry.key
         if self.has_class("-narrow"):
             self._hide_my_labels()
         self.set_focus(self.timeline)
-        index = None if key is None else trace.index_of(key)
+        index = None if span_key is None else trace.index_of(span_key)
         if index is not None:
             self._go_to(index)
         if isinstance(entry, Label) and entry.target.char_start is not None:
@@ -1379,7 +1459,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Show or hide the drawer of the taxonomy."""
         self.set_class(False, "-mine")
         self.toggle_class("-drawer")
-        main_pane = self.span_view if self.panes.reading else self.timeline
+        main_pane = self.span_view if self.panes.is_reading else self.timeline
         self.set_focus(self.modes if self.has_class("-drawer") else main_pane)
 
     def action_trace(self, step: int) -> None:
@@ -1392,18 +1472,24 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.context.go(ShowTrace(trace))
 
     def action_back(self) -> None:
-        """Leave one thing at a time, and then the trace.
+        """Close the first of these that is open:
 
-        Of a search and a filter the newer one goes first.
+        - the search line, if it has the focus
+        - a key sequence, the full-window text, the search or the filter (the newer one first)
+        - the drawer of the taxonomy
+        - the list of labels, on a narrow screen
+        - any other pane than the timeline
+        - the trace
         """
         if self.focused is self.search.line:
             self.search.forget()
             return
-        in_timeline = self.focused is None or self.focused is self.timeline
-        steps = [self.search.forget, self.filter.forget]
+        is_timeline_focused = self.focused is None or self.focused is self.timeline
+        closers = [self.search.forget, self.filter.forget]
         if self.state.newest_filter == "filter":
-            steps.reverse()
-        if self.labelling.forget() or self.panes.leave() or any(step() for step in steps):
+            closers.reverse()
+        closers = [self.labelling.forget, self.panes.return_to_timeline, *closers]
+        if any(close() for close in closers):
             self.hints.clear()
             return
         if self.has_class("-drawer"):
@@ -1412,8 +1498,8 @@ class AnnotateScreen(Screen[None], RenderCache):
         if self.has_class("-mine") and self.has_class("-narrow"):
             self._hide_my_labels()
             return
-        if in_timeline:
-            self._leave()
+        if is_timeline_focused:
+            self._leave_trace()
         else:
             self.set_focus(self.timeline)
 
@@ -1421,13 +1507,13 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Leave what is open, as Esc does."""
         self.action_back()
 
-    def _leave(self) -> None:
+    def _leave_trace(self) -> None:
         """Return to the screen that opened the trace, or to the library."""
         stack = self.app.screen_stack
-        position = stack.index(self)
-        if self.app.screen is self and isinstance(stack[position - 1], BaseScreen):
-            self.reading.write()
-            self.arrival.save()
+        opener = stack[stack.index(self) - 1]
+        if self.app.screen is self and isinstance(opener, BaseScreen):
+            self.drawn_spans.write()
+            self.arrival.save_position()
             self.app.pop_screen()
             return
         if self.trace is None:  # the only file is still being read, and no longer needed
@@ -1437,20 +1523,20 @@ class AnnotateScreen(Screen[None], RenderCache):
     # Keys: the division of the window
 
     def action_read(self) -> None:
-        """Let the text fill the window, then show its pictures, or return to the timeline.
+        """Let the text fill the window; the second time, return and show its pictures.
 
-        A span that is nothing but a picture is shown as one at once.
+        If the text is only a note of a picture, show the picture at once.
         """
-        if self.panes.reading:
-            self.panes.leave()
+        if self.panes.is_reading:
+            self.panes.return_to_timeline()
             self._forget_message()
             self.pictures.show(lambda: None)
         elif self.state.has_spans:
             self.catch_up()
             if is_picture_note(self.state.text_at_cursor()):
-                self.pictures.show(self.panes.read)
+                self.pictures.show(self.panes.fill_window)
             else:
-                self.panes.read()
+                self.panes.fill_window()
 
     def action_span(self, step: int) -> None:
         """Go to the next or previous row of the timeline, whatever has the focus."""
@@ -1479,7 +1565,7 @@ class AnnotateScreen(Screen[None], RenderCache):
     # Keys: the text of a span
 
     def action_text(self, delta: int) -> None:
-        """Scroll the text by a screen; while a quote is marked, move it by a word."""
+        """Scroll the text by ``delta`` screens, or move the marked quote by words."""
         if self.state.selection.quote is not None:
             self.action_word(delta)
         else:
@@ -1487,7 +1573,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.span_view.move_page(delta)
 
     def action_word(self, step: int) -> None:
-        """Move the marked quote by a word, or else scroll sideways."""
+        """Move the marked quote by words; without a quote, scroll the text sideways."""
         quote = self.state.selection.quote
         if quote is not None:
             self.marking.move_word(quote, step)
@@ -1527,7 +1613,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.copying.choose()
 
     def action_compare(self) -> None:
-        """Show the differences between the step under the cursor and the one it repeats."""
+        """Show the differences between the step under the cursor and the step that it repeats."""
         self._show_beside("repeat")
 
     def action_answer_key(self) -> None:
@@ -1554,7 +1640,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Begin a range at the cursor, or end it."""
         if self.state.selection.quote is None:
             self.set_focus(self.timeline)  # its cursor moves the end
-        self.marking.range()
+        self.marking.toggle_range()
 
     def action_extend(self, delta: int) -> None:
         """Extend the range by a row; without a range, begin one."""
@@ -1566,30 +1652,30 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_other_end(self) -> None:
         """Go to the other end of the range that is being marked."""
-        self.marking.other_end()
+        self.marking.go_to_other_end()
 
     def action_quote(self) -> None:
         """Begin to mark words in the text; if a quote is marked, go to its next word."""
-        self.marking.quote()
+        self.marking.begin_quote()
 
     @on(SpanView.Quoted, "#span")
-    def _quoted(self, event: SpanView.Quoted) -> None:
+    def _mark_dragged_quote(self, event: SpanView.Quoted) -> None:
         if self._text_index == self.index:
             self.marking.quote_between(event.start, event.end)
 
     def action_whole(self) -> None:
         """Mark the whole trace as the target of the next label."""
-        self.marking.whole()
+        self.marking.toggle_whole_trace()
 
     # Keys: labels
 
     def action_digit(self, digit: str) -> None:
         """Add one digit of the code of a mode."""
-        self.labelling.digit(digit)
+        self.labelling.add_digit(digit)
 
     def action_verdict(self, value: str) -> None:
         """Let the next two digits name a mode that is absent or unsure."""
-        self.labelling.verdict(value)
+        self.labelling.begin_verdict(value)
 
     def action_find_mode(self) -> None:
         """Choose a mode by a part of its name."""
@@ -1597,6 +1683,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     @on(VirtualLines.Chosen, "#modes")
     def _mode_chosen(self, event: VirtualLines.Chosen) -> None:
+        """Label with the chosen mode; if the row is a category, fold or unfold it."""
         event.stop()
         mode = self.modes.mode
         if mode is None:
@@ -1641,7 +1728,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     def action_edit(self) -> None:
         """Change mode or target of the suggestion, or else the label, under the cursor."""
-        if self.picked is None and (
+        if self.picked_entry is None and (
             self.suggestions.current() or not self.state.labels_at_cursor()
         ):
             self.suggestions.edit(self.labelling.show_editing)
@@ -1649,7 +1736,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.labelling.act_on_label("edit")
 
     def action_judge(self) -> None:
-        """Run a judge on this trace, or ask to cancel the one at work."""
+        """Run a judge on this trace; if a judge is at work, ask whether to cancel it."""
         trace = self.trace
         if trace is None or not len(trace):
             return
@@ -1669,7 +1756,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.search.toggle_regex()
 
     def action_match(self, step: int) -> None:
-        """Go to the next or previous match, in this span or another one."""
+        """Go to the next or previous match, in this span or another span."""
         self.search.go_to_next(step)
 
     def action_filter(self) -> None:
@@ -1687,7 +1774,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.finish.end_pass()
 
     def action_reveal(self) -> None:
-        """Show others' labels, the outcome, and what else was hidden; only after finishing."""
+        """Show hidden parts of a finished trace, such as labels of other annotators."""
         self.finish.reveal()
 
 
@@ -1697,9 +1784,9 @@ def _span_title(trace: Trace, span: Span) -> str:
     if span.name:
         parts.append(span.name)
     if span.parent is not None and span.kind is SpanKind.TOOL_RESULT:
-        call = trace.index_of(span.parent)
-        if call is not None:
-            parts.append(f"of #{call + 1}")
+        call_index = trace.index_of(span.parent)
+        if call_index is not None:
+            parts.append(f"of #{call_index + 1}")
     if span.start is not None and span.end is not None and span.end > span.start:
         parts.append(duration(span.end - span.start))
     if span.status == "error":
@@ -1709,11 +1796,11 @@ def _span_title(trace: Trace, span: Span) -> str:
 
 def _fold_message(fold: Fold) -> str:
     """Return the message after steps were folded."""
-    numbers = f"#{fold.first + 1}"
+    span_numbers = f"#{fold.first + 1}"
     if fold.end > fold.first + 1:
-        numbers += f" to #{fold.end}"
+        span_numbers += f" to #{fold.end}"
     if isinstance(fold, FoldedRun):
-        return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {numbers}"
+        return f"Folded ×{fold.times} {'nearly ' if fold.near else ''}equal steps, {span_numbers}"
     if fold.head is not None:
-        return f"Folded {numbers} under #{fold.head + 1}"
-    return f"Folded the steps of {one_line(fold.agent, 40)}, {numbers}"
+        return f"Folded {span_numbers} under #{fold.head + 1}"
+    return f"Folded the steps of {one_line(fold.agent, 40)}, {span_numbers}"

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Final, NamedTuple, overload
 
 from textual.worker import get_current_worker
 
@@ -24,41 +24,50 @@ if TYPE_CHECKING:
 
 
 class _HitPart:
-    """Hits in reading order, with the number of matches up to each."""
+    """Hits in reading order.
+
+    Attributes:
+        indices: The indices of the spans that match.
+        cumulative_counts: For each hit, the number of matches in it and all hits before it.
+    """
 
     def __init__(self) -> None:
         self.indices = array("Q")
-        self.cumulative = array("Q")
+        self.cumulative_counts = array("Q")
 
     @property
-    def total(self) -> int:
-        return self.cumulative[-1] if self.cumulative else 0
+    def match_count(self) -> int:
+        """The number of matches in all hits."""
+        return self.cumulative_counts[-1] if self.cumulative_counts else 0
 
     def add(self, index: int, count: int) -> None:
-        self.cumulative.append(self.total + count)
+        """Add a hit that comes after all present hits, with its number of matches."""
+        self.cumulative_counts.append(self.match_count + count)
         self.indices.append(index)
 
-    def extend(self, following: _HitPart) -> None:
-        """Add hits that come after all of these."""
-        total = self.total
-        self.cumulative.extend(map(total.__add__, following.cumulative))
-        self.indices.extend(following.indices)
+    def extend(self, later_hits: _HitPart) -> None:
+        """Add hits that come after all present hits."""
+        count_so_far = self.match_count
+        self.cumulative_counts.extend(
+            count_so_far + count for count in later_hits.cumulative_counts
+        )
+        self.indices.extend(later_hits.indices)
 
     def within(self, first: int, end: int) -> array[int]:
-        """Return the spans from ``first`` up to ``end`` (exclusive)."""
-        low = bisect_left(self.indices, first)
-        return self.indices[low : bisect_left(self.indices, end, low)]
+        """Return the indices of the hits from span ``first`` up to ``end`` (exclusive)."""
+        start_position = bisect_left(self.indices, first)
+        end_position = bisect_left(self.indices, end, start_position)
+        return self.indices[start_position:end_position]
 
     def matches_before(self, position: int) -> int:
-        """Return the number of matches in the hits before a position."""
-        return self.cumulative[position - 1] if position else 0
+        """Return the number of matches in the hits before a position in ``indices``."""
+        return self.cumulative_counts[position - 1] if position else 0
 
 
 class Hits(Sequence[int]):
     """The spans that match a search, in reading order, with the number of matches in each.
 
-    The search goes from ``start`` to the end and then from the beginning. Hits never move when more
-    are added.
+    The search goes from the span ``start`` to the end, and then from the beginning to ``start``.
     """
 
     def __init__(self, start: int = 0) -> None:
@@ -67,24 +76,24 @@ class Hits(Sequence[int]):
         self._before_start = _HitPart()
 
     def add(self, hits: Iterable[tuple[int, int]]) -> None:
-        """Add spans, each with its number of matches."""
+        """Add spans in the order of the search, each with its number of matches."""
         for index, count in hits:
-            (self._after_start if index >= self.start else self._before_start).add(index, count)
+            self._part_with(index).add(index, count)
 
-    def extend(self, following: Hits) -> None:
-        """Add hits that the same search found after these."""
-        self._after_start.extend(following._after_start)
-        self._before_start.extend(following._before_start)
+    def extend(self, later_hits: Hits) -> None:
+        """Add hits that the same search has found later."""
+        self._after_start.extend(later_hits._after_start)
+        self._before_start.extend(later_hits._before_start)
 
     @property
     def first(self) -> int:
-        """The span that was found first; there must be one."""
+        """The span that was found first; there must be a hit."""
         return (self._after_start.indices or self._before_start.indices)[0]
 
     @property
     def total(self) -> int:
-        """The number of matches."""
-        return self._before_start.total + self._after_start.total
+        """The number of matches in all spans."""
+        return self._before_start.match_count + self._after_start.match_count
 
     def __len__(self) -> int:
         return len(self._before_start.indices) + len(self._after_start.indices)
@@ -94,15 +103,16 @@ class Hits(Sequence[int]):
     @overload
     def __getitem__(self, position: slice) -> Sequence[int]: ...
     def __getitem__(self, position: int | slice) -> int | Sequence[int]:
+        """Return the span of a hit by its position in reading order, or those of a slice."""
         if isinstance(position, slice):
-            return [self[number] for number in range(*position.indices(len(self)))]
+            return [self[each_position] for each_position in range(*position.indices(len(self)))]
         if not -len(self) <= position < len(self):
             raise IndexError(f"no hit {position} of {len(self)}")
         position %= len(self)
-        count_before = len(self._before_start.indices)
-        if position < count_before:
+        hits_before_start = len(self._before_start.indices)
+        if position < hits_before_start:
             return self._before_start.indices[position]
-        return self._after_start.indices[position - count_before]
+        return self._after_start.indices[position - hits_before_start]
 
     def __iter__(self) -> Iterator[int]:
         yield from self._before_start.indices
@@ -111,16 +121,16 @@ class Hits(Sequence[int]):
     def __contains__(self, index: object) -> bool:
         return isinstance(index, int) and self.match_count(index) > 0
 
-    def _position_of(self, index: int) -> tuple[_HitPart, int]:
-        part = self._after_start if index >= self.start else self._before_start
-        return part, bisect_left(part.indices, index)
+    def _part_with(self, index: int) -> _HitPart:
+        return self._after_start if index >= self.start else self._before_start
 
     def match_count(self, index: int) -> int:
-        """Return the number of matches in a span."""
-        part, position = self._position_of(index)
+        """Return the number of matches in a span; 0 if it is not a hit."""
+        part = self._part_with(index)
+        position = bisect_left(part.indices, index)
         if position == len(part.indices) or part.indices[position] != index:
             return 0
-        return part.cumulative[position] - part.matches_before(position)
+        return part.cumulative_counts[position] - part.matches_before(position)
 
     def within(self, first: int, end: int) -> Sequence[int]:
         """Return the hits in a range of spans.
@@ -138,16 +148,17 @@ class Hits(Sequence[int]):
             index: The span of the match.
             nth: Its number in the span, from 0.
         """
-        part, position = self._position_of(index)
-        earlier = 0 if part is self._before_start else self._before_start.total
-        return earlier + part.matches_before(position) + nth + 1
+        part = self._part_with(index)
+        matches_in_other_part = 0 if part is self._before_start else self._before_start.match_count
+        matches_in_part = part.matches_before(bisect_left(part.indices, index))
+        return matches_in_other_part + matches_in_part + nth + 1
 
     def next_to(self, index: int, step: int) -> int:
-        """Return the next hit after a span, or the previous one; the last is followed by the first.
+        """Return the next hit after a span, or the previous hit. After the last comes the first.
 
         Args:
             index: The span.
-            step: Above 0 for the next hit, below 0 for the previous one.
+            step: Above 0 for the next hit, below 0 for the previous hit.
         """
         position = bisect_right(self, index) if step > 0 else bisect_left(self, index) - 1
         return self[position % len(self)]
@@ -180,7 +191,7 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
 
     Args:
         typed: The text on the search line.
-        regex: Whether it is a regular expression even without slashes.
+        regex: True if it is a regular expression even without slashes.
 
     Raises:
         InvalidPattern: The regular expression is not valid.
@@ -191,10 +202,26 @@ def matcher_for(typed: str, regex: bool) -> Matcher:
     return Pattern(pattern)
 
 
+class _CurrentMatch(NamedTuple):
+    """The match that the user has gone to.
+
+    Attributes:
+        span_index: The index of its span; -1 if there is no such match.
+        nth: The number of the match in the text of the span, from 0.
+    """
+
+    span_index: int
+    nth: int
+
+
+NO_MATCH: Final = _CurrentMatch(-1, 0)
+
+
 class Search:
     """The search in rows and texts, in the background, with its line and its current match."""
 
     def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a search."""
         self.line = TextLine(placeholder="find in all spans", id="search")
         """The line to type on; the screen mounts it."""
         self._screen = screen
@@ -204,18 +231,27 @@ class Search:
         self._search: TextSearch | None = None
         self._regex = False
         self._is_plain = True
-        """Whether the search is for plain text."""
-        self._done = True
+        """True if the search is for plain text."""
+        self._is_done = True
+        """True if all spans read so far have been searched."""
         self._progress = 0.0
+        """The share of the trace that has been searched."""
         self._start_index = 0
+        """The span under the cursor when the search began."""
         self._origin: int | None = None
+        """The span under the cursor when the search line was opened; None while it is closed."""
         self._starts_in_short_text = False
-        """Whether the text under the cursor was short when the search line was opened."""
+        """True if the text under the cursor was short when the search line was opened."""
         self._cursor_settled = False
+        """True once the search must not move the cursor to its first hit any more."""
         self._requested_step = 0
+        """The step of a key (1 or -1) that waits for the first hit; 0 if none waits."""
         self._last_message = ""
-        self._current: tuple[int, int] = (-1, 0)
-        self._match_ranges: tuple[int, MatchRanges] = (-1, ())
+        """The last status that the search has shown."""
+        self._current = NO_MATCH
+        self._match_ranges: MatchRanges = ()
+        """The matches in the text of ``_match_ranges_index``."""
+        self._match_ranges_index = -1
 
     # The line
 
@@ -236,7 +272,7 @@ class Search:
         self._screen.set_focus(line)
 
     def toggle_regex(self) -> None:
-        """Switch between plain text and regular expressions."""
+        """Switch between plain text and regular expressions, and open the search line."""
         self._regex = not self._regex
         line = self.line
         self.open()
@@ -247,7 +283,7 @@ class Search:
             key = self._screen.context.key_of("annotate.search_regex")
             self._hints.prompt(f"What you type is {kind} · {key} changes that{self._closing_hint}")
 
-    def typed(self, text: str) -> None:
+    def search_for(self, text: str) -> None:
         """Search for the text that is on the line now."""
         if text != self._state.needle:
             self.start(text)
@@ -272,12 +308,12 @@ class Search:
 
     def forget(self) -> bool:
         """Remove the matches and close the line; return False if there was neither."""
-        active = bool(self._state.needle) or self.line.display
+        was_active = bool(self._state.needle) or self.line.display
         self._regex = False
         self.line.value = ""
         self.close()
         self.start("")
-        return active
+        return was_active
 
     # Searching
 
@@ -286,18 +322,19 @@ class Search:
         self._screen.stop_background("search")
         self._search = None
         self._state.needle = ""
-        self._done = True
+        self._is_done = True
         self._requested_step = 0
-        self._current = (-1, 0)
-        self._match_ranges = (-1, ())
+        self._current = NO_MATCH
+        self._match_ranges = ()
+        self._match_ranges_index = -1
         self._state.hits = Hits()
         self._show_total()
 
-    def grown(self) -> None:
+    def search_new_spans(self) -> None:
         """Search the spans that have arrived since the search was complete."""
         search = self._search
-        if search is not None and self._done:
-            self._done = False
+        if search is not None and self._is_done:
+            self._is_done = False
             self._screen.in_background(partial(self._search_in_background, search), "search")
 
     def repeat(self, needle: str) -> None:
@@ -306,30 +343,35 @@ class Search:
         self._cursor_settled = True
 
     def _show_total(self) -> None:
-        """Show the number of matches under the timeline once it is known.
+        """Show the number of matches under the timeline, if the search is complete.
 
-        It stays there until the next search, while a message in the last line ends with the next
-        key.
+        It stays there until the next search. A message in the last line lasts only until a key.
         """
-        if self._timeline.is_mounted:
-            text = self._total_text() if self._done and self._state.needle else ""
-            self._timeline.border_subtitle = plain_title(text)
-
-    def _total_text(self) -> str:
-        total = self._state.hits.total
-        return f"{self._description(24)} · {counted(total, 'match', 'matches')}"
+        if not self._timeline.is_mounted:
+            return
+        text = ""
+        if self._is_done and self._state.needle:
+            match_count = counted(self._state.hits.total, "match", "matches")
+            text = f"{self._needle_text(24)} · {match_count}"
+        self._timeline.border_subtitle = plain_title(text)
 
     def start(self, needle: str) -> None:
-        """Search for another text, from the cursor position when the line was opened."""
+        """Search for another text; an empty text removes the matches.
+
+        The search begins at the span that was under the cursor when the line was opened. If the
+        text is not valid, show why.
+        """
         previous_hits = self._state.hits
         self.clear()
         self._state.needle = needle
         if needle:
             self._state.newest_filter = "search"
         self._start_index = self._state.index if self._state.has_spans else 0
-        start = self._start_index if self._origin is None else self._origin
-        self._state.hits = Hits(start)
-        problem = self._create_search(start) if needle and self._state.trace is not None else None
+        first_index = self._start_index if self._origin is None else self._origin
+        self._state.hits = Hits(first_index)
+        problem = None
+        if needle and self._state.trace is not None:
+            problem = self._create_search(first_index)
         if previous_hits:
             self._redraw_matches(previous_hits)
         self._screen.show_span()
@@ -341,16 +383,17 @@ class Search:
         elif self._search is not None:
             self._search_near(self._search)
 
-    def _create_search(self, start: int) -> str | None:
-        """Create the search; return what is wrong with the typed text, or None."""
+    def _create_search(self, first_index: int) -> str | None:
+        """Create the search from a span on; return what is wrong with the typed text, or None."""
         assert self._state.trace is not None
         try:
             matcher = matcher_for(self._state.needle, self._regex)
         except MastError as error:
             return f"Not a regular expression yet: {one_line(str(error), 80)}"
         self._is_plain = pattern_in(self._state.needle, self._regex) is None
-        self._search = TextSearch(self._state.trace, matcher, start)
-        self._done = self._cursor_settled = False
+        self._search = TextSearch(self._state.trace, matcher, first_index)
+        self._is_done = False
+        self._cursor_settled = False
         self._progress = 0.0
         return None
 
@@ -362,7 +405,7 @@ class Search:
             if progress is not None:
                 hits = Hits(search.start)
                 hits.add(progress.hits)
-                self._report(search, hits, progress.share)
+                self._take_report(search, hits, progress.share)
         else:
             self._show_status()
         self._screen.in_background(partial(self._search_in_background, search), "search")
@@ -370,100 +413,116 @@ class Search:
     def _search_in_background(self, search: TextSearch) -> None:
         """Search the trace in a worker thread, and report hits in groups."""
         worker = get_current_worker()
-        unreported = Hits(search.start)
-        reported = 0.0
-        none_reported = True
+        unreported_hits = Hits(search.start)
+        report_time = 0.0
+        has_reported_hits = False
         while not worker.is_cancelled:
             progress = search.step()
             if worker.is_cancelled:
                 return
             if progress is None:
-                self._screen.call_later(self._report, search, unreported, 1.0, over=True)
+                self._screen.call_later(
+                    self._take_report, search, unreported_hits, 1.0, is_last=True
+                )
                 return
-            unreported.add(progress.hits)
-            # The first hits are reported at once, later ones in groups.
-            at_once = bool(unreported) and (none_reported or progress.waits)
-            if at_once or (not progress.waits and monotonic() - reported > REPORT_EVERY):
-                self._screen.call_later(self._report, search, unreported, progress.share)
-                none_reported = none_reported and not unreported
-                unreported = Hits(search.start)
-                reported = monotonic()
+            unreported_hits.add(progress.hits)
+            if progress.waits:
+                is_report_due = bool(unreported_hits)
+            else:
+                is_first_hit = bool(unreported_hits) and not has_reported_hits
+                is_report_due = is_first_hit or monotonic() - report_time > REPORT_EVERY
+            if is_report_due:
+                self._screen.call_later(self._take_report, search, unreported_hits, progress.share)
+                has_reported_hits = has_reported_hits or bool(unreported_hits)
+                unreported_hits = Hits(search.start)
+                report_time = monotonic()
             # Wait for an index that is still growing; otherwise let other threads run.
             sleep(GROWING if progress.waits else 0)
 
-    def _report(self, search: TextSearch, hits: Hits, share: float, *, over: bool = False) -> None:
-        """Add the hits of the background search, and report its progress.
+    def _take_report(
+        self, search: TextSearch, hits: Hits, share: float, *, is_last: bool = False
+    ) -> None:
+        """Add the hits of a report, and show the progress unless another message is on screen.
 
         Args:
-            search: The search that reports.
+            search: The search that reports; an outdated search is ignored.
             hits: The hits since its last report.
-            share: The part of the trace that it has searched.
-            over: Whether it is complete.
+            share: The part of the trace that has been searched.
+            is_last: True if the search is complete.
         """
         if search is not self._search:
             return
         self._progress = share
         if hits:
             self._add_hits(hits)
-        if over:
-            self._done = True
+        if is_last:
+            self._is_done = True
             self._show_total()
             self._take_requested_step()
             self._screen.filter.search_changed()
-        # Other messages are not replaced.
-        replaceable = ("", self._last_message) if self._done else (self._last_message,)
-        if self.line.display or self._hints.message in replaceable:
+        message = self._hints.message
+        is_replaceable = message == self._last_message or (self._is_done and not message)
+        if self.line.display or is_replaceable:
             self._show_status()
 
     def _add_hits(self, hits: Hits) -> None:
-        """Add hits, and put the cursor on the first one unless the user has moved it."""
-        first = not self._state.hits
+        """Add hits, and go to the hit that a key has requested, or to the first hit.
+
+        The cursor does not go to the first hit if the user has moved it or is typing a mode.
+        """
+        are_first_hits = not self._state.hits
         self._state.hits.extend(hits)
         self._redraw_matches(hits)
-        # The cursor stays if the user has moved it, or is about to label.
-        self._cursor_settled |= self._state.index != self._start_index or self._screen.typing
+        if self._state.index != self._start_index or self._screen.typing:
+            self._cursor_settled = True
         if self._requested_step > 0:
             self._cursor_settled = True
             self._take_requested_step()
-        elif first and not self._cursor_settled:
+        elif are_first_hits and not self._cursor_settled:
             self._cursor_settled = True
             self._go_to_match(hits.first, 0)
         elif self._state.index in hits:
             self._screen.show_highlights()
 
-    def _redraw_matches(self, changed: Hits) -> None:
-        """Draw the rows that match now, or no longer."""
+    def _redraw_matches(self, changed_hits: Hits) -> None:
+        """Redraw the spans that have become hits, or are no hits any more."""
         timeline = self._timeline
         timeline.matches = self._state.hits
-        timeline.redraw_where(lambda row: timeline.rows.index_at(row) in changed)
+        timeline.redraw_where(lambda row: timeline.rows.index_at(row) in changed_hits)
         self._screen.overview.show_matches(self._state.hits)
 
     # Going to matches
 
     def go_to_next(self, step: int) -> None:
-        """Go to the next or previous match, in this span or in another one.
+        """Go to the next or previous match, in this span or in another span.
 
-        If the search has found nothing yet, go there as soon as it does.
+        Without a search, open its line. If the search has found nothing yet, go there as soon as
+        it has found a match.
 
         Args:
-            step: 1 for the next match, -1 for the previous one.
+            step: 1 for the next match, -1 for the previous match.
         """
         if not self._state.needle:
             self.open()
             return
         if not self._state.hits:
-            self._requested_step = 0 if self._done else step
+            self._requested_step = 0 if self._is_done else step
             self._show_status()
             return
+        hits = self._state.hits
         index = self._state.index
-        count = self._state.hits.match_count(index)
-        nth = (self._current[1] if self._current[0] == index else 0) + step
-        if count and 0 <= nth < count:
+        nth = self._nth_at_cursor + step
+        if 0 <= nth < hits.match_count(index):
             self._go_to_match(index, nth)
         else:
-            target = self._state.hits.next_to(index, step)
-            self._go_to_match(target, 0 if step > 0 else self._state.hits.match_count(target) - 1)
+            other_index = hits.next_to(index, step)
+            self._go_to_match(other_index, 0 if step > 0 else hits.match_count(other_index) - 1)
         self._show_status()
+
+    @property
+    def _nth_at_cursor(self) -> int:
+        """The number of the current match in the text under the cursor; 0 if it is elsewhere."""
+        return self._current.nth if self._current.span_index == self._state.index else 0
 
     def _take_requested_step(self) -> None:
         """Go to the match that a key requested before any was found."""
@@ -473,44 +532,50 @@ class Search:
             self.go_to_next(step)
 
     def _go_to_match(self, index: int, nth: int) -> None:
-        """Put the cursor on a match of a span, counted from 0."""
-        self._current = (index, nth)
+        """Put the cursor on match ``nth`` (from 0) of a span, and scroll the text to it."""
+        self._current = _CurrentMatch(index, nth)
         if self._state.index != index:
             if not self._timeline.rows.shows(index):
                 # The timeline learns of new spans a few times a second, the search earlier.
-                self._timeline.grown()
-            # While the user types, the cursor moves often; the jump is recorded once, at the end.
-            move = self._timeline.move_to_span if self.line.display else self._timeline.go_to
-            move(index)
+                self._timeline.show_new_spans()
+            if self.line.display:
+                # While the user types, the cursor moves often. ``submit`` records one jump.
+                self._timeline.move_to_span(index)
+            else:
+                self._timeline.go_to(index)
         self._screen.show_span()
         self._reveal_match()
 
     def _reveal_match(self) -> None:
-        index, nth = self._current
-        ranges = self._current_match_ranges()
-        if index == self._state.index and nth < len(ranges):
-            self._screen.span_view.reveal(*ranges[nth])
+        """Scroll the text to the current match, if its range in the text is known."""
+        ranges = self._ranges_at_cursor()
+        if self._current.span_index == self._state.index and self._current.nth < len(ranges):
+            self._screen.span_view.reveal(*ranges[self._current.nth])
 
-    def _current_match_ranges(self) -> MatchRanges:
-        """Return the matches in the text under the cursor, as far as they are known."""
+    def _ranges_at_cursor(self) -> MatchRanges:
+        """Return the matches in the text under the cursor.
+
+        If finding them may take long, start that in the background and return no matches yet.
+        """
         search = self._search
         index = self._state.index
         if search is None or index not in self._state.hits:
             return ()
-        if self._match_ranges[0] != index:
+        if self._match_ranges_index != index:
+            self._match_ranges_index = index
             text = self._state.text_at_cursor()
             if self._is_plain and len(text) <= LONG_CHARS:
-                self._match_ranges = (index, search.matcher.places(text))
+                self._match_ranges = search.matcher.places(text)
             else:
-                self._match_ranges = (index, ())
-                find = partial(self._find_match_ranges, search, index, text)
-                self._screen.in_background(find, "search-places")
-        return self._match_ranges[1]
+                self._match_ranges = ()
+                find_ranges = partial(self._find_match_ranges, search, index, text)
+                self._screen.in_background(find_ranges, "search-places")
+        return self._match_ranges
 
     def highlighted_ranges(self) -> MatchRanges:
-        """Return the matches to highlight in the text under the cursor."""
-        ranges = self._current_match_ranges()
-        nth = self._current[1] if self._current[0] == self._state.index else 0
+        """Return the matches near the current match in the text under the cursor."""
+        ranges = self._ranges_at_cursor()
+        nth = self._nth_at_cursor
         return ranges[max(0, nth - MAX_HIGHLIGHTED) : nth + MAX_HIGHLIGHTED]
 
     def _find_match_ranges(self, search: TextSearch, index: int, text: str) -> None:
@@ -518,54 +583,51 @@ class Search:
         self._screen.call_later(self._show_match_ranges, search, index, ranges)
 
     def _show_match_ranges(self, search: TextSearch, index: int, ranges: MatchRanges) -> None:
-        """Highlight the matches that were found in the background."""
+        """Highlight matches that were found in the background, unless the cursor has moved on."""
         if search is self._search and index == self._state.index:
-            self._match_ranges = (index, ranges)
+            self._match_ranges = ranges
+            self._match_ranges_index = index
             self._screen.show_highlights()
             self._reveal_match()
 
     # Messages
 
     def _show_status(self) -> None:
-        """Show the progress of the search and the number of the current match."""
-        if self._state.needle and self._search is not None:
-            self._show_progress()
-            self._last_message = self._hints.message
-
-    def _show_progress(self) -> None:
-        """Show how many matches there are, and which one is the current one."""
-        typing = self.line.display
-        description = self._description(40)
-        if not self._state.hits and self._done:
-            self._hints.say(f"No span holds {description}", error=True)
+        """Show the progress of the search and the number of the current match in the last line."""
+        if not self._state.needle or self._search is None:
             return
-        if not self._state.hits:
-            status = f"Looking for {description} … {self._progress:.0%}"
-        else:
-            total = f"{self._state.hits.total:,}" + ("" if self._done else "+ …")
-            index, nth = self._current
-            count = self._state.hits.match_count(self._state.index)
-            if count:
-                nth = nth if index == self._state.index else 0
-                total = f"{self._state.hits.rank(self._state.index, nth):,} of {total}"
-            status = f"{description}: {total}"
-        if typing:
-            self._hints.prompt(f"{status} · Enter keeps{self._closing_hint}")
+        if not self._state.hits and self._is_done:
+            self._hints.say(f"No span holds {self._needle_text(40)}", error=True)
+        elif self.line.display:
+            self._hints.prompt(f"{self._status_text()} · Enter keeps{self._closing_hint}")
         else:
             key_of = self._screen.context.key_of
             self._hints.say(
-                f"{status} · {key_of('annotate.search_next')} next · "
+                f"{self._status_text()} · {key_of('annotate.search_next')} next · "
                 f"{key_of('annotate.search_previous')} previous"
             )
+        self._last_message = self._hints.message
+
+    def _status_text(self) -> str:
+        """Return the number of the current match and of all; without matches the progress."""
+        needle = self._needle_text(40)
+        hits = self._state.hits
+        if not hits:
+            return f"Looking for {needle} … {self._progress:.0%}"
+        count_text = f"{hits.total:,}" + ("" if self._is_done else "+ …")
+        index = self._state.index
+        if index in hits:
+            count_text = f"{hits.rank(index, self._nth_at_cursor):,} of {count_text}"
+        return f"{needle}: {count_text}"
 
     @property
     def _closing_hint(self) -> str:
-        """The key that closes the search line, for the end of a message."""
+        """The end of a message with the key that closes the line; empty if no key does."""
         key = key_while_typing("everywhere.back", self._screen.context.keys_set)
         return f" · {key} leaves" if key else ""
 
-    def _description(self, cells: int) -> str:
-        """Return the text or pattern of the search, shortened."""
+    def _needle_text(self, cells: int) -> str:
+        """Return the text of the search in quotes, or its pattern in slashes, shortened."""
         pattern = pattern_in(self._state.needle, self._regex)
         if pattern is not None:
             return f"/{one_line(pattern, cells)}/"

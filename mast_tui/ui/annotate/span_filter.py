@@ -37,12 +37,18 @@ _ERROR: Final = STATUSES.index(SpanStatus.ERROR)
 
 @dataclass(frozen=True, slots=True)
 class SpanFilter:
-    """A filter for spans. All conditions must hold, but any of the kinds and any of the agents
-    suffices.
+    """A filter for spans; a span passes if it meets all conditions.
 
-    Without kinds every kind passes, and without agents every agent. ``no_logs`` excludes log
-    records. ``slow`` are steps that took long, and results that came long after the step before
-    them; ``idle`` are other steps before which nothing happened for long.
+    Attributes:
+        kinds: The span has one of these kinds; if empty, any kind.
+        agents: The span is of one of these agents; if empty, of any agent.
+        no_logs: The span is not a log record.
+        errors: The span has failed.
+        labelled: The span has a label.
+        suggested: The span has a suggestion without an answer.
+        matches: The span matches the search.
+        slow: The span took long, or is a result that came long after the step before it.
+        idle: The span is not a result, and nothing happened for long before it.
     """
 
     kinds: frozenset[SpanKind] = frozenset()
@@ -70,14 +76,16 @@ class SpanFilter:
 
     def toggled(self, flag: str) -> SpanFilter:
         """Return the filter with a condition of ``FLAG_NAMES`` switched on or off."""
-        changed: dict[str, Any] = {flag: not getattr(self, flag)}
-        return replace(self, **changed)
+        changes: dict[str, Any] = {flag: not getattr(self, flag)}
+        return replace(self, **changes)
 
     @property
     def description(self) -> str:
-        """The conditions in a few words; empty without any."""
-        parts = [name for kind, name in KIND_NAMES.items() if kind in self.kinds]
-        conditions = [" or ".join(parts)] if parts else []
+        """The conditions in a few words; empty if there are none."""
+        conditions = []
+        if self.kinds:
+            kind_names = [name for kind, name in KIND_NAMES.items() if kind in self.kinds]
+            conditions.append(" or ".join(kind_names))
         if self.agents:
             conditions.append(f"by {' or '.join(sorted(self.agents))}")
         conditions += [name for flag, name in FLAG_NAMES.items() if getattr(self, flag)]
@@ -100,29 +108,31 @@ class Indices(Protocol):
 
 
 class SpanRanges:
-    """The spans in some ranges. A query looks only at the ranges that it needs."""
+    """The spans in some ranges (first and last index of each), joined where they touch."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        self._first = array("Q")
-        self._last = array("Q")
+        """Sort the ranges, and join ranges that touch or overlap."""
+        self._starts = array("Q")
+        self._lasts = array("Q")
         for first, last in sorted(ranges):
-            if self._last and first <= self._last[-1] + 1:
-                self._last[-1] = max(self._last[-1], last)
+            if self._lasts and first <= self._lasts[-1] + 1:
+                self._lasts[-1] = max(self._lasts[-1], last)
             else:
-                self._first.append(first)
-                self._last.append(last)
+                self._starts.append(first)
+                self._lasts.append(last)
 
     def within(self, first: int, end: int, /) -> Sequence[int]:
-        """Return the spans of the ranges between two spans.
+        """Return the indices of the ranges that are between two spans.
 
         Args:
             first: The first span.
             end: The span after the last one.
         """
         indices: list[int] = []
-        position = bisect_left(self._last, first)
-        while position < len(self._first) and self._first[position] < end:
-            indices += range(max(first, self._first[position]), min(end, self._last[position] + 1))
+        position = bisect_left(self._lasts, first)
+        while position < len(self._starts) and self._starts[position] < end:
+            range_end = self._lasts[position] + 1
+            indices += range(max(first, self._starts[position]), min(end, range_end))
             position += 1
         return indices
 
@@ -142,78 +152,91 @@ class MarkedSpans:
 class FilterScan:
     """The application of a filter to a trace, slice by slice.
 
-    The first ``seen`` spans have been checked; spans that the trace gains later follow.
+    Attributes:
+        trace: The trace; it may gain spans meanwhile.
+        span_filter: The filter.
+        seen: The number of spans that have been checked, from the first one on.
     """
 
-    def __init__(self, trace: Trace, chosen: SpanFilter, marked: MarkedSpans) -> None:
+    def __init__(self, trace: Trace, span_filter: SpanFilter, marked_spans: MarkedSpans) -> None:
+        """Begin at the first span."""
         self.trace = trace
-        self.chosen = chosen
+        self.span_filter = span_filter
         conditions = (
-            (chosen.labelled, marked.labelled),
-            (chosen.suggested, marked.suggested),
-            (chosen.matches, marked.matches),
+            (span_filter.labelled, marked_spans.labelled),
+            (span_filter.suggested, marked_spans.suggested),
+            (span_filter.matches, marked_spans.matches),
         )
-        self._required = [indices for required, indices in conditions if required]
-        self._by_shape = bool(chosen.kinds or chosen.agents or chosen.no_logs)
-        self._by_time = chosen.slow or chosen.idle
-        self._by_column = self._by_shape or self._by_time or chosen.errors
-        self._latest = -inf
+        self._required_indices = [indices for is_required, indices in conditions if is_required]
+        """For each kind of mark that a span must have, the spans that have it."""
+        self._needs_shapes = bool(span_filter.kinds or span_filter.agents or span_filter.no_logs)
+        self._needs_times = span_filter.slow or span_filter.idle
+        self._needs_columns = self._needs_shapes or self._needs_times or span_filter.errors
+        self._latest_time = -inf
         """The latest time of the spans that have been checked."""
         self.seen = 0
 
     def step(self, limit: int) -> array[int]:
-        """Check up to ``limit`` more spans, and return those that pass."""
+        """Check up to ``limit`` more spans, and return the spans that pass."""
         first = self.seen
         end = min(len(self.trace), self.seen + limit)
         self.seen = max(first, end)
         indices: Sequence[int] = range(first, end)
-        for number, marked in enumerate(self._required):
-            in_slice = marked.within(first, end)
-            indices = in_slice if number == 0 else sorted({*indices} & {*in_slice})
-        if self._by_time or (indices and self._by_column):
-            indices = self._matching(self.trace.columns(first, end), indices)
+        for number, marked_indices in enumerate(self._required_indices):
+            marked_in_slice = marked_indices.within(first, end)
+            if number == 0:
+                indices = marked_in_slice
+            else:
+                indices = sorted({*indices} & {*marked_in_slice})
+        # Times are compared with those of the spans before, so that no slice may be left out.
+        if self._needs_times or (indices and self._needs_columns):
+            indices = self._passing_indices(self.trace.columns(first, end), indices)
         return array("Q", indices)
 
-    def _matching(self, columns: SpanColumns, indices: Sequence[int]) -> Sequence[int]:
-        """Return the spans that pass by kind, agent and status."""
+    def _passing_indices(self, columns: SpanColumns, indices: Sequence[int]) -> Sequence[int]:
+        """Return the spans among ``indices`` that pass by time, status, kind and agent."""
         first = columns.first
-        if self._by_time:
-            slow_or_idle = self._slow_or_idle(columns)
+        if self._needs_times:
+            slow_or_idle = self._slow_or_idle_indices(columns)
             indices = [index for index in indices if index in slow_or_idle]
-        if self.chosen.errors:
+        if self.span_filter.errors:
             statuses = columns.statuses
             indices = [index for index in indices if statuses[index - first] == _ERROR]
-        if self._by_shape:
-            passing = {
+        if self._needs_shapes:
+            passing_shapes = {
                 number
                 for number, shape in enumerate(columns.shape_list)
-                if self._passes_shape(shape)
+                if self._is_shape_chosen(shape)
             }
             shapes = columns.shapes
-            indices = [index for index in indices if shapes[index - first] in passing]
+            indices = [index for index in indices if shapes[index - first] in passing_shapes]
         return indices
 
-    def _slow_or_idle(self, columns: SpanColumns) -> set[int]:
-        """Return the spans that are slow, or before which the run was idle, as far as chosen."""
+    def _slow_or_idle_indices(self, columns: SpanColumns) -> set[int]:
+        """Return the spans that are slow or idle, whichever the filter asks for.
+
+        Also records the latest time, which the next columns are compared with.
+        """
         indices: set[int] = set()
         for row, (start, end) in enumerate(zip(columns.starts, columns.ends, strict=True)):
             if isnan(start):
                 continue
             kind, *_ = columns.shape_list[columns.shapes[row]]
-            gap = start - self._latest if self._latest > -inf else 0.0
+            gap = start - self._latest_time if self._latest_time > -inf else 0.0
             is_result = kind is SpanKind.TOOL_RESULT
-            took = 0.0 if isnan(end) else end - start
-            slow = took >= SLOW_SECONDS or (is_result and gap >= SLOW_SECONDS)
-            idle = not is_result and gap >= IDLE_SECONDS
-            if (self.chosen.slow and slow) or (self.chosen.idle and idle):
+            seconds = 0.0 if isnan(end) else end - start
+            is_slow = seconds >= SLOW_SECONDS or (is_result and gap >= SLOW_SECONDS)
+            is_idle = not is_result and gap >= IDLE_SECONDS
+            if (self.span_filter.slow and is_slow) or (self.span_filter.idle and is_idle):
                 indices.add(columns.first + row)
-            self._latest = max(self._latest, start if isnan(end) else end)
+            self._latest_time = max(self._latest_time, start if isnan(end) else end)
         return indices
 
-    def _passes_shape(self, shape: Shape) -> bool:
+    def _is_shape_chosen(self, shape: Shape) -> bool:
+        """Check if the filter lets spans of a kind and agent pass."""
         kind, _role, agent, _name = shape
-        kinds = self.chosen.kinds
-        agents = self.chosen.agents
-        if kind is SpanKind.LOG and self.chosen.no_logs:
+        kinds = self.span_filter.kinds
+        agents = self.span_filter.agents
+        if kind is SpanKind.LOG and self.span_filter.no_logs:
             return False
         return (not kinds or kind in kinds) and (not agents or agent in agents)

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 class Selection:
     """The target that the user has marked for the next label.
 
-    At most one field is set; without any, the target is the span under the cursor.
+    At most one field is set. If none is set, the target is the span under the cursor.
+
+    Attributes:
+        range_from: The index of the span where a range begins; it ends at the cursor.
+        quote: The words of the text that are marked.
+        whole: True if the target is the whole trace.
     """
 
     range_from: int | None = None
@@ -79,9 +84,9 @@ def target_of(
     """
     if selection.whole:
         return WHOLE_TRACE
-    marked = selection.span_range(cursor)
-    if marked is not None:
-        first, last = marked
+    span_range = selection.span_range(cursor)
+    if span_range is not None:
+        first, last = span_range
         return Target(trace.span(first).key, trace.span(last).key)
     key = trace.span(cursor).key
     if selection.quote is not None:
@@ -149,33 +154,33 @@ class AnnotateState:
         )
 
     def labels_at_cursor(self) -> tuple[Label, ...]:
-        """Return the annotator's labels on the span under the cursor, or on the whole trace if that
-        is marked.
+        """Return the annotator's labels on the span under the cursor.
+
+        If the whole trace is marked, return the labels on the whole trace instead.
         """
         if self.session is None or not self.has_spans:
             return ()
-        return self.labels_on(self.session, self.index, whole=self.selection.whole)
+        return self.labels_on(self.session, self.index, on_whole_trace=self.selection.whole)
 
-    def labels_on(self, session: Session, index: int, *, whole: bool) -> tuple[Label, ...]:
-        """Return the annotator's labels on a span or on the whole trace, in the order of the
-        taxonomy.
+    def labels_on(self, session: Session, index: int, *, on_whole_trace: bool) -> tuple[Label, ...]:
+        """Return the annotator's labels on a span, in the order of the taxonomy.
 
         Args:
             session: The session on the trace.
             index: The span.
-            whole: Whether to return the labels on the whole trace instead.
+            on_whole_trace: True to return the labels on the whole trace instead.
         """
         assert self.trace is not None
-        if whole:
+        if on_whole_trace:
             labels = tuple(label for label in session.labels if label.target.is_whole)
         else:
             labels = session.labels_at(self.trace.span(index).key)
         return tuple(sorted(labels, key=lambda label: self.rank_of_mode(label.mode)))
 
     def rank_of_mode(self, slug: str) -> int:
-        """Return the position of a mode in the taxonomy; after all others if it is not there."""
+        """Return the position of a mode in the taxonomy; a mode that it lacks comes last."""
         modes = self.taxonomy.modes
-        return next((i for i, mode in enumerate(modes) if mode.slug == slug), len(modes))
+        return next((rank for rank, mode in enumerate(modes) if mode.slug == slug), len(modes))
 
     def target_text(self, target: Target) -> str:
         """Return a short text for a target, such as ``#13 to #18``."""

@@ -15,7 +15,14 @@ from mast_tui.labels import QuoteDoubt, ReviewAnswer, Target
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode
 from mast_tui.traces.model import Span
-from mast_tui.ui.annotate.many import ManyAnswered, ManyScreen, SuggestionScope
+from mast_tui.ui.annotate.many import (
+    ACCEPT,
+    HIDE,
+    SHOW_ALL,
+    ManyAnswered,
+    ManyScreen,
+    SuggestionScope,
+)
 from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.state import Selection
 from mast_tui.ui.context import TraceLocation, context_of
@@ -63,20 +70,20 @@ class SuggestionPanel(SpanView):
         key_of = context_of(self).key_of
         keys = (f"{key_of(f'annotate.{name}')} {name}" for name in ("accept", "reject", "edit"))
         self.show_titles(plain_title(title), plain_title("  ".join(keys)))
-        head = f"{mode}  {one_line(source)}"
-        marked = [TextPart(0, len(mode), "head")]
+        text = f"{mode}  {one_line(source)}"
+        styled_parts = [TextPart(0, len(mode), "head")]
         for line in warnings:
-            offset = len(head) + 1
+            offset = len(text) + 1
             if line.warns:
-                marked.append(TextPart(offset, offset + len(line.text), "warning"))
-            marked += [
+                styled_parts.append(TextPart(offset, offset + len(line.text), "warning"))
+            styled_parts += [
                 TextPart(offset + start, offset + end, "match") for start, end in line.highlights
             ]
-            head = f"{head}\n{line.text}"
-        self._fill(f"{head}\n{body}", marked)
+            text = f"{text}\n{line.text}"
+        self._replace_text(f"{text}\n{body}", styled_parts)
         self.set_class(False, "-idle")
 
-    def idle(self, title: str, message: str) -> None:
+    def show_message(self, title: str, message: str) -> None:
         """Show a message while no suggestion is under the cursor.
 
         Args:
@@ -84,7 +91,7 @@ class SuggestionPanel(SpanView):
             message: The message.
         """
         self.show_titles(plain_title(title))
-        self._fill(message)
+        self._replace_text(message)
         self.set_class(True, "-idle")
 
     @property
@@ -92,20 +99,27 @@ class SuggestionPanel(SpanView):
         """True if the text does not fit."""
         return self.row_count > self.scrollable_content_region.height
 
-    def _fill(self, text: str, marked: Sequence[TextPart] = ()) -> None:
+    def _replace_text(self, text: str, styled_parts: Sequence[TextPart] = ()) -> None:
+        """Show a text if it differs from the present one, and adapt the height to it."""
         if text != self.text:
-            rows = self.row_count
-            self.show_text(text, marked)
-            if self.row_count != rows:
+            previous_row_count = self.row_count
+            self.show_text(text, styled_parts)
+            if self.row_count != previous_row_count:
                 self.refresh(layout=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingByIndex:
-    """The suggestions that wait, by the span of their evidence, in a trace of so many spans."""
+    """The pending suggestions by the span of their evidence.
+
+    Attributes:
+        pending: All pending suggestions.
+        span_count: The number of spans of the trace when this was computed.
+        by_index: The suggestions by the index of their span.
+    """
 
     pending: tuple[Suggestion, ...]
-    spans: int
+    span_count: int
     by_index: Mapping[int, Sequence[Suggestion]]
 
 
@@ -141,9 +155,9 @@ def _name_without_version(judge: str) -> str:
 
 
 def _has_another_judge(judges: Collection[str], model: str | None) -> bool:
-    """Check if the rules or the configured model have not judged yet.
+    """Check if the rules judge or the configured model has not judged the trace yet.
 
-    The twins judge is left out: to know if it can run, the other runs of the task must be read.
+    The twins judge does not count. To know if it can run, the other runs of the task must be read.
     """
     names = {_name_without_version(judge) for judge in judges}
     return RULES_JUDGE not in names or (model is not None and one_line(model, 40) not in names)
@@ -152,8 +166,8 @@ def _has_another_judge(judges: Collection[str], model: str | None) -> bool:
 class Suggestions:
     """The suggestions of the open trace, with the one under the cursor.
 
-    A judge may add suggestions at any time; they move no cursor and are never answered by
-    themselves.
+    A judge may add suggestions at any time. New suggestions do not move the cursor, and only the
+    user answers them.
     """
 
     def __init__(self, screen: AnnotateScreen, marking: Marking) -> None:
@@ -173,43 +187,47 @@ class Suggestions:
         self._commands = screen.commands
         self._key_of = screen.context.key_of
         self._marking = marking
-        self._id: str | None = None
+        self._current_id: str | None = None
         """The id of the suggestion under the cursor."""
-        self._visited: str | None = None
-        self.editing: str | None = None
+        self._visited_id: str | None = None
+        """The id of the suggestion that the user has gone to last."""
+        self.edited_id: str | None = None
         """The id of the suggestion that is being edited."""
-        self._by_index: _PendingByIndex | None = None
-        self._hidden: tuple[SuggestionScope, ...] = ()
+        self._pending_by_index: _PendingByIndex | None = None
+        self._hidden_scopes: tuple[SuggestionScope, ...] = ()
         """The suggestions that the user has hidden, on every trace."""
         self._standing_answers: tuple[ManyAnswered, ...] = ()
         """The answers that the user gives on every trace that is opened."""
         self._answered_traces: set[str] = set()
-        """The traces that have had these answers, so that undoing them lasts."""
+        """The ids of the traces with these answers. An undone answer is not given again."""
         self._visible_key: object = None
+        """The pending suggestions and the hidden scopes from which ``_visible`` was computed."""
         self._visible: tuple[Suggestion, ...] = ()
-        self._rule_counts: tuple[tuple[Suggestion, ...], Counter[tuple[str, str, str]]] | None = (
-            None
-        )
+        self._rule_counts: Counter[tuple[str, str, str]] = Counter()
+        """The numbers of pending suggestions by their rule."""
+        self._counted_suggestions: tuple[Suggestion, ...] | None = None
+        """The suggestions in ``_rule_counts``."""
 
     def begin(self) -> None:
         """Begin with another trace."""
-        self._id = self.editing = None
+        self._current_id = None
+        self.edited_id = None
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """The suggestions that wait for an answer and are not hidden."""
         session = self._state.session
-        waiting = () if session is None else session.pending
-        if not self._hidden:
-            return waiting
-        if self._visible_key != (waiting, self._hidden):
-            visible = (
+        all_pending = () if session is None else session.pending
+        if not self._hidden_scopes:
+            return all_pending
+        key = (all_pending, self._hidden_scopes)
+        if self._visible_key != key:
+            self._visible_key = key
+            self._visible = tuple(
                 suggestion
-                for suggestion in waiting
-                if not any(scope.covers(suggestion) for scope in self._hidden)
+                for suggestion in all_pending
+                if not any(scope.covers(suggestion) for scope in self._hidden_scopes)
             )
-            self._visible_key = (waiting, self._hidden)
-            self._visible = tuple(visible)
         return self._visible
 
     @property
@@ -218,60 +236,66 @@ class Suggestions:
         session = self._state.session
         if session is None:
             return {}
-        if not self._hidden:
+        if not self._hidden_scopes:
             return session.pending_by_id
         return {suggestion.id: suggestion for suggestion in self.pending}
 
     def current(self) -> Suggestion | None:
         """Return the suggestion that the answer keys refer to, or None."""
         session = self._state.session
-        if session is None or self._id is None:
+        if session is None or self._current_id is None:
             return None
-        return self.pending_by_id.get(self._id)
+        return self.pending_by_id.get(self._current_id)
 
     def select_at(self, span: Span) -> None:
-        """Select a suggestion on a span; the one visited stays selected if it is there."""
-        session = self._state.session
-        if session is None:
-            self._id = None
+        """Select the first suggestion on a span; keep the selected one if it is on the span."""
+        if self._state.session is None:
+            self._current_id = None
             return
-        on_span = self._pending_on(session, span.index)
-        if not any(s.id == self._id for s in on_span):
+        span_suggestions = self._pending_on(span.index)
+        if not any(s.id == self._current_id for s in span_suggestions):
             # A suggestion whose quote was not found is listed at the first span. It is selected
             # only after the user has gone to it.
-            placed = (s.id for s in on_span if not s.doubt or s.evidence_key is not None)
-            self._id = next(placed, None)
+            selectable_ids = (
+                s.id for s in span_suggestions if not s.doubt or s.evidence_key is not None
+            )
+            self._current_id = next(selectable_ids, None)
 
     def go_to_next(self, step: int) -> None:
         """Go to the next or previous suggestion that waits, at its evidence."""
         self._commands.when_session_opens(lambda session: self._go_to_pending(session, step))
 
     def _go_to_pending(self, session: Session, step: int, *, after: int | None = None) -> bool:
-        """Put the cursor on the evidence of the next suggestion; return False if none waits."""
+        """Put the cursor on the evidence of the next (``step`` 1) or previous (-1) suggestion.
+
+        Begin at the current suggestion, or else at span ``after`` or the cursor.
+
+        Returns:
+            False if no suggestion waits; then the reason is shown.
+        """
         pending = self.pending
         if not pending:
-            self._id = None
+            self._current_id = None
             self._screen.show_span()
-            self._hints.say(self._none_text(session))
+            self._hints.say(self._none_pending_text(session))
             return False
-        current = next((i for i, s in enumerate(pending) if self._is_current(s)), None)
-        if current is not None:
-            position = (current + step) % len(pending)
+        start_position = next((i for i, s in enumerate(pending) if self._can_step_from(s)), None)
+        if start_position is not None:
+            position = (start_position + step) % len(pending)
         else:
-            position = self._position_near(
-                pending, self._state.index if after is None else after, step
-            )
+            start_index = self._state.index if after is None else after
+            position = self._position_near(pending, start_index, step)
         self.show(pending[position])
         return True
 
-    def _is_current(self, suggestion: Suggestion) -> bool:
-        """Check if the next suggestion is the one after this one.
+    def _can_step_from(self, suggestion: Suggestion) -> bool:
+        """Check if a step to the next suggestion begins at this one.
 
-        That is so for the suggestion under the cursor. If its quote is in doubt, it is out of
-        reading order, and the user must have gone to it.
+        It must be the current suggestion. If its quote is in doubt, it is out of reading order, so
+        the user must also have gone to it.
         """
-        selected = suggestion.id == self._id
-        return selected and (not suggestion.doubt or suggestion.id == self._visited)
+        is_current = suggestion.id == self._current_id
+        return is_current and (not suggestion.doubt or suggestion.id == self._visited_id)
 
     def _position_near(
         self,
@@ -280,10 +304,15 @@ class Suggestions:
         step: int,
         doubt: QuoteDoubt = QuoteDoubt.NONE,
     ) -> int:
-        """Return the position of the next suggestion, or the previous one, from a span on.
+        """Return the position in ``pending`` of the next suggestion after a span.
 
-        Suggestions are in reading order within each doubt about their quote, those without a
-        doubt first. ``doubt`` selects the group to look in.
+        Suggestions are grouped by the doubt about their quote; each group is in reading order.
+
+        Args:
+            pending: The suggestions; those without a doubt come first.
+            span_index: The span.
+            step: Above 0 for the next suggestion, below 0 for the previous suggestion.
+            doubt: The group to look in.
         """
         assert self._state.trace is not None
         index_of = self._state.trace.index_of
@@ -293,36 +322,39 @@ class Suggestions:
             index = 0 if key is None else index_of(key)
             return sys.maxsize if index is None else index
 
-        first = bisect_left(pending, doubt, key=attrgetter("doubt"))
-        end = bisect_right(pending, doubt, key=attrgetter("doubt"))
-        position = bisect_left(pending, span_index, first, end, key=evidence_index)
+        group_start = bisect_left(pending, doubt, key=attrgetter("doubt"))
+        group_end = bisect_right(pending, doubt, key=attrgetter("doubt"))
+        position = bisect_left(pending, span_index, group_start, group_end, key=evidence_index)
         return (position if step > 0 else position - 1) % len(pending)
 
     def show(self, suggestion: Suggestion) -> None:
-        """Put the cursor on the evidence of a suggestion."""
-        self._id = self._visited = suggestion.id
+        """Select a suggestion, and put the cursor on its evidence and its mode."""
+        self._current_id = suggestion.id
+        self._visited_id = suggestion.id
         self._timeline.go_to(self.index_of(suggestion))
         self._modes.go_to(suggestion.mode)
         self._screen.show_span()
         if suggestion.quote_offsets is not None:
             self._screen.span_view.reveal(*suggestion.quote_offsets)
 
-    def _pending_on(self, session: Session, index: int) -> Sequence[Suggestion]:
-        """Return the visible suggestions that wait on a span."""
+    def _pending_on(self, index: int) -> Sequence[Suggestion]:
+        """Return the pending suggestions on a span."""
         assert self._state.trace is not None
         pending = self.pending
-        spans = len(self._state.trace)
-        cached = self._by_index
-        if cached is None or cached.pending is not pending or cached.spans != spans:
+        span_count = len(self._state.trace)
+        cached = self._pending_by_index
+        if cached is None or cached.pending is not pending or cached.span_count != span_count:
             by_index: dict[int, list[Suggestion]] = {}
             for suggestion in pending:
                 by_index.setdefault(self.index_of(suggestion), []).append(suggestion)
-            self._by_index = cached = _PendingByIndex(pending, spans, by_index)
+            cached = _PendingByIndex(pending, span_count, by_index)
+            self._pending_by_index = cached
         return cached.by_index.get(index, ())
 
     def index_of(self, suggestion: Suggestion) -> int:
-        """Return the span of the evidence of a suggestion; the first span if it is not in the
-        trace.
+        """Return the index of the span of a suggestion.
+
+        It is the span of the evidence if the trace has it, else an end of the target, else 0.
         """
         assert self._state.trace is not None
         for key in (suggestion.evidence_key, suggestion.target.first, suggestion.target.last):
@@ -333,10 +365,13 @@ class Suggestions:
 
     def answer(self, *, accept: bool) -> None:
         """Accept or reject the suggestion under the cursor, and go to the next."""
-        self._commands.when_session_opens(partial(self._answer, accept=accept))
+        self._commands.when_session_opens(partial(self._answer_current, accept=accept))
 
-    async def _answer(self, session: Session, *, accept: bool) -> None:
-        """Answer the suggestion under the cursor, and go to the next one in any case."""
+    async def _answer_current(self, session: Session, *, accept: bool) -> None:
+        """Answer the suggestion under the cursor, and go to the next suggestion.
+
+        If no suggestion is under the cursor, only go to the next. If the session refuses, stay.
+        """
         suggestion = self.current()
         if suggestion is None:
             if self._go_to_pending(session, 1):
@@ -348,87 +383,96 @@ class Suggestions:
             return
         index = self.index_of(suggestion)
 
-        def answer(session: Session) -> Change:
+        def answer_suggestion(session: Session) -> Change:
             return session.accept(suggestion.id) if accept else session.reject(suggestion.id)
 
         def select_next() -> None:
-            # Selected at once, so that the panel shows nothing else in between.
+            """Select the next suggestion in reading order, if there is one."""
+            # Selected before drawing, so that the panel shows nothing else in between.
             pending = self.pending
-            self._id = None
+            self._current_id = None
             if pending:
-                self._id = pending[self._position_near(pending, index, 1, suggestion.doubt)].id
+                next_position = self._position_near(pending, index, 1, suggestion.doubt)
+                self._current_id = pending[next_position].id
 
-        done = await self._commands.change(answer, select_next)
-        if done is None:
+        change = await self._commands.change(answer_suggestion, select_next)
+        if change is None:
             return
-        following = self.current()
-        if following is not None:
-            self.show(following)
+        next_suggestion = self.current()
+        if next_suggestion is not None:
+            self.show(next_suggestion)
             remaining = f"{len(self.pending)} to go"
         else:
             self._screen.show_span()
             remaining = "all suggestions answered"
-        message = f"{one_line(done.message)} · {remaining}"
+        message = f"{one_line(change.message)} · {remaining}"
         if not accept and session.verdict(suggestion.mode) is None:
             code = self._state.taxonomy.mode(suggestion.mode).code
             message += f" · {one_line(code)} stays open"
         self._hints.say(message)
 
-    def edit(self, begun: Callable[[], None]) -> None:
+    def edit(self, when_marked: Callable[[], None]) -> None:
         """Edit the suggestion under the cursor: mark its target, then type the mode.
 
         Args:
-            begun: Called when its target is marked.
+            when_marked: Called when the target is marked.
         """
-        self._commands.when_session_opens(lambda s: self._begin_edit(s, begun))
+        self._commands.when_session_opens(lambda s: self._begin_edit(s, when_marked))
 
-    async def _begin_edit(self, session: Session, begun: Callable[[], None]) -> None:
-        """Mark the range of the suggestion under the cursor for editing."""
+    async def _begin_edit(self, session: Session, when_marked: Callable[[], None]) -> None:
+        """Mark the range of the suggestion under the cursor, and call ``when_marked``.
+
+        If no suggestion is under the cursor, only go to the next one.
+        """
         suggestion = self.current()
         if suggestion is None:
-            await self._answer(session, accept=True)
+            await self._answer_current(session, accept=True)
             return
         assert self._state.trace is not None
-        self.editing = suggestion.id
-        first = suggestion.target.first
-        start = self._state.trace.index_of(first) if first is not None else None
-        last = suggestion.target.last
-        end = self._state.trace.index_of(last) if last is not None else None
-        if start is not None and end is not None and end > start:
-            self._timeline.go_to(end)
-            self._marking.mark(Selection(range_from=start))
-        begun()
+        self.edited_id = suggestion.id
+        first_key = suggestion.target.first
+        first_index = self._state.trace.index_of(first_key) if first_key is not None else None
+        last_key = suggestion.target.last
+        last_index = self._state.trace.index_of(last_key) if last_key is not None else None
+        if first_index is not None and last_index is not None and last_index > first_index:
+            self._timeline.go_to(last_index)
+            self._marking.mark(Selection(range_from=first_index))
+        when_marked()
 
-    def take_edit(self) -> str | None:
-        """End the editing of a suggestion, and return its id or None."""
-        editing = self.editing
-        self.editing = None
-        return editing
+    def end_edit(self) -> str | None:
+        """End the editing of a suggestion, and return its id; None if none was edited."""
+        suggestion_id = self.edited_id
+        self.edited_id = None
+        return suggestion_id
 
     async def finish_edit(
         self, session: Session, suggestion_id: str, mode: Mode, target: Target
     ) -> None:
-        """Accept a suggestion with another mode or target.
+        """Accept a suggestion with another mode or target, and go to the next suggestion.
 
         Args:
-            session: The work on its trace.
-            suggestion_id: Its id.
+            session: The session on the trace.
+            suggestion_id: The id of the suggestion.
             mode: The mode of the label.
             target: The target of the label.
         """
         index = self._state.index
-        done = await self._commands.change(lambda s: s.edit(suggestion_id, mode.slug, target))
-        if done is None:
+        change = await self._commands.change(lambda s: s.edit(suggestion_id, mode.slug, target))
+        if change is None:
             return
-        self._id = None
+        self._current_id = None
         if self.pending:
             self._go_to_pending(session, 1, after=index)
-        self._hints.say(one_line(done.message))
+        self._hints.say(one_line(change.message))
 
     # Finished judges, and jumps from other screens
 
     def next_step_text(self, session: Session) -> str:
-        """Return the next step after a judge has finished, in a few words."""
+        """Return a hint for the time after a judge has finished.
+
+        It names the key to the suggestions, or the reason why none is visible. It is empty if all
+        visible suggestions are answered.
+        """
         if not self.pending:
             if session.suggestions_visible:
                 return ""
@@ -437,83 +481,87 @@ class Suggestions:
 
     def look_at(self, location: TraceLocation) -> None:
         """Go to a location as soon as the workspace is open."""
+        self._commands.when_session_opens(lambda session: self._go_to_location(session, location))
 
-        def look(session: Session) -> None:
-            assert self._state.trace is not None
-            suggestion = _suggestion_at(session, location)
-            if suggestion is not None and suggestion.id in self.pending_by_id:
-                self.show(suggestion)
-                return
-            index = (
-                self._state.trace.index_of(location.key)
-                if location.key is not None
-                else location.position
-            )
-            if suggestion is not None:
-                index = self.index_of(suggestion)
-            if index is not None and index < len(self._state.trace):
-                self._timeline.go_to(index)
-                self._screen.show_span()
+    def _go_to_location(self, session: Session, location: TraceLocation) -> None:
+        """Show the pending suggestion of a location, or else go to its span if that is read.
 
-        self._commands.when_session_opens(look)
+        The span is that of the suggestion, else that of the key, else that at the position.
+        """
+        assert self._state.trace is not None
+        suggestion = _suggestion_at(session, location)
+        if suggestion is not None and suggestion.id in self.pending_by_id:
+            self.show(suggestion)
+            return
+        if suggestion is not None:
+            index: int | None = self.index_of(suggestion)
+        elif location.key is not None:
+            index = self._state.trace.index_of(location.key)
+        else:
+            index = location.position
+        if index is not None and index < len(self._state.trace):
+            self._timeline.go_to(index)
+            self._screen.show_span()
 
     # The panel
 
     def show_panel(self) -> None:
-        """Show the suggestion under the cursor, or how to get to one."""
+        """Show the suggestion under the cursor, or how to get to a suggestion."""
         session = self._state.session
         suggestion = self.current()
         if session is None or suggestion is None:
             text = self._idle_text(session)
             for panel in self.panels:
-                panel.idle("Suggestions", text)
+                panel.show_message("Suggestions", text)
             return
         assert self._state.trace is not None
         index_of = self._state.trace.index_of
-        name = self._name_of(suggestion.mode)
-        same_rule = self._same_rule_count(suggestion)
+        mode_title = self._mode_title(suggestion.mode)
+        same_rule_count = self._same_rule_count(suggestion)
         warnings = list(warnings_on(suggestion, index_of))
-        if same_rule > 1:
-            code = name.partition(" ")[0]
+        if same_rule_count > 1:
+            code = mode_title.partition(" ")[0]
             key = self._key_of("annotate.answer_many")
-            text = f"{code} ×{same_rule}, same rule: {key} answers them together"
+            text = f"{code} ×{same_rule_count}, same rule: {key} answers them together"
             warnings.append(SuggestionLine(text, warns=False))
-        # Its number stays the same while others are answered.
-        ids = [other.id for other in session.suggestions]
-        title = f"Suggestion {ids.index(suggestion.id) + 1} of {len(ids)}"
+        # Counted among all suggestions, so that answers do not change the number.
+        all_ids = [s.id for s in session.suggestions]
+        title = f"Suggestion {all_ids.index(suggestion.id) + 1} of {len(all_ids)}"
         source = source_words(suggestion, index_of)
         for panel in self.panels:
-            panel.show(title, name, source, warnings, suggestion.rationale)
+            panel.show(title, mode_title, source, warnings, suggestion.rationale)
 
     def _idle_text(self, session: Session | None) -> str:
         """Return the text of the panel while no suggestion is under the cursor."""
         if session is None:
-            refused = self._screen.context.refused is not None
-            return "No suggestions without a workspace" if refused else "Opening the workspace …"
+            if self._screen.context.refused is not None:
+                return "No suggestions without a workspace"
+            return "Opening the workspace …"
         count = len(self.pending)
         if not count:
-            return self._none_text(session)
+            return self._none_pending_text(session)
         key = self._key_of("annotate.next_suggestion")
         return f"{count} wait{'s' if count == 1 else ''} for an answer: {key} goes to the next"
 
-    def _name_of(self, slug: str) -> str:
+    def _mode_title(self, slug: str) -> str:
         """Return the code and name of a mode, or its slug if the taxonomy does not have it."""
         mode = next((m for m in self._state.taxonomy.modes if m.slug == slug), None)
         return f"{mode.code} {mode.name}" if mode else slug
 
     def _same_rule_count(self, suggestion: Suggestion) -> int:
-        """Return how many suggestions of the same rule wait."""
-        cached = self._rule_counts
-        if cached is None or cached[0] is not self.pending:
-            rules = Counter(map(_rule_of, self.pending))
-            self._rule_counts = cached = (self.pending, rules)
-        return cached[1][_rule_of(suggestion)]
+        """Return the number of pending suggestions of the same judge, mode and rule."""
+        pending = self.pending
+        if self._counted_suggestions is not pending:
+            self._rule_counts = Counter(map(_rule_of, pending))
+            self._counted_suggestions = pending
+        return self._rule_counts[_rule_of(suggestion)]
 
-    def _none_text(self, session: Session) -> str:
-        hidden = len(session.pending) - len(self.pending)
-        if hidden:
+    def _none_pending_text(self, session: Session) -> str:
+        """Return the reason why ``pending`` is empty, and the key that changes that."""
+        hidden_count = len(session.pending) - len(self.pending)
+        if hidden_count:
             key = self._key_of("annotate.answer_many")
-            return f"All that wait are hidden ({hidden}): {key}, then w shows them"
+            return f"All that wait are hidden ({hidden_count}): {key}, then w shows them"
         return no_suggestion_text(session, self._screen.context)
 
     # Many at once
@@ -523,11 +571,14 @@ class Suggestions:
         self._commands.when_session_opens(self._ask_many)
 
     def _ask_many(self, session: Session) -> None:
-        """Open the dialog about several suggestions, if any wait."""
+        """Open the dialog about several suggestions, hidden ones included.
+
+        If no suggestion waits, end the standing answers, or show why there is none.
+        """
         pending = self.pending
-        hidden = len(session.pending) - len(pending)
-        like = self.current() or next(iter(pending or session.pending), None)
-        if like is None:
+        hidden_count = len(session.pending) - len(pending)
+        example = self.current() or next(iter(pending or session.pending), None)
+        if example is None:
             if self._standing_answers:
                 self._end_standing_answers()
                 self._hints.say(
@@ -537,79 +588,95 @@ class Suggestions:
                 self._hints.say(no_suggestion_text(session, self._screen.context))
             return
 
-        def answered(done: ManyAnswered | None) -> None:
-            if done is not None:
-                self._screen.context.writes.do(lambda: self._answer_many(done))
+        def carry_out_answer(dialog_answer: ManyAnswered | None) -> None:
+            if dialog_answer is not None:
+                self._screen.context.writes.do(lambda: self._answer_many(dialog_answer))
 
-        standing = len(self._standing_answers)
-        question = ManyScreen(like, pending, self._name_of(like.mode), hidden, standing)
-        self._screen.app.push_screen(question, answered)
+        dialog = ManyScreen(
+            example,
+            pending,
+            self._mode_title(example.mode),
+            hidden_count,
+            len(self._standing_answers),
+        )
+        self._screen.app.push_screen(dialog, carry_out_answer)
 
-    async def _answer_many(self, done: ManyAnswered) -> None:
-        """Carry out the answer of the dialog."""
-        selected = done.scope.select(self.pending)
-        if done.answer in ("h", "w"):
-            self._hidden = () if done.answer == "w" else (*self._hidden, done.scope)
-            key = self._key_of("annotate.answer_many")
-            message = f"{len(selected)} hidden, unanswered: {key}, then w shows them again"
-            if done.answer == "w":
-                ended = " and answered one by one" if self._standing_answers else ""
-                message = f"All suggestions are shown again{ended}"
-                self._end_standing_answers()
-            self._screen.session_changed()
-            self._screen.show_span()
-            self._hints.say(message)
+    async def _answer_many(self, dialog_answer: ManyAnswered) -> None:
+        """Carry out the answer of the dialog: hide, show, accept or reject suggestions."""
+        selected_suggestions = dialog_answer.scope.select(self.pending)
+        if dialog_answer.answer == SHOW_ALL:
+            self._hidden_scopes = ()
+            addition = " and answered one by one" if self._standing_answers else ""
+            self._end_standing_answers()
+            self._show_visibility_changed(f"All suggestions are shown again{addition}")
             return
-        change = await self._commands.change(lambda s: _answer_those(s, done.answer, selected))
+        if dialog_answer.answer == HIDE:
+            self._hidden_scopes = (*self._hidden_scopes, dialog_answer.scope)
+            key = self._key_of("annotate.answer_many")
+            self._show_visibility_changed(
+                f"{len(selected_suggestions)} hidden, unanswered: {key}, then w shows them again"
+            )
+            return
+        change = await self._commands.change(
+            lambda s: _answer_all(s, dialog_answer.answer, selected_suggestions)
+        )
         if change is None:
             return
         message = f"{one_line(change.message)} · {len(self.pending)} to go"
-        if done.onward:
+        if dialog_answer.onward:
             session = self._state.session
             assert session is not None
-            self._standing_answers = (*self._standing_answers, done)
+            self._standing_answers = (*self._standing_answers, dialog_answer)
             self._answered_traces.add(session.trace_id)
             message = f"{one_line(change.message)}; the same on each trace you open"
-        self._id = None
+        self._current_id = None
         self._screen.show_span()
         self._hints.say(f"{message} · {self._key_of('everywhere.undo')} undoes it")
+
+    def _show_visibility_changed(self, message: str) -> None:
+        """Draw the screen after suggestions were hidden or shown, with a message."""
+        self._screen.session_changed()
+        self._screen.show_span()
+        self._hints.say(message)
 
     def _end_standing_answers(self) -> None:
         self._standing_answers = ()
         self._answered_traces.clear()
 
     def repeat_answers(self) -> None:
-        """Give the answers for every trace on the trace that was opened.
+        """Give the standing answers on the trace that was opened.
 
-        Each trace has them once, as one change for each answer. A finished trace has none.
+        Each trace receives them once, unless it is finished. Each answer is one change.
         """
         if self._standing_answers:
             self._commands.when_session_opens(self._repeat_answers)
 
     async def _repeat_answers(self, session: Session) -> None:
-        """Give the standing answers on the open trace, unless it is finished or has had them."""
-        open_now = session is self._state.session
-        if not open_now or session.finished or session.trace_id in self._answered_traces:
+        """Give the standing answers on the open trace: once, and never on a finished trace."""
+        is_open = session is self._state.session
+        if not is_open or session.finished or session.trace_id in self._answered_traces:
             return
         self._answered_traces.add(session.trace_id)
-        messages = []
-        for standing in self._standing_answers:
-            selected = standing.scope.select(self.pending)
-            if selected:
-                change = await self._commands.change(
-                    partial(_answer_those, key=standing.answer, suggestions=selected)
-                )
-                messages.append("" if change is None else one_line(change.message))
-        if messages := list(filter(None, messages)):
+        messages: list[str] = []
+        for standing_answer in self._standing_answers:
+            selected_suggestions = standing_answer.scope.select(self.pending)
+            if not selected_suggestions:
+                continue
+            change = await self._commands.change(
+                partial(_answer_all, key=standing_answer.answer, suggestions=selected_suggestions)
+            )
+            if change is not None and change.message:
+                messages.append(one_line(change.message))
+        if messages:
             self._screen.show_span()
             key = self._key_of("everywhere.undo")
             self._hints.say(f"{'; '.join(messages)} · as on earlier traces, {key} undoes it")
 
 
-def _answer_those(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:
-    """Accept (``a``) or reject suggestions, as one change."""
+def _answer_all(session: Session, key: str, suggestions: Sequence[Suggestion]) -> Change:
+    """Accept suggestions (if ``key`` is ``a``) or reject them, as one change."""
     answer: Literal[ReviewAnswer.ACCEPT, ReviewAnswer.REJECT]
-    answer = ReviewAnswer.ACCEPT if key == "a" else ReviewAnswer.REJECT
+    answer = ReviewAnswer.ACCEPT if key == ACCEPT else ReviewAnswer.REJECT
     return session.answer_all([suggestion.id for suggestion in suggestions], answer)
 
 
@@ -618,12 +685,11 @@ def _rule_of(suggestion: Suggestion) -> tuple[str, str, str]:
 
 
 def _suggestion_at(session: Session, location: TraceLocation) -> Suggestion | None:
-    """Return the suggestion of a location, or the first of its judge, waiting ones first."""
-    return next(
-        (
-            suggestion
-            for suggestion in (*session.pending, *session.suggestions)
-            if suggestion.id == location.suggestion or suggestion.judge == location.judge
-        ),
-        None,
-    )
+    """Return the first suggestion with the id or the judge of a location, or None.
+
+    Pending suggestions come before answered suggestions.
+    """
+    for suggestion in (*session.pending, *session.suggestions):
+        if suggestion.id == location.suggestion or suggestion.judge == location.judge:
+            return suggestion
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from textual import events, on
@@ -73,11 +74,11 @@ class TextScreen(LinesDialog):
         """Show a text.
 
         Args:
-            title: Its title.
+            title: The title of the text.
             page: The text.
-            key: The key that opened it, which closes it too.
-            copying: Copies it.
-            go_to_source: Goes to the span that the text is from, for Enter.
+            key: The key that has opened the text; it also closes the text.
+            copying: Copies the text.
+            go_to_source: Goes to the span that the text is from; called for Enter.
         """
         super().__init__()
         self._go_to_source = go_to_source
@@ -85,8 +86,10 @@ class TextScreen(LinesDialog):
         self._page = page
         self._key = key
         self._copying = copying
-        self._matches: list[tuple[int, int]] = []
-        self._match = -1
+        self._match_ranges: list[tuple[int, int]] = []
+        """Start and end of each match of the search."""
+        self._match_position = -1
+        """The position of the current match in ``_match_ranges``; -1 before the first."""
         self.lines: SpanView = SpanView(id="beside")
         self.line = TextLine(placeholder="find in this text", id="beside-search")
         """The search line."""
@@ -119,32 +122,34 @@ class TextScreen(LinesDialog):
             self.dismiss(None)
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _search_typed(self, event: Input.Changed) -> None:
         """Highlight the matches of the typed text, and go to the first one."""
         event.stop()
-        text = event.value.strip()
-        matches = re.finditer(re.escape(text), self._page.text, re.IGNORECASE) if text else ()
-        self._matches = [
-            match.span() for match, _ in zip(matches, range(MAX_MATCHES), strict=False)
-        ]
-        self._match = -1
+        needle = event.value.strip()
+        self._match_ranges = []
+        self._match_position = -1
+        if needle:
+            matches = re.finditer(re.escape(needle), self._page.text, re.IGNORECASE)
+            self._match_ranges = [match.span() for match in islice(matches, MAX_MATCHES)]
         self._show_matches()
-        if self._matches:
+        if self._match_ranges:
             self.action_match(1)
-        elif text:
-            self._box.border_subtitle = plain_title(f"no match for “{text}” · Esc ends the search")
+        elif needle:
+            self._box.border_subtitle = plain_title(
+                f"no match for “{needle}” · Esc ends the search"
+            )
         else:
             self._box.border_subtitle = _KEYS
 
     @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def _search_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.line.display = False
         self.lines.focus()
 
     def _show_matches(self) -> None:
-        marked = [TextPart(start, end, "match") for start, end in self._matches]
-        self.lines.show_highlights([*self._page.parts, *marked])
+        match_parts = [TextPart(start, end, "match") for start, end in self._match_ranges]
+        self.lines.show_highlights([*self._page.parts, *match_parts])
 
     def action_search(self) -> None:
         """Open the search line."""
@@ -152,16 +157,17 @@ class TextScreen(LinesDialog):
         self.line.focus()
 
     def action_match(self, step: int) -> None:
-        """Go to the next match, or to the previous one."""
-        if not self._matches:
+        """Go to the next match, or to the previous one; at first to the first match."""
+        match_count = len(self._match_ranges)
+        if not match_count:
             self._box.border_subtitle = f"no search yet · {_KEYS}"
             return
-        if self._match < 0:
-            self._match = 0
+        if self._match_position < 0:
+            self._match_position = 0
         else:
-            self._match = (self._match + step) % len(self._matches)
-        self.lines.reveal(*self._matches[self._match])
-        self._box.border_subtitle = f"{self._match + 1} of {len(self._matches)} · n N · Esc ends"
+            self._match_position = (self._match_position + step) % match_count
+        self.lines.reveal(*self._match_ranges[self._match_position])
+        self._box.border_subtitle = f"{self._match_position + 1} of {match_count} · n N · Esc ends"
 
     def action_copy(self) -> None:
         """Copy the whole text."""
@@ -174,21 +180,21 @@ class TextScreen(LinesDialog):
             self._go_to_source()
 
     def action_leave(self) -> None:
-        """End the search, or close if there is none."""
-        if not self.line.display and not self._matches:
+        """End the search; without a search, close the text."""
+        if not self.line.display and not self._match_ranges:
             self.dismiss(None)
             return
         self.line.value = ""
         self.line.display = False
-        self._matches = []
-        self._match = -1
+        self._match_ranges = []
+        self._match_position = -1
         self._show_matches()
         self._box.border_subtitle = _KEYS
         self.lines.focus()
 
 
 class CompareScreen(LinesDialog):
-    """The lines that differ: earlier ones with ``-``, later ones with ``+``."""
+    """The lines in which two texts differ: ``-`` before lines of the earlier text, ``+`` later."""
 
     dialog_keys: ClassVar = (("j k", "scroll"), ("d b", "pages"), ("Esc", "closes"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("equals_sign,enter", "close", show=False)]
@@ -203,8 +209,8 @@ class CompareScreen(LinesDialog):
         """Yield the lines."""
         with Vertical(classes="dialog tall wide") as box:
             box.border_title = plain_title(self._title)
-            cut = f"the first {MOST_LINES:,} lines · " if self._comparison.cut else ""
-            box.border_subtitle = f"{cut}Esc closes"
+            cut_text = f"the first {MOST_LINES:,} lines · " if self._comparison.cut else ""
+            box.border_subtitle = f"{cut_text}Esc closes"
             yield self.lines
 
     def on_mount(self) -> None:
@@ -226,9 +232,13 @@ def show_beside(screen: AnnotateScreen, subject: Subject) -> None:
 
     Args:
         screen: The screen of the trace.
-        subject: The answer key; the files as of the step under the cursor and the results of the
-            run; the sums of time, tokens and money by agent and by tool; or the differences between
-            the step under the cursor and the one that it repeats.
+        subject: The subject:
+
+            - ``answer key``: the answer key
+            - ``artefacts``: the files as of the step under the cursor, and the results of the run
+            - ``usage``: the sums of time, tokens and money by agent and by tool
+            - ``repeat``: the differences between the step under the cursor and the step that it
+              repeats
     """
     match subject:
         case "answer key":
@@ -242,12 +252,13 @@ def show_beside(screen: AnnotateScreen, subject: Subject) -> None:
 
 
 def _show_answer_key(screen: AnnotateScreen) -> None:
-    """Show the answer key of the open trace, unless it is hidden from the annotator.
+    """Show the answer key of the open trace once the workspace is open.
 
-    Whether it is hidden is known once the workspace is open; until then the key waits.
+    If the answer key is hidden from the annotator, show a message instead.
     """
 
-    def show(session: Session) -> None:
+    def show_if_visible(session: Session) -> None:
+        """Show the answer key, or a message, unless another trace is open by now."""
         trace = screen.state.trace
         if trace is None or session is not screen.state.session:
             return
@@ -256,13 +267,13 @@ def _show_answer_key(screen: AnnotateScreen) -> None:
             return
         show_text(screen, "Answer key", answer_page(trace), "annotate.answer_key")
 
-    screen.commands.when_session_opens(show)
+    screen.commands.when_session_opens(show_if_visible)
 
 
 def _show_usage(screen: AnnotateScreen) -> None:
     """Show the sums of time, tokens and money of the open trace by agent and by tool.
 
-    Prices are those that the configuration has for the model of the run.
+    The sums are computed in the background, with the prices of the model in the configuration.
     """
     trace = screen.state.trace
     if trace is None:
@@ -273,11 +284,11 @@ def _show_usage(screen: AnnotateScreen) -> None:
     except ConfigurationError:
         prices = None
 
-    def count() -> None:
+    def compute_page() -> None:
         page = usage_page(trace, None if prices is None else prices.cost)
         screen.call_later(show_text, screen, "Time, tokens and money", page, "annotate.usage")
 
-    screen.in_background(count, "usage")
+    screen.in_background(compute_page, "usage")
 
 
 def show_text(
@@ -293,8 +304,8 @@ def show_text(
         screen: The screen of the trace.
         title: The title.
         page: The text.
-        action: The id of the action, whose key closes the text too.
-        go_to_source: Goes to the span that the text is from, for Enter.
+        action: The id of the action that opens the text; its key also closes the text.
+        go_to_source: Goes to the span that the text is from; called for Enter.
     """
     key = screen.context.key_of(action)
     screen.app.push_screen(TextScreen(title, page, key, screen.copying, go_to_source))
@@ -307,21 +318,25 @@ _RESULT_SECTIONS: Final = ("patch", "tests", "scores", "explanations")
 def _choose_artefact(screen: AnnotateScreen) -> None:
     """Offer the files as of the span under the cursor, and the results of the run.
 
-    The results are offered once the annotator may see the answer key.
+    The list opens once the workspace is open and the files are found in the background.
     """
 
-    def choose(session: Session) -> None:
+    def find_artefacts(session: Session) -> None:
+        """Find the files in the background, unless another trace is open by now."""
         trace = screen.state.trace
         if trace is None or session is not screen.state.session or not screen.state.has_spans:
             return
         index = screen.state.index
         screen.in_background(partial(_find_artefacts, screen, trace, index), "artefacts")
 
-    screen.commands.when_session_opens(choose)
+    screen.commands.when_session_opens(find_artefacts)
 
 
 def _find_artefacts(screen: AnnotateScreen, trace: Trace, index: int) -> None:
-    """Find the files that were changed up to a span, in a worker thread."""
+    """Find the files that were changed up to a span, in a worker thread, and offer them.
+
+    If the trace cannot be read, show an error.
+    """
     try:
         files = edits_by_file(file_edits(trace, index + 1))
     except OSError as error:
@@ -334,7 +349,10 @@ def _find_artefacts(screen: AnnotateScreen, trace: Trace, index: int) -> None:
 def _offer_artefacts(
     screen: AnnotateScreen, trace: Trace, index: int, files: Mapping[str, list[FileEdit]]
 ) -> None:
-    """Open a list of the files and results; Enter shows one."""
+    """Open a list of the files and results; Enter shows a file or result.
+
+    Results are listed only if the annotator may see the answer key.
+    """
     session = screen.state.session
     if trace is not screen.state.trace or session is None or not screen.is_current:
         return
@@ -342,20 +360,22 @@ def _offer_artefacts(
     for number, (path, edits) in enumerate(files.items()):
         detail = f"{counted(len(edits), 'change')}, the last in #{edits[-1].index + 1}"
         choices.append(FinderChoice(str(number), "file", one_line(path), detail))
-    key = trace.meta.answer_key
+    answer_key = trace.meta.answer_key
     if session.hidden_visible:
         for section in _RESULT_SECTIONS:
-            if getattr(key, section):
+            if getattr(answer_key, section):
                 choices.append(FinderChoice(section, "result", TITLES[section]))
     if not choices:
         screen.hints.say(f"No call up to #{index + 1} is known to have changed a file")
         return
 
-    def show(choice: str | None) -> None:
+    def show_choice(choice: str | None) -> None:
+        """Show the chosen result or file, unless another trace is open by now."""
         if choice is None or trace is not screen.state.trace:
             return
         if choice in _RESULT_SECTIONS:
-            show_text(screen, TITLES[choice], section_page(key, choice), "annotate.artefacts")
+            page = section_page(answer_key, choice)
+            show_text(screen, TITLES[choice], page, "annotate.artefacts")
             return
         path, edits = list(files.items())[int(choice)]
         show_text(
@@ -367,11 +387,15 @@ def _offer_artefacts(
         )
 
     title = f"Files and results up to #{index + 1}"
-    screen.app.push_screen(FinderDialog(title, choices, placeholder="a file or result"), show)
+    dialog = FinderDialog(title, choices, placeholder="a file or result")
+    screen.app.push_screen(dialog, show_choice)
 
 
 def _compare_step(screen: AnnotateScreen) -> None:
-    """Show the differences between the step under the cursor and the one that it repeats."""
+    """Show the differences between the step under the cursor and the step that it repeats.
+
+    Long texts are compared in the background.
+    """
     state = screen.state
     hints = screen.hints
     trace = state.trace
@@ -383,13 +407,14 @@ def _compare_step(screen: AnnotateScreen) -> None:
         hints.say(f"#{index + 1} repeats no step before it")
         return
     try:
-        earlier = trace.text(earlier_index)
-        later = trace.text(index)
+        earlier_text = trace.text(earlier_index)
+        later_text = trace.text(index)
     except OSError as error:
         hints.say(f"They cannot be compared: {error.strerror or error}", error=True)
         return
 
-    def show(comparison: TextComparison) -> None:
+    def show_comparison(comparison: TextComparison) -> None:
+        """Show the differences, or a message if there are none."""
         if comparison.equal:
             hints.say(f"#{index + 1} is identical to #{earlier_index + 1}")
         else:
@@ -400,13 +425,13 @@ def _compare_step(screen: AnnotateScreen) -> None:
     def show_if_unmoved(comparison: TextComparison) -> None:
         if trace is state.trace and index == state.index and screen.is_current:
             hints.clear()
-            show(comparison)
+            show_comparison(comparison)
 
-    def compare_long() -> None:
-        screen.call_later(show_if_unmoved, compare(earlier, later))
+    def compare_long_texts() -> None:
+        screen.call_later(show_if_unmoved, compare(earlier_text, later_text))
 
-    if len(earlier) + len(later) <= AT_ONCE_CHARS:
-        show(compare(earlier, later))
+    if len(earlier_text) + len(later_text) <= AT_ONCE_CHARS:
+        show_comparison(compare(earlier_text, later_text))
     else:
         hints.say(f"Comparing #{earlier_index + 1} with #{index + 1} …")
-        screen.in_background(compare_long, "compare")
+        screen.in_background(compare_long_texts, "compare")

@@ -52,6 +52,10 @@ class TextPage:
     parts: tuple[TextPart, ...]
 
 
+StyledLine = tuple[str, str | None]
+"""A line with the name of its style, or None; ``key`` styles only the part before the colon."""
+
+
 def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> TextPage:
     """Write an answer key, section by section.
 
@@ -62,19 +66,20 @@ def page_of(key: AnswerKey, number_of: Callable[[str], int | None]) -> TextPage:
     Returns:
         The text with its headings and names highlighted.
     """
-    lines: list[tuple[str, str | None]] = []
+    lines: list[StyledLine] = []
     for section, entries in key.sections():
         if lines:
             lines.append(("", None))
-        count = f" ({len(entries)})" if section in ("expected_actions", "tests") else ""
-        lines.append((f"{TITLES[section]}{count}", "heading"))
+        count_text = f" ({len(entries)})" if section in ("expected_actions", "tests") else ""
+        lines.append((f"{TITLES[section]}{count_text}", "heading"))
         if section == "expected_actions":
-            lines += _actions(entries)
+            lines += _action_lines(entries)
         elif section == "step_scores":
-            lines += _entries(tuple((_span(k, number_of), text) for k, text in entries))
+            scores = [(_span_text(span_key, number_of), text) for span_key, text in entries]
+            lines += _entry_lines(scores)
         else:
-            lines += _entries(entries)
-    return _page(lines)
+            lines += _entry_lines(entries)
+    return _page_of_lines(lines)
 
 
 def section_page(key: AnswerKey, section: str) -> TextPage:
@@ -88,16 +93,16 @@ def section_page(key: AnswerKey, section: str) -> TextPage:
 
 
 def file_page(path: str, edits: Sequence[FileEdit]) -> TextPage:
-    """Write the changes of a file, the last one first, and the file if its text is known.
+    """Write the changes of a file, the last change first, and the file if its text is known.
 
     Args:
         path: The path of the file.
-        edits: Its changes so far, at least one.
+        edits: The changes of the file so far, at least one.
     """
-    lines: list[tuple[str, str | None]] = [(one_line(path), "name")]
+    lines: list[StyledLine] = [(one_line(path), "name")]
     for edit in reversed(edits):
-        state = " failed; it is not in the file" if edit.failed else ""
-        lines += [("", None), (f"Change in #{edit.index + 1}{state}", "heading")]
+        result = " failed; it is not in the file" if edit.failed else ""
+        lines += [("", None), (f"Change in #{edit.index + 1}{result}", "heading")]
         lines += [(line, _CHANGE_STYLES.get(line[:1])) for line in edit.lines()]
     text = file_text(edits)
     lines += [("", None), ("The whole file, unless a command has changed it otherwise", "heading")]
@@ -105,79 +110,89 @@ def file_page(path: str, edits: Sequence[FileEdit]) -> TextPage:
         lines.append(("Not known: the run did not write all of it, or has removed it.", None))
     else:
         lines += [(line, None) for line in text.splitlines()]
-    return _page(lines)
+    return _page_of_lines(lines)
 
 
-def _page(lines: Sequence[tuple[str, str | None]]) -> TextPage:
-    """Return lines as one text; a line has a style, or a part before its colon, or none."""
+def _page_of_lines(lines: Sequence[StyledLine]) -> TextPage:
+    """Join lines to one text, with their styles as parts."""
     parts = []
     offset = 0
     for line, style in lines:
         if style is not None:
-            end = line.find(":") + 1 if style == "key" and ":" in line else len(line)
-            parts.append(TextPart(offset, offset + end, style))
+            styled_length = len(line)
+            if style == "key" and ":" in line:
+                styled_length = line.find(":") + 1
+            parts.append(TextPart(offset, offset + styled_length, style))
         offset += len(line) + 1
     return TextPage("\n".join(line for line, _style in lines), tuple(parts))
 
 
-def _actions(actions: Named) -> Iterator[tuple[str, str | None]]:
-    """Yield a line with the number and name of each action, and a line for each argument."""
-    width = len(str(len(actions)))
-    for number, (name, arguments) in enumerate(actions, 1):
-        yield f"{number:>{width}}. {name}", "name"
+def _action_lines(actions: Named) -> Iterator[StyledLine]:
+    """Yield a line with the number and name of each action, and a line for each argument.
+
+    Arguments that are not a JSON object have one line as they are.
+    """
+    number_width = len(str(len(actions)))
+    indent = " " * (number_width + 4)
+    for number, (name, arguments) in enumerate(actions, start=1):
+        yield f"{number:>{number_width}}. {name}", "name"
         try:
-            values = json.loads(arguments)
+            value_by_name = json.loads(arguments)
         except ValueError:
-            values = None
-        if isinstance(values, dict):
-            for argument, value in values.items():
+            value_by_name = None
+        if isinstance(value_by_name, dict):
+            for argument, value in value_by_name.items():
                 text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                yield f"{'':{width}}    {argument}: {text}", None
+                yield f"{indent}{argument}: {text}", None
         elif arguments:
-            yield f"{'':{width}}    {arguments}", None
+            yield f"{indent}{arguments}", None
 
 
-def _entries(entries: Named) -> Iterator[tuple[str, str | None]]:
-    """Yield each name with a short text on its line, or with a longer one below it."""
+def _entry_lines(entries: Sequence[tuple[str, str]]) -> Iterator[StyledLine]:
+    """Yield each name with its text: a short text on the same line, a long text below."""
     for name, text in entries:
-        lines = _compact(text).replace("\r\n", "\n").strip("\n").split("\n")
-        if len(lines) == 1 and len(lines[0]) <= _ONE_LINE:
-            yield f"{name}: {lines[0]}", "key"
+        text_lines = _compact_json(text).replace("\r\n", "\n").strip("\n").split("\n")
+        if len(text_lines) == 1 and len(text_lines[0]) <= _ONE_LINE:
+            yield f"{name}: {text_lines[0]}", "key"
         else:
             yield f"{name}:", "key"
-            yield from ((line, None) for line in lines)
+            for line in text_lines:
+                yield line, None
 
 
-def _compact(text: str) -> str:
-    """Write short JSON on one line, and a list of texts with a line for each; keep other texts."""
+def _compact_json(text: str) -> str:
+    """Write short JSON on one line, and a JSON list of texts as lines; keep all other texts."""
     if text[:1] not in ("[", "{") or len(text) > _MOST_JSON:
         return text
     try:
         value = json.loads(text)
     except ValueError:
         return text
-    short = json.dumps(value, ensure_ascii=False)
-    if len(short) <= _SHORT:
-        return short
+    one_line_json = json.dumps(value, ensure_ascii=False)
+    if len(one_line_json) <= _SHORT:
+        return one_line_json
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "\n".join(f"- {item}" for item in value)
     return text
 
 
-def _span(key: str, number_of: Callable[[str], int | None]) -> str:
+def _span_text(key: str, number_of: Callable[[str], int | None]) -> str:
+    """Return the number of a span from 1 (``#3``), or its key if the trace lacks the span."""
     index = number_of(key)
     return key if index is None else f"#{index + 1}"
 
 
 def hidden_sentence(key_of: KeyOf) -> str:
-    """Write why the answer key is hidden, and which keys show it."""
-    finish = key_of("annotate.finish")
-    reveal = key_of("annotate.reveal")
-    return f"The answer key is hidden: finish the trace ({finish}), then reveal it ({reveal})"
+    """Return the message that the answer key is hidden, with the keys that show it."""
+    finish_key = key_of("annotate.finish")
+    reveal_key = key_of("annotate.reveal")
+    return (
+        f"The answer key is hidden: finish the trace ({finish_key}), then reveal it ({reveal_key})"
+    )
 
 
 def answer_page(trace: Trace) -> TextPage:
-    """Write the answer key of a trace, or which files would contain one."""
+    """Write the answer key of a trace; if it has none, which files would contain an answer key."""
     key = trace.meta.answer_key
     return page_of(key, trace.index_of) if key.entries() else TextPage(NOTHING, ())
 
@@ -187,19 +202,19 @@ def usage_page(trace: Trace, cost_of: CostOf | None) -> TextPage:
 
     Args:
         trace: The trace, as far as it has been read.
-        cost_of: Returns the cost of tokens; None without prices.
+        cost_of: Returns the cost of tokens; None if there are no prices.
     """
-    lines: list[tuple[str, str | None]] = []
+    lines: list[StyledLine] = []
     for table in usage_tables(usage_of(trace), cost_of):
         headings, *rows = table_lines(table.columns, table.rows, one_line)
         lines += [(table.title, "heading"), (headings, "key"), *((row, None) for row in rows)]
         lines.append(("", None))
     lines += [(note, None) for note in _usage_notes(trace, cost_of)]
-    return _page(lines)
+    return _page_of_lines(lines)
 
 
 def _usage_notes(trace: Trace, cost_of: CostOf | None) -> Iterator[str]:
-    """Yield how time is counted, and why there is no money."""
+    """Yield notes: how time is counted, why money is missing, and if the sums are incomplete."""
     yield "A tool has the time of its calls, and of results since the step before."
     yield "An agent has the other time until its steps. Tokens are those of the model calls."
     if cost_of is None:

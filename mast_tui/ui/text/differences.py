@@ -37,10 +37,14 @@ _WORD: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class TextComparison:
-    """The lines that differ, ``-`` for the earlier text and ``+`` for the later one.
+    """The lines in which two texts differ.
 
-    ``changed`` holds the ranges of ``text`` that differ in changed lines, end exclusive. ``cut`` is
-    true if the texts are longer than the compared parts.
+    Attributes:
+        text: The lines, with ``-`` before those of the earlier text and ``+`` before those of the
+            later text.
+        changed: The ranges of ``text`` that differ within changed lines, end exclusive.
+        equal: True if the texts are the same.
+        cut: True if the texts are longer than the compared parts.
     """
 
     text: str
@@ -50,98 +54,115 @@ class TextComparison:
 
 
 class _Page:
+    """The text of a comparison while it is written.
+
+    Attributes:
+        lines: The lines so far, each with its sign and line break.
+        changed: The ranges of the text that differ within changed lines.
+        words_left: The number of words that may still be compared.
+    """
+
     def __init__(self) -> None:
-        self.parts: list[str] = []
+        self.lines: list[str] = []
         self.changed: list[tuple[int, int]] = []
         self.words_left = WORDS_IN_ALL
         self._length = 0
 
-    def put(self, sign: str, line: str, changed: Sequence[tuple[int, int]] = ()) -> None:
-        begin = self._length + len(sign) + 1
-        self.changed += [(begin + first, begin + end) for first, end in changed]
-        self.parts.append(f"{sign} {line}\n")
-        self._length += len(self.parts[-1])
+    def add_line(
+        self, sign: str, line: str, changed_ranges: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        """Add a line with its sign, and the ranges of the line that differ."""
+        line_start = self._length + len(sign) + 1
+        self.changed += [(line_start + first, line_start + end) for first, end in changed_ranges]
+        self.lines.append(f"{sign} {line}\n")
+        self._length += len(self.lines[-1])
 
 
-def compare(earlier: str, later: str) -> TextComparison:
+def compare(earlier_text: str, later_text: str) -> TextComparison:
     """Compare two texts, without their common begin and end.
 
     At most ``MOST_LINES`` and ``MOST_CHARS`` of each are compared. Short JSON is formatted first.
 
     Args:
-        earlier: The earlier text.
-        later: The later text.
+        earlier_text: The earlier text.
+        later_text: The later text.
     """
-    if max(len(earlier), len(later)) <= SET_OUT_CHARS:
-        pretty_earlier = pretty_json(earlier)
-        pretty_later = pretty_json(later)
+    if max(len(earlier_text), len(later_text)) <= SET_OUT_CHARS:
+        pretty_earlier = pretty_json(earlier_text)
+        pretty_later = pretty_json(later_text)
         if pretty_earlier is not None and pretty_later is not None:
-            earlier = pretty_earlier.whole()
-            later = pretty_later.whole()
-    if earlier == later:
+            earlier_text = pretty_earlier.whole()
+            later_text = pretty_later.whole()
+    if earlier_text == later_text:
         return TextComparison("", (), equal=True, cut=False)
     skipped_lines = 0
-    if _is_cut(earlier) or _is_cut(later):
-        earlier, later, skipped_lines = _without_common_ends(earlier, later)
-    cut = _is_cut(earlier) or _is_cut(later)
-    old = _lines(earlier)
-    new = _lines(later)
+    if _is_cut(earlier_text) or _is_cut(later_text):
+        earlier_text, later_text, skipped_lines = _without_common_ends(earlier_text, later_text)
+    is_cut = _is_cut(earlier_text) or _is_cut(later_text)
+    earlier_lines = _compared_lines(earlier_text)
+    later_lines = _compared_lines(later_text)
     page = _Page()
-    matcher = SequenceMatcher(None, old, new)
+    matcher = SequenceMatcher(None, earlier_lines, later_lines)
     for group in matcher.get_grouped_opcodes(CONTEXT):
-        if page.parts or skipped_lines or group[0][1] > 0:
-            page.put("⋯", f"line {skipped_lines + group[0][3] + 1}")
-        for tag, old_first, old_end, new_first, new_end in group:
+        _, earlier_start, _, later_start, _ = group[0]
+        if page.lines or skipped_lines or earlier_start > 0:
+            page.add_line("⋯", f"line {skipped_lines + later_start + 1}")
+        for tag, earlier_start, earlier_end, later_start, later_end in group:
             if tag == "equal":
-                for line in new[new_first:new_end]:
-                    page.put(" ", line)
+                for line in later_lines[later_start:later_end]:
+                    page.add_line(" ", line)
             else:
-                _put_change(page, old[old_first:old_end], new[new_first:new_end])
-    return TextComparison("".join(page.parts).rstrip("\n"), tuple(page.changed), False, cut)
+                _add_change(
+                    page,
+                    earlier_lines[earlier_start:earlier_end],
+                    later_lines[later_start:later_end],
+                )
+    return TextComparison("".join(page.lines).rstrip("\n"), tuple(page.changed), False, is_cut)
 
 
-def _without_common_ends(earlier: str, later: str) -> tuple[str, str, int]:
-    """Cut the common begin and end of two texts, except some lines.
+def _without_common_ends(earlier_text: str, later_text: str) -> tuple[str, str, int]:
+    """Cut the common begin and end of two texts, except for some lines of context.
 
     Returns:
-        Both texts, and the number of lines that are cut from the begin of the later one.
+        Both texts, and the number of lines that are cut from the begin of the later text.
     """
-    earlier_length = len(earlier)
-    later_length = len(later)
-    shorter = min(earlier_length, later_length)
-    common_begin = _count_equal(shorter, lambda low, high: earlier[low:high] == later[low:high])
-    begin = _start_of_context(later, common_begin)
-    lines = later.count("\n", 0, begin)
-    prefix = "…" if begin and later[begin - 1] != "\n" else ""
-    common_end = _count_equal(
-        shorter - common_begin,
+    earlier_length = len(earlier_text)
+    later_length = len(later_text)
+    shorter_length = min(earlier_length, later_length)
+    common_begin = _equal_length(
+        shorter_length, lambda low, high: earlier_text[low:high] == later_text[low:high]
+    )
+    start = _start_of_context(later_text, common_begin)
+    prefix = "…" if start and later_text[start - 1] != "\n" else ""
+    common_end = _equal_length(
+        shorter_length - common_begin,
         lambda low, high: (
-            earlier[earlier_length - high : earlier_length - low]
-            == later[later_length - high : later_length - low]
+            earlier_text[earlier_length - high : earlier_length - low]
+            == later_text[later_length - high : later_length - low]
         ),
     )
-    end = later_length - common_end
-    cut = later_length - _end_of_context(later, end)
-    suffix = "…" if cut and later[later_length - cut - 1] != "\n" else ""
+    end = _end_of_context(later_text, later_length - common_end)
+    cut_length = later_length - end
+    suffix = "…" if cut_length and later_text[end - 1] != "\n" else ""
     return (
-        f"{prefix}{earlier[begin : earlier_length - cut]}{suffix}",
-        f"{prefix}{later[begin : later_length - cut]}{suffix}",
-        lines,
+        f"{prefix}{earlier_text[start : earlier_length - cut_length]}{suffix}",
+        f"{prefix}{later_text[start:end]}{suffix}",
+        later_text.count("\n", 0, start),
     )
 
 
-def _count_equal(most: int, equal: Callable[[int, int], bool]) -> int:
-    """Count the equal code points before the first that differs.
+def _equal_length(max_length: int, is_equal: Callable[[int, int], bool]) -> int:
+    """Return the number of equal code points before the first that differs.
 
     Args:
-        most: The most code points.
-        equal: Compares the code points of a range, given by its first number and its end.
+        max_length: The most code points.
+        is_equal: Returns whether both texts have the same code points between two positions.
     """
     low = 0
-    high = most
+    high = max_length
     while low < high:
         middle = (low + high + 1) // 2
-        if equal(low, middle):
+        if is_equal(low, middle):
             low = middle
         else:
             high = middle - 1
@@ -149,65 +170,84 @@ def _count_equal(most: int, equal: Callable[[int, int], bool]) -> int:
 
 
 def _start_of_context(text: str, offset: int) -> int:
-    """Return the begin of the line ``CONTEXT`` lines above an offset, or a nearer one."""
-    begin = text.rfind("\n", 0, offset) + 1
-    if offset - begin > NEAR_CHARS:
+    """Return the begin of the line ``CONTEXT`` lines above an offset.
+
+    Lines that are too long are left out, and a long line at the offset is cut.
+    """
+    start = text.rfind("\n", 0, offset) + 1
+    if offset - start > NEAR_CHARS:
         return offset - NEAR_CHARS
     for _line in range(CONTEXT):
-        above = text.rfind("\n", 0, max(0, begin - 1)) + 1
-        if begin - above > NEAR_CHARS:
+        line_above = text.rfind("\n", 0, max(0, start - 1)) + 1
+        if start - line_above > NEAR_CHARS:
             break
-        begin = above
-    return begin
+        start = line_above
+    return start
 
 
 def _end_of_context(text: str, offset: int) -> int:
-    """Return the end of the line ``CONTEXT`` lines below an offset, or a nearer one."""
+    """Return the end of the line ``CONTEXT`` lines below an offset.
+
+    Lines that are too long are left out, and a long line at the offset is cut.
+    """
     end = offset
     for _line in range(CONTEXT + 1):
-        feed = text.find("\n", end)
-        below = len(text) if feed < 0 else feed + 1
-        if below - end > NEAR_CHARS:
+        line_feed = text.find("\n", end)
+        line_end = len(text) if line_feed < 0 else line_feed + 1
+        if line_end - end > NEAR_CHARS:
             return end if end > offset else offset + NEAR_CHARS
-        end = below
+        end = line_end
     return end
 
 
-def _put_change(page: _Page, old: Sequence[str], new: Sequence[str]) -> None:
-    paired = len(old) == len(new)
-    changes = [_changed_words(a, b, page) for a, b in zip(old, new, strict=True)] if paired else []
-    for number, line in enumerate(old):
-        page.put("-", line, changes[number][0] if paired else ())
-    for number, line in enumerate(new):
-        page.put("+", line, changes[number][1] if paired else ())
+def _add_change(page: _Page, removed_lines: Sequence[str], added_lines: Sequence[str]) -> None:
+    """Add removed and then added lines; if there are as many of each, compare their words."""
+    removed_ranges: list[Ranges] = [[] for _line in removed_lines]
+    added_ranges: list[Ranges] = [[] for _line in added_lines]
+    if len(removed_lines) == len(added_lines):
+        for number, (earlier_line, later_line) in enumerate(
+            zip(removed_lines, added_lines, strict=True)
+        ):
+            ranges = _changed_words(earlier_line, later_line, page)
+            removed_ranges[number], added_ranges[number] = ranges
+    for line, changed_ranges in zip(removed_lines, removed_ranges, strict=True):
+        page.add_line("-", line, changed_ranges)
+    for line, changed_ranges in zip(added_lines, added_ranges, strict=True):
+        page.add_line("+", line, changed_ranges)
 
 
 Ranges = list[tuple[int, int]]
 
 
-def _changed_words(old: str, new: str, page: _Page) -> tuple[Ranges, Ranges]:
-    """Return the ranges of two lines that differ."""
+def _changed_words(earlier_line: str, later_line: str, page: _Page) -> tuple[Ranges, Ranges]:
+    """Return the ranges of an earlier and of a later line in which they differ.
+
+    Subtract the number of words from ``page.words_left``. If no words are left, or a line is too
+    long, return no ranges.
+    """
     if page.words_left <= 0:
         return [], []
-    old_words = _WORD.findall(old)
-    new_words = _WORD.findall(new)
-    page.words_left -= len(old_words) + len(new_words)
-    if max(len(old_words), len(new_words)) > MOST_WORDS:
+    earlier_words = _WORD.findall(earlier_line)
+    later_words = _WORD.findall(later_line)
+    page.words_left -= len(earlier_words) + len(later_words)
+    if max(len(earlier_words), len(later_words)) > MOST_WORDS:
         return [], []
-    old_starts = list(accumulate(map(len, old_words), initial=0))
-    new_starts = list(accumulate(map(len, new_words), initial=0))
-    removed: Ranges = []
-    added: Ranges = []
-    for tag, a, b, c, d in SequenceMatcher(None, old_words, new_words).get_opcodes():
-        if tag != "equal":
-            if b > a:
-                removed.append((old_starts[a], old_starts[b]))
-            if d > c:
-                added.append((new_starts[c], new_starts[d]))
-    return removed, added
+    earlier_offsets = list(accumulate(map(len, earlier_words), initial=0))
+    later_offsets = list(accumulate(map(len, later_words), initial=0))
+    removed_ranges: Ranges = []
+    added_ranges: Ranges = []
+    matcher = SequenceMatcher(None, earlier_words, later_words)
+    for tag, earlier_start, earlier_end, later_start, later_end in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        if earlier_end > earlier_start:
+            removed_ranges.append((earlier_offsets[earlier_start], earlier_offsets[earlier_end]))
+        if later_end > later_start:
+            added_ranges.append((later_offsets[later_start], later_offsets[later_end]))
+    return removed_ranges, added_ranges
 
 
-def _lines(text: str) -> list[str]:
+def _compared_lines(text: str) -> list[str]:
     return text[:MOST_CHARS].split("\n", MOST_LINES)[:MOST_LINES]
 
 

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from colorsys import rgb_to_hsv
 from functools import cache
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -63,18 +64,26 @@ LANGUAGES: Final[Mapping[str, str]] = {
     "md": MARKDOWN,
     "markdown": MARKDOWN,
 }
-"""The lexers by the names of languages and the suffixes of files. Other names get none: they are
-foreign text, and not every lexer is fast on every text."""
+"""The lexers by the names of languages and the suffixes of files.
+
+Other names have no lexer: they are foreign text, and not every lexer is fast on every text.
+"""
 
 SEGMENT: Final = 1 << 15
-"""The code points of a segment in which fences and hunks are searched, starting one segment before:
-the end of a longer fence may be taken for a begin."""
+"""The code points of a segment in which fences and hunks are searched.
+
+The search starts one segment before. So the end of a fence that is longer than that may be taken
+for the begin of another fence.
+"""
 
 LEXED: Final = 1 << 11
-"""The code points of a program that are lexed at once, starting as many before."""
+"""The code points of a program that are lexed at once; the lexer starts as many before."""
 
 COLOUR_REACH: Final = 1 << 12
 """The code points before a position that are searched for a colour that is still set."""
+
+COLOURS_END: Final = -1
+"""The end in the key of cached colours, which distinguishes them from the parts of a block."""
 
 _CACHE_SIZE: Final = 128
 
@@ -84,7 +93,13 @@ Value = TypeVar("Value")
 
 
 class TextPart(NamedTuple):
-    """A part of a text, ``end`` exclusive, with its name, for which there is a style."""
+    """A part of a text.
+
+    Attributes:
+        start: The first code point.
+        end: The code point after the part.
+        name: The name of the part's style.
+    """
 
     start: int
     end: int
@@ -92,9 +107,13 @@ class TextPart(NamedTuple):
 
 
 class TextRegion(NamedTuple):
-    """A range of a text with one syntax, an unknown one if ``syntax`` is empty.
+    """A range of a text with one syntax.
 
-    All lines but the first are indented by ``indent`` columns.
+    Attributes:
+        start: The first code point.
+        end: The code point after the region.
+        syntax: The syntax; empty if it is unknown.
+        indent: The columns by which all lines but the first are indented.
     """
 
     start: int
@@ -117,152 +136,173 @@ class Highlighter:
         self._text = text
         self._syntax = syntax
         self._pretty = pretty
-        self._segments: OrderedDict[int, list[TextRegion]] = OrderedDict()
-        self._block_parts: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
-        self._range_parts: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
+        self._regions_by_segment: OrderedDict[int, list[TextRegion]] = OrderedDict()
+        """The regions near a segment by its start."""
+        self._parts_by_block: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
+        """The parts of blocks of lines or code by their ranges; colours with ``COLOURS_END``."""
+        self._parts_by_range: OrderedDict[tuple[int, int], list[TextPart]] = OrderedDict()
 
     def changed(self) -> None:
-        """Clear the caches, as the text has changed."""
-        self._segments.clear()
-        self._block_parts.clear()
-        self._range_parts.clear()
+        """Clear the caches, because the text has changed."""
+        self._regions_by_segment.clear()
+        self._parts_by_block.clear()
+        self._parts_by_range.clear()
 
     def parts(self, start: int, end: int) -> list[TextPart]:
-        """Return the parts in a range; later ones are drawn over earlier ones.
+        """Return the parts in a range; later parts are drawn over earlier parts.
 
-        The parts of the last ranges are cached, as scrolling requests them again.
+        The parts of the last ranges are cached, because scrolling requests them again.
 
         Args:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        parts = self._range_parts.get((start, end))
+        parts = self._parts_by_range.get((start, end))
         if parts is None:
-            parts = list(self._parts(start, end))
-            _cache(self._range_parts, (start, end), parts)
+            parts = list(self._find_parts(start, end))
+            _add_to_cache(self._parts_by_range, (start, end), parts)
         return parts
 
-    def _parts(self, start: int, end: int) -> Iterator[TextPart]:
+    def _find_parts(self, start: int, end: int) -> Iterator[TextPart]:
+        """Yield the parts in a range: first of its syntaxes, then the colours of a terminal."""
         offset = start
         while offset < end:
-            outer = self._region_at(offset)
-            stop = min(end, outer.end)
-            for region, first, last in self._regions(outer, offset, stop):
+            outer_region = self._region_at(offset)
+            outer_end = min(end, outer_region.end)
+            for region, part_start, part_end in self._inner_regions(
+                outer_region, offset, outer_end
+            ):
                 if region.syntax in _LINE_PARTS:
-                    yield from self._line_parts(region, first, last)
+                    yield from self._line_parts(region, part_start, part_end)
                 elif region.syntax:
-                    yield from self._code_parts(region, first, last)
-            offset = max(stop, offset + 1)
-        yield from _within(self._colours(start, end), start, end)
+                    yield from self._code_parts(region, part_start, part_end)
+            offset = max(outer_end, offset + 1)
+        yield from _cut_to_range(self._coloured_parts(start, end), start, end)
 
     def _region_at(self, offset: int) -> TextRegion:
-        """Return the region around a position: the text, a string of JSON, or JSON between two."""
+        """Return the whole text as a region, or the region around a position of formatted JSON."""
         if self._pretty is None:
             return TextRegion(0, len(self._text), self._syntax)
         return self._pretty.region_at(offset)
 
-    def _regions(
-        self, outer: TextRegion, start: int, end: int
+    def _inner_regions(
+        self, outer_region: TextRegion, start: int, end: int
     ) -> Iterator[tuple[TextRegion, int, int]]:
-        """Yield fences, hunks and the regions between them, with their parts in a range."""
-        if outer.syntax not in (MARKDOWN, OUTPUT):
-            yield outer, start, end
-            return
-        first_segment = (start - outer.start) // SEGMENT
-        last_segment = (end - 1 - outer.start) // SEGMENT
-        for number in range(first_segment, last_segment + 1):
-            begin = outer.start + number * SEGMENT
-            first = max(start, begin)
-            stop = min(end, begin + SEGMENT)
-            regions = self._segment(outer, begin)
-            index = bisect_right(regions, first, key=attrgetter("end"))
-            while index < len(regions) and regions[index].start < stop:
-                region = regions[index]
-                yield region, max(first, region.start), min(stop, region.end)
-                index += 1
+        """Yield fences, hunks and the regions between them, each with the part that is in a range.
 
-    def _segment(self, outer: TextRegion, begin: int) -> list[TextRegion]:
-        """Return the regions of the segment that begins here, and of the previous one."""
-        regions = self._segments.get(begin)
+        A region without fences and hunks is yielded itself.
+        """
+        if outer_region.syntax not in (MARKDOWN, OUTPUT):
+            yield outer_region, start, end
+            return
+        first_segment = (start - outer_region.start) // SEGMENT
+        last_segment = (end - 1 - outer_region.start) // SEGMENT
+        for segment in range(first_segment, last_segment + 1):
+            segment_start = outer_region.start + segment * SEGMENT
+            range_start = max(start, segment_start)
+            range_end = min(end, segment_start + SEGMENT)
+            regions = self._regions_near(outer_region, segment_start)
+            first_index = bisect_right(regions, range_start, key=attrgetter("end"))
+            for region in islice(regions, first_index, None):
+                if region.start >= range_end:
+                    break
+                yield region, max(range_start, region.start), min(range_end, region.end)
+
+    def _regions_near(self, outer_region: TextRegion, segment_start: int) -> list[TextRegion]:
+        """Return the regions of the segment that begins at an offset, and of the one before."""
+        regions = self._regions_by_segment.get(segment_start)
         if regions is None:
-            first = max(outer.start, begin - SEGMENT)
-            stop = min(outer.end, begin + SEGMENT)
+            start = max(outer_region.start, segment_start - SEGMENT)
+            end = min(outer_region.end, segment_start + SEGMENT)
             regions = [
-                region._replace(start=first + region.start, end=first + region.end)
-                for region in split_regions(self._text[first:stop], outer.syntax, outer.indent)
+                region._replace(start=start + region.start, end=start + region.end)
+                for region in split_regions(
+                    self._text[start:end], outer_region.syntax, outer_region.indent
+                )
             ]
-            _cache(self._segments, begin, regions)
+            _add_to_cache(self._regions_by_segment, segment_start, regions)
         return regions
 
     def _line_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
+        """Yield the parts in a range of a region whose lines are highlighted one by one."""
         offset = start
         while offset < end:
-            first, last = block_at(self._text, offset)
-            first = max(first, region.start)
-            last = min(last, region.end)
-            parts = self._block_parts.get((first, last))
+            block_start, block_end = block_at(self._text, offset)
+            block_start = max(block_start, region.start)
+            block_end = min(block_end, region.end)
+            parts = self._parts_by_block.get((block_start, block_end))
             if parts is None:
-                begin = first
-                if first > region.start and self._text[first - 1] == "\n":
-                    begin = min(last, first + region.indent)
+                line_start = block_start
+                if block_start > region.start and self._text[block_start - 1] == "\n":
+                    line_start = min(block_end, block_start + region.indent)
                 parts = [
-                    part._replace(start=begin + part.start, end=begin + part.end)
-                    for part in _LINE_PARTS[region.syntax](self._text[begin:last])
+                    part._replace(start=line_start + part.start, end=line_start + part.end)
+                    for part in _LINE_PARTS[region.syntax](self._text[line_start:block_end])
                 ]
-                _cache(self._block_parts, (first, last), parts)
-            yield from _within(parts, start, end)
-            offset = max(last, offset + 1)
+                _add_to_cache(self._parts_by_block, (block_start, block_end), parts)
+            yield from _cut_to_range(parts, start, end)
+            offset = max(block_end, offset + 1)
 
     def _code_parts(self, region: TextRegion, start: int, end: int) -> Iterator[TextPart]:
-        lexer = _lexer(region.syntax)
+        """Yield the parts in a range of a region whose syntax is a programming language."""
+        lexer = _lexer_for(region.syntax)
         first_block = (start - region.start) // LEXED
         last_block = (end - 1 - region.start) // LEXED
-        for number in range(first_block, last_block + 1):
-            begin = region.start + number * LEXED
-            stop = min(region.end, begin + LEXED)
-            parts = self._block_parts.get((begin, stop))
+        for block in range(first_block, last_block + 1):
+            block_start = region.start + block * LEXED
+            block_end = min(region.end, block_start + LEXED)
+            parts = self._parts_by_block.get((block_start, block_end))
             if parts is None:
-                first = max(region.start, begin - LEXED)
-                code = _code_parts(lexer, self._text[first:stop], first)
-                parts = list(_within(code, begin, stop))
-                _cache(self._block_parts, (begin, stop), parts)
-            yield from _within(parts, start, end)
+                lexed_start = max(region.start, block_start - LEXED)
+                code = self._text[lexed_start:block_end]
+                lexed_parts = _lexed_parts(lexer, code, lexed_start)
+                parts = list(_cut_to_range(lexed_parts, block_start, block_end))
+                _add_to_cache(self._parts_by_block, (block_start, block_end), parts)
+            yield from _cut_to_range(parts, start, end)
 
-    def _colours(self, start: int, end: int) -> Iterator[TextPart]:
-        """Yield the parts that a terminal would show in colour."""
-        for begin in range(start // LEXED * LEXED, end, LEXED):
-            parts = self._block_parts.get((begin, -1))
+    def _coloured_parts(self, start: int, end: int) -> Iterator[TextPart]:
+        """Yield the parts around a range that a terminal would show in colour."""
+        for block_start in range(start // LEXED * LEXED, end, LEXED):
+            parts = self._parts_by_block.get((block_start, COLOURS_END))
             if parts is None:
-                parts = self._colours_from(begin, min(len(self._text), begin + LEXED))
-                _cache(self._block_parts, (begin, -1), parts)
+                block_end = min(len(self._text), block_start + LEXED)
+                parts = self._find_colours(block_start, block_end)
+                _add_to_cache(self._parts_by_block, (block_start, COLOURS_END), parts)
             yield from parts
 
-    def _colours_from(self, begin: int, end: int) -> list[TextPart]:
-        first = max(0, begin - COLOUR_REACH)
-        text = self._text[first : end + COLOUR_REACH // 64]
+    def _find_colours(self, start: int, end: int) -> list[TextPart]:
+        """Return the parts between two offsets that a terminal would show in colour.
+
+        The search begins before ``start``, because a colour may be set there.
+        """
+        search_start = max(0, start - COLOUR_REACH)
+        # A sequence may begin before ``end`` and end after it.
+        text = self._text[search_start : end + COLOUR_REACH // 64]
         parts: list[TextPart] = []
         if "\x1b[" not in text:
             return parts
         pen = Pen()
-        start = first
+        part_start = search_start
         for match in COLOUR_SEQUENCE.finditer(text):
-            stop = first + match.start()
-            parts += (TextPart(start, stop, name) for name in pen.names)
+            part_end = search_start + match.start()
+            parts += (TextPart(part_start, part_end, name) for name in pen.names)
             pen = pen.after(match[1])
-            start = first + match.end()
-        parts += (TextPart(start, end, name) for name in pen.names)
-        return list(_within(parts, begin, end))
+            part_start = search_start + match.end()
+        parts += (TextPart(part_start, end, name) for name in pen.names)
+        return list(_cut_to_range(parts, start, end))
 
 
-def _within(parts: Iterable[TextPart], start: int, end: int) -> Iterator[TextPart]:
+def _cut_to_range(parts: Iterable[TextPart], start: int, end: int) -> Iterator[TextPart]:
+    """Yield the parts that are in a range, cut to the range."""
     for part in parts:
-        first = max(part.start, start)
-        last = min(part.end, end)
-        if first < last:
-            yield TextPart(first, last, part.name)
+        part_start = max(part.start, start)
+        part_end = min(part.end, end)
+        if part_start < part_end:
+            yield TextPart(part_start, part_end, part.name)
 
 
-def _cache(cache: OrderedDict[Key, Value], key: Key, value: Value) -> None:
+def _add_to_cache(cache: OrderedDict[Key, Value], key: Key, value: Value) -> None:
+    """Add a value to a cache, and remove the oldest value if there are too many."""
     cache[key] = value
     if len(cache) > _CACHE_SIZE:
         cache.popitem(last=False)
@@ -277,9 +317,14 @@ _HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _DIFF_HEAD: Final = re.compile(
     r"diff --git |index [0-9a-f]{6,}\.\.|(?:---|\+\+\+) (?:[ab]/|/dev/null|\S+\.\w+)"
 )
-_OF_HUNK: Final = frozenset(["", " ", "+", "-", "\\"])
-_BEFORE_DIFFS: Final = frozenset("@di-+")
+_HUNK_SIGNS: Final = frozenset(["", " ", "+", "-", "\\"])
+"""The first characters of the lines in a hunk."""
+
+_DIFF_SIGNS: Final = frozenset("@di-+")
+"""The first characters of lines that may begin a hunk or the head of a diff."""
+
 _HEAD: Final = 200
+"""The code points at the beginning of a line that are looked at."""
 
 
 def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
@@ -295,46 +340,77 @@ def split_regions(text: str, syntax: str, indent: int = 0) -> list[TextRegion]:
     regions: list[TextRegion] = []
     region_start = 0
     region_syntax = syntax
-    fence = ""
-    fence_syntax = syntax
-    old_lines = 0  # the remaining lines of the hunk in the old file
-    new_lines = 0  # and in the new file
+    classifier = _LineClassifier(syntax)
     for match in _LINE.finditer(text):
-        start = match.start()
-        begin = start + indent if start else 0
-        line = text[begin : min(match.end(), begin + _HEAD)].rstrip("\r\n")
-        line_syntax = fence_syntax
-        if (old_lines or new_lines) and line[:1] in _OF_HUNK:
-            line_syntax = DIFF
-            old_lines -= line[:1] not in ("+", "\\") and old_lines > 0
-            new_lines -= line[:1] not in ("-", "\\") and new_lines > 0
-        else:
-            old_lines = 0
-            new_lines = 0
-            sign = line.lstrip(" ")[:1]
-            if sign in ("`", "~") and (opened := _FENCE.match(line)) is not None:
-                if not fence:
-                    fence = opened[1]
-                    line_syntax = FENCE
-                    fence_syntax = LANGUAGES.get(opened[2].lower(), OUTPUT)
-                elif opened[1].startswith(fence) and not opened[2]:
-                    fence = ""
-                    line_syntax = FENCE
-                    fence_syntax = syntax
-            elif sign in _BEFORE_DIFFS and fence_syntax in (MARKDOWN, OUTPUT):
-                hunk = _HUNK.match(line)
-                if hunk is not None:
-                    old_lines = int(hunk[1] or 1)
-                    new_lines = int(hunk[2] or 1)
-                if hunk is not None or _DIFF_HEAD.match(line) is not None:
-                    line_syntax = DIFF
+        line_start = match.start()
+        text_start = line_start + indent if line_start else 0
+        line = text[text_start : min(match.end(), text_start + _HEAD)].rstrip("\r\n")
+        line_syntax = classifier.syntax_of(line)
         if line_syntax != region_syntax or line_syntax == FENCE:
-            if start > region_start:
-                regions.append(TextRegion(region_start, start, region_syntax, indent))
-            region_start = start
+            if line_start > region_start:
+                regions.append(TextRegion(region_start, line_start, region_syntax, indent))
+            region_start = line_start
             region_syntax = line_syntax
     regions.append(TextRegion(region_start, len(text), region_syntax, indent))
     return regions
+
+
+class _LineClassifier:
+    """The syntax of the lines of a text, one after another."""
+
+    def __init__(self, syntax: str) -> None:
+        """Begin outside of fences and hunks."""
+        self._outer_syntax = syntax
+        """The syntax outside of fences and hunks."""
+        self._syntax = syntax
+        """The syntax outside of hunks: that of the open fence, or the outer one."""
+        self._fence = ""
+        """The sign of the open fence, such as three backticks; empty outside of fences."""
+        self._old_lines = 0
+        """The lines of the present hunk that are still to come in the old file."""
+        self._new_lines = 0
+        """The lines of the present hunk that are still to come in the new file."""
+
+    def syntax_of(self, line: str) -> str:
+        """Return the syntax of the next line, and record an open fence or hunk."""
+        hunk_sign = line[:1]
+        if (self._old_lines or self._new_lines) and hunk_sign in _HUNK_SIGNS:
+            if self._old_lines and hunk_sign not in ("+", "\\"):
+                self._old_lines -= 1
+            if self._new_lines and hunk_sign not in ("-", "\\"):
+                self._new_lines -= 1
+            return DIFF
+        self._old_lines = 0
+        self._new_lines = 0
+        sign = line.lstrip(" ")[:1]
+        if sign in ("`", "~"):
+            return FENCE if self._is_fence_line(line) else self._syntax
+        if sign in _DIFF_SIGNS and self._syntax in (MARKDOWN, OUTPUT):
+            hunk = _HUNK.match(line)
+            if hunk is not None:
+                self._old_lines = int(hunk[1] or 1)
+                self._new_lines = int(hunk[2] or 1)
+                return DIFF
+            if _DIFF_HEAD.match(line) is not None:
+                return DIFF
+        return self._syntax
+
+    def _is_fence_line(self, line: str) -> bool:
+        """Check if a line opens or closes a fence, and open or close it."""
+        match = _FENCE.match(line)
+        if match is None:
+            return False
+        fence = match[1]
+        language = match[2]
+        if not self._fence:
+            self._fence = fence
+            self._syntax = LANGUAGES.get(language.lower(), OUTPUT)
+            return True
+        if fence.startswith(self._fence) and not language:
+            self._fence = ""
+            self._syntax = self._outer_syntax
+            return True
+        return False
 
 
 # Lines
@@ -366,6 +442,7 @@ _JSON: Final = re.compile(
 
 
 def _markdown_parts(line: str) -> Iterator[TextPart]:
+    """Yield the parts of a line of Markdown: its kind of line, then the markup in it."""
     end = len(line.rstrip())
     if heading := _HEADING.match(line):
         yield TextPart(0, heading.end(), "markup")
@@ -379,7 +456,8 @@ def _markdown_parts(line: str) -> Iterator[TextPart]:
     elif bullet := _BULLET.match(line):
         yield TextPart(0, bullet.end(), "bullet")
     elif _TABLE.match(line):
-        yield from (TextPart(at, at + 1, "markup") for at in range(end) if line[at] == "|")
+        for bar in re.finditer(r"\|", line[:end]):
+            yield TextPart(*bar.span(), "markup")
     elif _ERROR.match(line):
         yield TextPart(0, end, "error")
         return
@@ -387,16 +465,21 @@ def _markdown_parts(line: str) -> Iterator[TextPart]:
 
 
 def _inline_parts(line: str) -> Iterator[TextPart]:
+    """Yield the code, emphasis and links in a line, and the markup around them."""
     for match in _INLINE.finditer(line):
-        name = match.lastgroup or ""
-        if name == "link":
+        group = match.lastgroup or ""
+        if group == "link":
             yield TextPart(*match.span(), "link")
             continue
-        name = "link" if name == "goal" else name
-        first, last = match.span("words" if name == "link" else name)
-        yield TextPart(match.start(), first, "markup")
-        yield TextPart(first, last, name)
-        yield TextPart(last, match.end(), "markup")
+        if group == "goal":  # a link with words
+            name = "link"
+            start, end = match.span("words")
+        else:
+            name = group
+            start, end = match.span(group)
+        yield TextPart(match.start(), start, "markup")
+        yield TextPart(start, end, name)
+        yield TextPart(end, match.end(), "markup")
 
 
 def _output_parts(line: str) -> Iterator[TextPart]:
@@ -407,6 +490,7 @@ def _output_parts(line: str) -> Iterator[TextPart]:
 
 
 def _diff_parts(line: str) -> Iterator[TextPart]:
+    """Yield a line of a diff as one part; nothing for an unchanged line."""
     if line.startswith("@@"):
         yield TextPart(0, len(line), "hunk")
     elif _DIFF_HEAD.match(line):
@@ -416,6 +500,7 @@ def _diff_parts(line: str) -> Iterator[TextPart]:
 
 
 def _json_parts(line: str) -> Iterator[TextPart]:
+    """Yield the keys, strings, numbers and constants in a line of JSON."""
     for match in _JSON.finditer(line):
         if match["number"] is not None:
             yield TextPart(*match.span(), "number")
@@ -439,7 +524,7 @@ _LINE_PARTS: Final[Mapping[str, Callable[[str], Iterator[TextPart]]]] = {
 
 # Programs
 
-_OF_TOKENS: Final = {
+_NAMES_OF_TOKENS: Final = {
     "Token.Comment": "comment",
     "Token.Keyword": "keyword",
     "Token.Keyword.Constant": "number",
@@ -458,7 +543,7 @@ _OF_TOKENS: Final = {
 
 
 @cache
-def _lexer(language: str) -> Any:
+def _lexer_for(language: str) -> Any:
     """Return the lexer of one of ``LANGUAGES``."""
     # Start-up: the import is slow, and few texts are programs.
     from pygments.lexers import get_lexer_by_name
@@ -470,30 +555,41 @@ def _lexer(language: str) -> Any:
 def _name_of(token: Any) -> str:
     """Return the name of the part for a token, empty for plain text."""
     while token is not None:
-        if name := _OF_TOKENS.get(str(token)):
+        name = _NAMES_OF_TOKENS.get(str(token))
+        if name is not None:
             return name
         token = token.parent
     return ""
 
 
-def _code_parts(lexer: Any, code: str, begin: int) -> Iterator[TextPart]:
+def _lexed_parts(lexer: Any, code: str, code_start: int) -> Iterator[TextPart]:
+    """Yield the parts of a piece of code that begins at an offset of the text."""
     for offset, token, value in lexer.get_tokens_unprocessed(code):
-        if (name := _name_of(token)) and not value.isspace():
-            yield TextPart(begin + offset, begin + offset + len(value), name)
+        name = _name_of(token)
+        if name and not value.isspace():
+            start = code_start + offset
+            yield TextPart(start, start + len(value), name)
 
 
 # A terminal's colours
 
 _HUES: Final = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
-_AROUND: Final = ("red", "yellow", "green", "cyan", "blue", "magenta")
+"""The names of a terminal's eight colours; black and white have none."""
+
+_HUE_CIRCLE: Final = ("red", "yellow", "green", "cyan", "blue", "magenta")
 """The hues of the colour circle, 60 degrees apart."""
 
 
 class Pen(NamedTuple):
     """The colours in which a terminal would continue to write.
 
-    They are reduced to the names of six hues, which a theme draws legibly, so that no text is
-    hidden by a background of its own colour.
+    Colours are reduced to six hues and ``pale``, which a theme draws legibly. So no text is hidden
+    by a background of its own colour.
+
+    Attributes:
+        hue: The name of the colour of the text; empty for the default colour.
+        ground: The name of the colour of the background; empty for the default colour.
+        strong: True for bold text.
     """
 
     hue: str = ""
@@ -502,48 +598,61 @@ class Pen(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the text that is written; a background counts if there is no hue."""
+        """The style names of text written with the pen; without a hue the background counts."""
         hue = self.hue or self.ground
         return tuple(name for name in (hue, "strong" if self.strong else "") if name)
 
-    def after(self, codes: str) -> Pen:
-        """Return the pen after a sequence with these codes, such as ``1;31``."""
+    def after(self, parameters: str) -> Pen:
+        """Return the pen after a colour sequence (SGR) with parameters such as ``1;31``.
+
+        Parameters that do not change colour or weight are ignored.
+        """
         pen = self
-        numbers = iter([int(code[:4] or 0) for code in re.split("[;:]", codes)])
-        for number in numbers:
-            tens, ones = divmod(number, 10)
-            if number == 0:
+        codes = iter([int(code[:4] or 0) for code in re.split("[;:]", parameters)])
+        for code in codes:
+            tens, ones = divmod(code, 10)
+            if code == 0:
                 pen = Pen()
-            elif number in (1, 22):
-                pen = pen._replace(strong=number == 1)
-            elif number in (38, 48):
-                hue = _mixed_hue(numbers)
-                pen = pen._replace(hue=hue) if number == 38 else pen._replace(ground=hue)
-            elif number == 90:
+            elif code in (1, 22):
+                pen = pen._replace(strong=code == 1)
+            elif code == 38:
+                pen = pen._replace(hue=_mixed_hue(codes))
+            elif code == 48:
+                pen = pen._replace(ground=_mixed_hue(codes))
+            elif code == 90:
                 pen = pen._replace(hue="pale")
-            elif (tens in (3, 9) and ones < 8) or number == 39:
-                pen = pen._replace(hue=_HUES[ones % 8] if ones < 8 else "")
-            elif (tens in (4, 10) and ones < 8) or number == 49:
-                pen = pen._replace(ground=_HUES[ones] if ones < 8 else "")
+            elif code == 39:
+                pen = pen._replace(hue="")
+            elif code == 49:
+                pen = pen._replace(ground="")
+            elif tens in (3, 9) and ones < 8:
+                pen = pen._replace(hue=_HUES[ones])
+            elif tens in (4, 10) and ones < 8:
+                pen = pen._replace(ground=_HUES[ones])
         return pen
 
 
-def _mixed_hue(numbers: Iterator[int]) -> str:
-    """Return the hue closest to one of 256 colours, or to one of red, green and blue."""
-    how = next(numbers, 0)
-    if how == 5:
-        number = next(numbers, 0)
-        if number < 16:
-            return "pale" if number == 8 else _HUES[number % 8]
-        if number >= 232:
-            return "pale" if number < 246 else ""
-        cube = number - 16
-        mixed = [level / 5 for level in (cube // 36, cube // 6 % 6, cube % 6)]
-    elif how == 2:
-        mixed = [min(255, next(numbers, 0)) / 255 for _ in range(3)]
+def _mixed_hue(codes: Iterator[int]) -> str:
+    """Return the hue closest to an extended colour; empty for an unknown or bright grey colour.
+
+    Args:
+        codes: The codes after 38 or 48: ``5`` and one of 256 colours, or ``2`` and red, green and
+            blue. These codes are consumed.
+    """
+    colour_space = next(codes, 0)
+    if colour_space == 5:
+        colour = next(codes, 0)
+        if colour < 16:
+            return "pale" if colour == 8 else _HUES[colour % 8]
+        if colour >= 232:
+            return "pale" if colour < 246 else ""
+        cube = colour - 16
+        rgb = [level / 5 for level in (cube // 36, cube // 6 % 6, cube % 6)]
+    elif colour_space == 2:
+        rgb = [min(255, next(codes, 0)) / 255 for _ in range(3)]
     else:
         return ""
-    hue, saturation, value = rgb_to_hsv(*mixed)
+    hue, saturation, value = rgb_to_hsv(*rgb)
     if saturation < 0.25 or value < 0.15:
         return "pale" if 0.15 <= value < 0.6 else ""
-    return _AROUND[round(hue * 6) % 6]
+    return _HUE_CIRCLE[round(hue * 6) % 6]

@@ -36,8 +36,10 @@ UNFOLDED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("arguments", "output", "stderr", "stdin", "stdout"), OUTPUT),
     **dict.fromkeys(("file_text", "new_str", "new_string", "old_str", "old_string"), OUTPUT),
 }
-"""The fields whose strings are shown unescaped, with the syntax of their text if no file name comes
-before them."""
+"""The fields whose strings are shown unescaped, with the syntax of their text.
+
+If a file name comes before such a field, the name may give the syntax instead.
+"""
 
 _OF_FILES: Final = frozenset(
     ["content", "file_text", "new_str", "new_string", "old_str", "old_string"]
@@ -74,7 +76,13 @@ _UNESCAPED: Final = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """An open object or list; a ``flat`` one stays on one line. ``key`` is the key before it."""
+    """An open object or list.
+
+    Attributes:
+        is_list: True for a list.
+        flat: True if it stays on one line.
+        key: The key of the field that contains it.
+    """
 
     is_list: bool
     flat: bool
@@ -82,56 +90,59 @@ class _Level:
 
 
 class PrettyText:
-    """A formatted source; the part after ``set_out`` is shown as it is.
+    """A formatted source; the part after ``shown_end`` is shown as it is.
 
     It is read like a string: slices and ``find`` cost as much as they read. Offsets are code
-    points. An offset in added white space is converted to that of the next part with a source, and
-    an offset in white space that is not shown to that of the next part that is.
+    points. An offset in added white space is converted to the begin of the next part of the source.
+    An offset in white space of the source that is not shown is converted to the begin of the next
+    shown part.
     """
 
     def __init__(self, source: str) -> None:
+        """Begin with nothing formatted."""
         self.source = source
         self.broken = False
         """True if it is not JSON; the remaining source is shown as it is."""
-        self._at = 0  # the formatted code points of the source
-        self._length = 0  # the code points that are shown for them
-        self._new: list[str] = []
-        self._parts: list[str] = []
-        self._part_begins = array("Q")
-        # Pieces: the begin and the length of each in the shown text and in the source.
-        self._at_shown = array("Q")
-        self._at_source = array("Q")
-        self._shown_length = array("Q")
-        self._source_length = array("Q")
+        self._source_end = 0  # the number of formatted code points of the source
+        self._shown_end = 0  # the number of code points that are shown for them
+        self._new_texts: list[str] = []  # the shown texts that are not in a part yet
+        self._shown_parts: list[str] = []  # the shown text
+        self._part_starts = array("Q")  # the offset of each part
+        # Pieces: the start and the length of each in the shown text and in the source.
+        self._shown_starts = array("Q")
+        self._source_starts = array("Q")
+        self._shown_lengths = array("Q")
+        self._source_lengths = array("Q")
         # The state of the parser.
         self._levels: list[_Level] = []
         self._expected: Literal["value", "key", "colon", "comma"] = "value"
-        self._opened = False
-        self._string_from = -1
-        self._string_shown = 0  # the offset at which the content of that string is shown
+        self._is_level_empty = False  # True directly after an opening bracket
+        self._string_start = -1  # the source offset of the open string; -1 outside of strings
+        self._string_shown_start = 0  # the offset at which the content of that string is shown
         self._string_has_lines = False
-        self._last_string = self._key = ""
-        self._file_written = ""
-        # Long strings, and those with line breaks, which have a syntax of their own.
-        self._strings_begin = array("Q")
-        self._strings: list[TextRegion] = []
+        self._last_string = ""  # a possible key
+        self._key = ""  # the key of the current value
+        self._file_syntax = ""  # the syntax that follows from the last file name
+        # The regions of long strings and of strings with line breaks; each has its own syntax.
+        self._region_starts = array("Q")
+        self._string_regions: list[TextRegion] = []
 
-    # What has been set out
+    # The formatted part
 
     @property
     def complete(self) -> bool:
-        """True if the whole source is formatted, or is not JSON."""
-        return self.broken or self._at >= len(self.source)
+        """True if the whole source is formatted, or turned out not to be JSON."""
+        return self.broken or self._source_end >= len(self.source)
 
     @property
-    def set_out(self) -> int:
-        """The shown code points that are formatted; those after them are as in the source."""
-        return self._length
+    def shown_end(self) -> int:
+        """The number of shown code points that are formatted; the rest is as in the source."""
+        return self._shown_end
 
     @property
-    def read(self) -> int:
-        """The formatted code points of the source."""
-        return self._at
+    def source_end(self) -> int:
+        """The number of code points of the source that are formatted."""
+        return self._source_end
 
     def whole(self) -> str:
         """Format the whole source, as far as it is JSON, and return the shown text."""
@@ -145,38 +156,43 @@ class PrettyText:
         Args:
             chars: The approximate number of code points.
         """
-        stop = min(len(self.source), self._at + chars)
-        while self._at < stop and not self.broken:
-            if self._string_from >= 0:
+        stop = min(len(self.source), self._source_end + chars)
+        while self._source_end < stop and not self.broken:
+            if self._string_start >= 0:
                 self._continue_string(stop)
             else:
                 self._read_token(stop)
-        if self._at >= len(self.source) and (self._levels or self._string_from >= 0):
+        if self._source_end >= len(self.source) and (self._levels or self._string_start >= 0):
             self.broken = True
-        if self._new:
-            part = "".join(self._new)
-            self._part_begins.append(self._length - len(part))
-            self._parts.append(part)
-            self._new = []
+        if self._new_texts:
+            part = "".join(self._new_texts)
+            self._part_starts.append(self._shown_end - len(part))
+            self._shown_parts.append(part)
+            self._new_texts = []
 
     # Like a string
 
     def __len__(self) -> int:
-        return self._length + len(self.source) - self._at
+        return self._shown_end + len(self.source) - self._source_end
 
     def __getitem__(self, index: int | slice, /) -> str:
+        """Return a character or a slice of the shown text."""
         if isinstance(index, int):
             return self[index : index + 1] if index >= 0 else self[len(self) + index :][:1]
-        begin, end, _step = index.indices(len(self))
-        pieces: list[str] = []
-        number = max(0, bisect_right(self._part_begins, begin) - 1)
-        while number < len(self._parts) and (first := self._part_begins[number]) < end:
-            pieces.append(self._parts[number][max(0, begin - first) : end - first])
-            number += 1
-        if end > self._length:
-            shift = self._at - self._length
-            pieces.append(self.source[max(begin, self._length) + shift : end + shift])
-        return "".join(pieces)
+        start, end, _step = index.indices(len(self))
+        texts: list[str] = []
+        for number in range(
+            max(0, bisect_right(self._part_starts, start) - 1), len(self._shown_parts)
+        ):
+            part_start = self._part_starts[number]
+            if part_start >= end:
+                break
+            part = self._shown_parts[number]
+            texts.append(part[max(0, start - part_start) : end - part_start])
+        if end > self._shown_end:
+            shift = self._source_end - self._shown_end
+            texts.append(self.source[max(start, self._shown_end) + shift : end + shift])
+        return "".join(texts)
 
     def find(self, part: str, begin: int, end: int, /) -> int:
         """Return the first offset of ``part`` in a range, or -1."""
@@ -189,65 +205,79 @@ class PrettyText:
         return index + begin if index >= 0 else -1
 
     def endswith(self, part: str, /) -> bool:
-        """Check whether the text ends with ``part``."""
+        """Check if the text ends with ``part``."""
         return self[len(self) - len(part) :] == part
 
     # Regions with one syntax
 
     def region_at(self, offset: int) -> TextRegion:
-        """Return the string around an offset, or the JSON between two strings.
+        """Return the region of the string around an offset, or of the JSON between two strings.
 
-        Short strings on one line are not regions of their own.
+        Short strings on one line belong to the JSON around them. Text that is not formatted is one
+        region without a syntax.
         """
-        if offset >= self._length:
-            return TextRegion(self._length, len(self), "")
-        number = bisect_right(self._strings_begin, offset) - 1
-        begin = 0
-        if number >= 0:
-            string = self._strings[number]
-            if offset < string.end:
-                return string
-            begin = string.end
-        following = self._strings_begin[number + 1 : number + 2]
-        return TextRegion(begin, following[0] if following else self._length, JSON)
+        if offset >= self._shown_end:
+            return TextRegion(self._shown_end, len(self), "")
+        next_number = bisect_right(self._region_starts, offset)
+        start = 0
+        if next_number > 0:
+            string_region = self._string_regions[next_number - 1]
+            if offset < string_region.end:
+                return string_region
+            start = string_region.end
+        end = self._shown_end
+        if next_number < len(self._region_starts):
+            end = self._region_starts[next_number]
+        return TextRegion(start, end, JSON)
 
     def _update_string_region(self) -> None:
-        """Extend the region of the current string up to here, or begin one if it is long."""
-        begin = self._string_shown
-        end = self._length
-        if self._strings and self._strings[-1].start == begin:
-            self._strings[-1] = self._strings[-1]._replace(end=end)
-        elif end - begin > LONG_STRING or self._string_has_lines:
-            indent = len(INDENT) * min(len(self._levels), MOST_DEPTH)
-            self._put_string(TextRegion(begin, end, self._syntax, indent))
+        """Extend the region of the current string up to the formatted end.
 
-    def _put_string(self, string: TextRegion) -> None:
-        self._strings_begin.append(string.start)
-        self._strings.append(string)
+        If the string has no region yet, add one if the string is long or has line breaks.
+        """
+        start = self._string_shown_start
+        end = self._shown_end
+        if self._string_regions and self._string_regions[-1].start == start:
+            self._string_regions[-1] = self._string_regions[-1]._replace(end=end)
+        elif end - start > LONG_STRING or self._string_has_lines:
+            indent = len(INDENT) * min(len(self._levels), MOST_DEPTH)
+            self._add_region(TextRegion(start, end, self._string_syntax, indent))
+
+    def _add_region(self, region: TextRegion) -> None:
+        self._region_starts.append(region.start)
+        self._string_regions.append(region)
 
     @property
-    def _syntax(self) -> str:
-        """The syntax of the current string."""
-        if self._key in _OF_FILES and self._file_written:
-            return self._file_written
+    def _string_syntax(self) -> str:
+        """The syntax of the current string, from its key or from the last file name."""
+        if self._key in _OF_FILES and self._file_syntax:
+            return self._file_syntax
         return UNFOLDED.get(self._key, OUTPUT)
 
     # Conversion of offsets
 
     def to_source(self, offset: int) -> int:
         """Return the code point of the source that is shown at an offset."""
-        if offset >= self._length or not self._at_shown:
-            return self._at + max(0, offset - self._length)
-        return _convert(
-            offset, self._at_shown, self._shown_length, self._at_source, self._source_length
+        if offset >= self._shown_end or not self._shown_starts:
+            return self._source_end + max(0, offset - self._shown_end)
+        return _convert_offset(
+            offset,
+            self._shown_starts,
+            self._shown_lengths,
+            self._source_starts,
+            self._source_lengths,
         )
 
     def to_shown(self, offset: int) -> int:
         """Return the offset at which a code point of the source is shown."""
-        if offset >= self._at or not self._at_source:
-            return self._length + max(0, offset - self._at)
-        return _convert(
-            offset, self._at_source, self._source_length, self._at_shown, self._shown_length
+        if offset >= self._source_end or not self._source_starts:
+            return self._shown_end + max(0, offset - self._source_end)
+        return _convert_offset(
+            offset,
+            self._source_starts,
+            self._source_lengths,
+            self._shown_starts,
+            self._shown_lengths,
         )
 
     def range_to_shown(self, start: int, end: int) -> tuple[int, int]:
@@ -257,20 +287,18 @@ class PrettyText:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        first = self.to_shown(start)
+        shown_start = self.to_shown(start)
         if end <= start:
-            return first, first
-        if end > self._at:
-            return first, self.to_shown(end)
-        piece = bisect_right(self._at_source, end - 1) - 1
+            return shown_start, shown_start
+        if end > self._source_end:
+            return shown_start, self.to_shown(end)
+        piece = bisect_right(self._source_starts, end - 1) - 1
         if piece < 0:
-            return first, first
-        inside = end - self._at_source[piece]
-        if self._shown_length[piece] == self._source_length[piece]:
-            shown = min(inside, self._shown_length[piece])
-        else:
-            shown = self._shown_length[piece]
-        return first, max(first, self._at_shown[piece] + shown)
+            return shown_start, shown_start
+        shown_in_piece = self._shown_lengths[piece]
+        if self._shown_lengths[piece] == self._source_lengths[piece]:
+            shown_in_piece = min(end - self._source_starts[piece], shown_in_piece)
+        return shown_start, max(shown_start, self._shown_starts[piece] + shown_in_piece)
 
     def range_to_source(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of the source of a shown range.
@@ -281,256 +309,334 @@ class PrettyText:
             start: The first shown code point of the range.
             end: The shown code point after the range.
         """
-        first = self.to_source(start)
+        source_start = self.to_source(start)
         if end <= start:
-            return first, first
+            return source_start, source_start
         last = end - 1
-        if last >= self._length or not self._at_shown:
-            return first, self.to_source(last) + 1
-        piece = max(0, bisect_right(self._at_shown, last) - 1)
-        inside = last - self._at_shown[piece]
-        if inside >= self._shown_length[piece]:  # added white space
-            return first, max(first, self._at_source[piece] + self._source_length[piece])
-        if self._shown_length[piece] == self._source_length[piece]:
-            return first, self._at_source[piece] + inside + 1
-        return first, self._at_source[piece] + self._source_length[piece]
+        if last >= self._shown_end or not self._shown_starts:
+            return source_start, self.to_source(last) + 1
+        piece = max(0, bisect_right(self._shown_starts, last) - 1)
+        piece_end = self._source_starts[piece] + self._source_lengths[piece]
+        offset_in_piece = last - self._shown_starts[piece]
+        if offset_in_piece >= self._shown_lengths[piece]:  # added white space
+            return source_start, max(source_start, piece_end)
+        if self._shown_lengths[piece] == self._source_lengths[piece]:
+            return source_start, self._source_starts[piece] + offset_in_piece + 1
+        return source_start, piece_end
 
     # Formatting
 
-    def _add(self, text: str, source: int, length: int) -> None:
-        """Show a text for a part of the source.
+    def _add_text(self, text: str, source: int, length: int) -> None:
+        """Show a text for a part of the source, and move on to the end of the part.
 
         Args:
-            text: The text; one of the same length shows each code point of the source by one.
-            source: The first code point of the part.
-            length: The code points of the part.
+            text: The text. If it is as long as the part, each of its code points shows the code
+                point of the part at the same position.
+            source: The offset of the part in the source.
+            length: The number of code points of the part.
         """
         if (
             len(text) == length
-            and self._at_shown
-            and self._shown_length[-1] == self._source_length[-1]
-            and self._at_shown[-1] + self._shown_length[-1] == self._length
-            and self._at_source[-1] + self._source_length[-1] == source
+            and self._shown_starts
+            and self._shown_lengths[-1] == self._source_lengths[-1]
+            and self._shown_starts[-1] + self._shown_lengths[-1] == self._shown_end
+            and self._source_starts[-1] + self._source_lengths[-1] == source
         ):
-            self._shown_length[-1] += length
-            self._source_length[-1] += length
+            self._shown_lengths[-1] += length
+            self._source_lengths[-1] += length
         else:
-            self._at_shown.append(self._length)
-            self._at_source.append(source)
-            self._shown_length.append(len(text))
-            self._source_length.append(length)
-        self._space(text)
-        self._at = source + length
+            self._shown_starts.append(self._shown_end)
+            self._source_starts.append(source)
+            self._shown_lengths.append(len(text))
+            self._source_lengths.append(length)
+        self._add_space(text)
+        self._source_end = source + length
 
-    def _space(self, text: str) -> None:
-        """Add white space."""
-        self._new.append(text)
-        self._length += len(text)
+    def _add_space(self, text: str) -> None:
+        """Show a text that has no part of the source."""
+        self._new_texts.append(text)
+        self._shown_end += len(text)
 
-    def _line(self, depth: int) -> None:
-        self._space("\n" + INDENT * min(depth, MOST_DEPTH))
+    def _begin_line(self, depth: int) -> None:
+        """Add a line break and the indent of a depth."""
+        self._add_space("\n" + INDENT * min(depth, MOST_DEPTH))
 
     def _read_token(self, stop: int) -> None:
-        space = _SPACE.match(self.source, self._at, stop)
-        offset = self._at if space is None else space.end()
+        """Format the next token; of a string only its begin.
+
+        Only skip white space if nothing else comes before ``stop``. Set ``broken`` if the token is
+        not valid here.
+        """
+        space = _SPACE.match(self.source, self._source_end, stop)
+        offset = self._source_end if space is None else space.end()
         if offset == stop:
-            self._at = offset
+            self._source_end = offset
             return
         char = self.source[offset]
         if not self._is_expected(char):
             self.broken = True
         elif char in "}]":
-            self._close(char, offset)
+            self._close_level(char, offset)
         elif char == ",":
-            self._add(char, offset, 1)
+            self._add_text(char, offset, 1)
             level = self._levels[-1]
             if level.flat:
-                self._space(" ")
+                self._add_space(" ")
             else:
-                self._line(len(self._levels))
+                self._begin_line(len(self._levels))
             self._expected = "value" if level.is_list else "key"
             self._key = self._key if level.is_list else ""
         elif char == ":":
-            self._add(char, offset, 1)
-            self._space(" ")
+            self._add_text(char, offset, 1)
+            self._add_space(" ")
             self._expected = "value"
             self._key = self._last_string
         else:
             self._begin_value(char, offset)
 
     def _is_expected(self, char: str) -> bool:
-        """Check whether a token with this first character is valid here."""
+        """Check if a token with this first character is valid here."""
         if char in "}]":
-            closes = bool(self._levels) and self._levels[-1].is_list == (char == "]")
-            return closes and (self._opened or self._expected == "comma")
+            closes_level = bool(self._levels) and self._levels[-1].is_list == (char == "]")
+            return closes_level and (self._is_level_empty or self._expected == "comma")
         if char in ",:":
             return bool(self._levels) and self._expected == ("comma" if char == "," else "colon")
         return self._expected == "value" or (self._expected == "key" and char == '"')
 
-    def _close(self, char: str, offset: int) -> None:
+    def _close_level(self, char: str, offset: int) -> None:
+        """End the innermost object or list with the bracket at an offset."""
         level = self._levels.pop()
-        if not (self._opened or level.flat):
-            self._line(len(self._levels))
-        self._opened = False
+        if not (self._is_level_empty or level.flat):
+            self._begin_line(len(self._levels))
+        self._is_level_empty = False
         self._key = level.key
         self._expected = "comma"
-        self._add(char, offset, 1)
+        self._add_text(char, offset, 1)
 
     def _begin_value(self, char: str, offset: int) -> None:
+        """Format a scalar, or the begin of a string (also of a key), an object or a list.
+
+        Set ``broken`` if the source has none of these at the offset.
+        """
         scalar = None
-        if char not in '"{[' and (scalar := _SCALAR.match(self.source, offset)) is None:
-            self.broken = True
-            return
-        if self._opened and not self._levels[-1].flat:
-            self._line(len(self._levels))
-        self._opened = False
+        if char not in '"{[':
+            scalar = _SCALAR.match(self.source, offset)
+            if scalar is None:
+                self.broken = True
+                return
+        if self._is_level_empty and not self._levels[-1].flat:
+            self._begin_line(len(self._levels))
+        self._is_level_empty = False
         if scalar is not None:
-            self._add(scalar[0], offset, len(scalar[0]))
+            self._add_text(scalar[0], offset, len(scalar[0]))
             self._expected = "comma"
         elif char == '"':
-            self._add(char, offset, 1)
-            self._string_from = offset
-            self._string_shown = self._length
+            self._add_text(char, offset, 1)
+            self._string_start = offset
+            self._string_shown_start = self._shown_end
             self._string_has_lines = False
-            self._format_nested(offset + 1)
+            self._format_json_in_string(offset + 1)
         else:
             end = offset + _FLAT_CHARS
             is_flat = char == "[" and _FLAT.match(self.source, offset, end) is not None
             self._levels.append(_Level(char == "[", is_flat, self._key))
-            self._opened = True
+            self._is_level_empty = True
             self._expected = "value" if char == "[" else "key"
             self._key = self._key if char == "[" else ""
-            self._add(char, offset, 1)
+            self._add_text(char, offset, 1)
 
     def _continue_string(self, stop: int) -> None:
-        begin = self._at
-        match = _STRING_PART.match(self.source, begin, max(stop, begin + 2))
-        end = begin if match is None else match.end()
-        if end > begin:
-            part = self.source[begin:end]
+        """Format the open string up to about ``stop``, or to its end.
+
+        Set ``broken`` if the source ends within the string.
+        """
+        start = self._source_end
+        match = _STRING_PART.match(self.source, start, max(stop, start + 2))
+        end = start if match is None else match.end()
+        if end > start:
+            part = self.source[start:end]
             if self._key in UNFOLDED and self._expected == "value" and "\\" in part:
-                self._add_unfolded(part, begin)
+                self._add_unescaped(part, start)
             else:
-                self._add(part, begin, end - begin)
+                self._add_text(part, start, end - start)
             self._update_string_region()
         if self.source[end : end + 1] == '"':
-            first = self._string_from + 1
-            self._string_from = -1
-            if self._expected == "value" and self._key in _FILE_NAMES:
-                suffix = self.source[first:end].rpartition(".")[2]
-                self._file_written = LANGUAGES.get(suffix.lower(), "")
-            self._last_string = self.source[first:end] if end - first <= _LONGEST_KEY else ""
-            self._expected = "colon" if self._expected == "key" else "comma"
-            self._add('"', end, 1)
-            if self._strings and self._strings[-1].start == self._string_shown:
-                self._update_string_region()
-        elif end == begin:
+            self._end_string(end)
+        elif end == start:
             self.broken = True
 
-    def _add_unfolded(self, part: str, begin: int) -> None:
-        """Show a part of a string unescaped, with aligned lines."""
-        done = 0
+    def _end_string(self, end: int) -> None:
+        """Format the closing quote at an offset, and record the string if it may be needed later.
+
+        A file name gives the syntax of the fields after it; a short string may be a key.
+        """
+        start = self._string_start + 1
+        self._string_start = -1
+        if self._expected == "value" and self._key in _FILE_NAMES:
+            _, _, suffix = self.source[start:end].rpartition(".")
+            self._file_syntax = LANGUAGES.get(suffix.lower(), "")
+        self._last_string = self.source[start:end] if end - start <= _LONGEST_KEY else ""
+        self._expected = "colon" if self._expected == "key" else "comma"
+        self._add_text('"', end, 1)
+        if self._string_regions and self._string_regions[-1].start == self._string_shown_start:
+            self._update_string_region()
+
+    def _add_unescaped(self, part: str, source: int) -> None:
+        """Show a part of a string unescaped, with aligned lines.
+
+        Args:
+            part: The part as it is in the source.
+            source: The offset of the part in the source.
+        """
+        shown_until = 0
         for match in _ESCAPE.finditer(part):
-            shown = _UNESCAPED.get(match[0])
-            if shown is None:
+            char = _UNESCAPED.get(match[0])
+            if char is None:
                 continue
-            if match.start() > done:
-                self._add(part[done : match.start()], begin + done, match.start() - done)
-            self._add(shown, begin + match.start(), 2)
-            if shown == "\n":
+            if match.start() > shown_until:
+                plain_text = part[shown_until : match.start()]
+                self._add_text(plain_text, source + shown_until, len(plain_text))
+            self._add_text(char, source + match.start(), 2)
+            if char == "\n":
                 self._string_has_lines = True
-                self._space(INDENT * min(len(self._levels), MOST_DEPTH))
-            done = match.end()
-        if done < len(part):
-            self._add(part[done:], begin + done, len(part) - done)
+                self._add_space(INDENT * min(len(self._levels), MOST_DEPTH))
+            shown_until = match.end()
+        if shown_until < len(part):
+            self._add_text(part[shown_until:], source + shown_until, len(part) - shown_until)
 
     # JSON in a string
 
-    def _format_nested(self, begin: int) -> None:
-        """Format the content of a string if it is JSON itself."""
-        if self._expected != "value" or self.source[begin : begin + 1] not in ("{", "["):
+    def _format_json_in_string(self, start: int) -> None:
+        """Format the content of a string that begins at an offset, if the content is JSON.
+
+        Otherwise change nothing.
+        """
+        if self._expected != "value" or self.source[start : start + 1] not in ("{", "["):
             return
-        match = _STRING_PART.match(self.source, begin, begin + NESTED_CHARS)
-        end = begin if match is None else match.end()
+        match = _STRING_PART.match(self.source, start, start + NESTED_CHARS)
+        end = start if match is None else match.end()
         if self.source[end : end + 1] != '"':
             return
-        inner, offsets = _unescaped(self.source, begin, end)
-        nested = pretty_json(inner)
+        content, offsets = _unescape_with_offsets(self.source, start, end)
+        nested = pretty_json(content)
         if nested is None:
             return
-        whole = nested.whole()
+        nested_text = nested.whole()
         if nested.broken:
             return
         indent = INDENT * min(len(self._levels), MOST_DEPTH)
-        done = 0
-        pieces = (nested._at_shown, nested._shown_length, nested._at_source, nested._source_length)
-        for shown, length, first, count in zip(*pieces, strict=True):
-            self._space(whole[done:shown].replace("\n", "\n" + indent))
-            done = shown + length
-            part = whole[shown:done]
-            if length == count:
-                self._add_mapped(part, offsets[first : first + count + 1])
+        self._add_nested_text(nested, nested_text, offsets, indent)
+        for region in nested._string_regions:
+            region_start = offsets[nested.to_source(region.start)]
+            region_end = offsets[nested.to_source(region.end - 1) + 1]
+            shown_start, shown_end = self.range_to_shown(region_start, region_end)
+            nested_indent = region.indent + len(indent)
+            self._add_region(TextRegion(shown_start, shown_end, region.syntax, nested_indent))
+        self._string_shown_start = self._shown_end  # only the closing quote is left
+
+    def _add_nested_text(
+        self, nested: PrettyText, nested_text: str, offsets: Sequence[int], indent: str
+    ) -> None:
+        """Show formatted JSON that is the content of a string.
+
+        Args:
+            nested: The formatted JSON.
+            nested_text: The whole text of it.
+            offsets: The offset in this source of each code point of the source of ``nested``.
+            indent: The white space before each line but the first.
+        """
+        shown_until = 0
+        pieces = zip(
+            nested._shown_starts,
+            nested._shown_lengths,
+            nested._source_starts,
+            nested._source_lengths,
+            strict=True,
+        )
+        for shown_start, shown_length, source_start, source_length in pieces:
+            added_space = nested_text[shown_until:shown_start]
+            self._add_space(added_space.replace("\n", "\n" + indent))
+            shown_until = shown_start + shown_length
+            text = nested_text[shown_start:shown_until]
+            piece_offsets = offsets[source_start : source_start + source_length + 1]
+            if shown_length == source_length:
+                self._add_mapped_text(text, piece_offsets)
             else:
-                self._add(part, offsets[first], offsets[first + count] - offsets[first])
-            if part == "\n":
-                self._space(indent)
-        for string in nested._strings:
-            ends = (nested.to_source(string.start), nested.to_source(string.end - 1) + 1)
-            shown_begin, shown_end = self.range_to_shown(offsets[ends[0]], offsets[ends[1]])
-            deeper = string.indent + len(indent)
-            self._put_string(TextRegion(shown_begin, shown_end, string.syntax, deeper))
-        self._string_shown = self._length  # only the closing quote is left
+                self._add_text(text, piece_offsets[0], piece_offsets[-1] - piece_offsets[0])
+            if text == "\n":
+                self._add_space(indent)
 
-    def _add_mapped(self, part: str, offsets: Sequence[int]) -> None:
-        """Show a text whose code points begin at these offsets of the source."""
-        begin = 0
-        while begin < len(part):
-            end = begin + 1
-            is_plain = offsets[end] - offsets[begin] == 1
-            while is_plain and end < len(part) and offsets[end + 1] - offsets[end] == 1:
+    def _add_mapped_text(self, text: str, offsets: Sequence[int]) -> None:
+        """Show a text by the offsets of its code points in the source, and of the end.
+
+        Code points that are not escaped in the source are added together.
+        """
+        start = 0
+        while start < len(text):
+            end = start + 1
+            is_unescaped = offsets[end] - offsets[start] == 1
+            while is_unescaped and end < len(text) and offsets[end + 1] - offsets[end] == 1:
                 end += 1
-            self._add(part[begin:end], offsets[begin], offsets[end] - offsets[begin])
-            begin = end
+            self._add_text(text[start:end], offsets[start], offsets[end] - offsets[start])
+            start = end
 
 
-def _unescaped(source: str, begin: int, end: int) -> tuple[str, list[int]]:
-    """Unescape the content of a string; return it with the offsets of its code points."""
+def _unescape_with_offsets(source: str, start: int, end: int) -> tuple[str, list[int]]:
+    """Unescape the content of a string.
+
+    Return it with the offset in the source of each of its code points, and of the end.
+    """
     parts: list[str] = []
     offsets: list[int] = []
-    done = begin
-    for match in _ESCAPED.finditer(source, begin, end):
+    copied_until = start
+    for match in _ESCAPED.finditer(source, start, end):
         escape = match[0]
         char = escape[1:]
         if len(char) > 1:
             char = str(load_json(f'"{escape}"'))
-        parts += (source[done : match.start()], _CONTROLS.get(char, char))
-        offsets += range(done, match.start() + 1)
-        done = match.end()
-    parts.append(source[done:end])
-    offsets += range(done, end + 1)
+        parts += (source[copied_until : match.start()], _CONTROLS.get(char, char))
+        offsets += range(copied_until, match.start() + 1)
+        copied_until = match.end()
+    parts.append(source[copied_until:end])
+    offsets += range(copied_until, end + 1)
     return "".join(parts), offsets
 
 
-def _convert(
+def _convert_offset(
     offset: int,
-    begins: array[int],
+    starts: array[int],
     lengths: array[int],
-    target_begins: array[int],
+    target_starts: array[int],
     target_lengths: array[int],
 ) -> int:
-    piece = max(0, bisect_right(begins, offset) - 1)
-    inside = max(0, offset - begins[piece])
-    if inside >= lengths[piece] and piece + 1 < len(begins):
-        return target_begins[piece + 1]
+    """Convert an offset in the shown text to one in the source, or the other way round.
+
+    An offset between two pieces is converted to the start of the next piece. An offset within a
+    piece of different lengths is converted to the start of the piece.
+
+    Args:
+        offset: The offset.
+        starts: The start of each piece in the text of the offset.
+        lengths: The length of each piece there.
+        target_starts: The start of each piece in the other text.
+        target_lengths: The length of each piece there.
+    """
+    piece = max(0, bisect_right(starts, offset) - 1)
+    offset_in_piece = max(0, offset - starts[piece])
+    is_after_piece = offset_in_piece >= lengths[piece]
+    if is_after_piece and piece + 1 < len(starts):
+        return target_starts[piece + 1]
+    if is_after_piece:
+        return target_starts[piece] + target_lengths[piece]
     if lengths[piece] == target_lengths[piece]:
-        return target_begins[piece] + min(inside, lengths[piece])
-    return target_begins[piece] + (target_lengths[piece] if inside >= lengths[piece] else 0)
+        return target_starts[piece] + offset_in_piece
+    return target_starts[piece]
 
 
 def pretty_json(text: str) -> PrettyText | None:
-    """Return the formatted text of a JSON object or list, of which the first part is formatted.
+    """Return a JSON object or list as a formatted text; only its first part is formatted yet.
 
-    None for any other text, and for JSON that fits on a line.
+    Return None for any other text, and for JSON that fits on a line.
     """
     if len(text) <= 2 or not _looks_like_json(text):
         return None
@@ -547,7 +653,7 @@ def pretty_json(text: str) -> PrettyText | None:
 
 
 def _looks_like_json(text: str) -> bool:
-    """Check the first and last character."""
+    """Check if a text begins and ends with matching brackets."""
     head = text[:64].lstrip()
     tail = text[-64:].rstrip()
-    return bool(head and tail) and (head[0], tail[-1]) in (("{", "}"), ("[", "]"))
+    return f"{head[:1]}{tail[-1:]}" in ("{}", "[]")

@@ -6,6 +6,7 @@ are computed without reading all text before it.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from array import array
@@ -24,24 +25,27 @@ _WORD: Final = re.compile(r"\w+|[^\w\s]+")
 _REACH: Final = 1 << 16
 """The code points within which a neighbouring word is searched."""
 
+_WORD_WINDOW: Final = 256
+"""The code points before an offset in which the begin of its word is searched first."""
+
 
 def word_at(text: str, offset: int) -> tuple[int, int] | None:
-    """Return the range of the word at an offset, or of the next word, or None at the end.
+    """Return the range of the word at an offset, else of the next word near it, else None.
 
     Args:
         text: The text.
         offset: The offset of a code point.
     """
     start = max(0, min(offset, len(text)))
-    low = max(0, start - 256)
-    for match in _WORD.finditer(text, low, min(len(text), start + _REACH)):
+    search_start = max(0, start - _WORD_WINDOW)
+    for match in _WORD.finditer(text, search_start, min(len(text), start + _REACH)):
         if match.end() > start:
             return match.span()
     return None
 
 
 def next_word(text: str, end: int) -> tuple[int, int] | None:
-    """Return the range of the first word after an offset, or None.
+    """Return the range of the first word after an offset, or None if there is none near it.
 
     Args:
         text: The text.
@@ -52,29 +56,33 @@ def next_word(text: str, end: int) -> tuple[int, int] | None:
 
 
 def previous_word(text: str, start: int) -> tuple[int, int] | None:
-    """Return the range of the last word before an offset, or None.
+    """Return the range of the last word before an offset, or None if there is none near it.
 
     Args:
         text: The text.
         start: The offset.
     """
-    window = 256
+    window = _WORD_WINDOW
     while True:
-        low = max(0, start - window)
+        window_start = max(0, start - window)
         word = None
-        for match in _WORD.finditer(text, low, start):
-            if match.start() > low or low == 0:
+        for match in _WORD.finditer(text, window_start, start):
+            # A word at the edge of the window may begin before it.
+            if match.start() > window_start or window_start == 0:
                 word = match.span()
-        if word is not None or low == 0 or window > _REACH:
+        if word is not None or window_start == 0 or window > _REACH:
             return word
         window *= 4
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteCursor:
-    """A quote from the word ``anchor`` to the word ``head`` under the cursor.
+    """A quote of some words, of which one end follows the cursor.
 
-    Until the anchor is ``fixed`` a motion moves the quote of one word; then it extends the quote.
+    Attributes:
+        anchor: The range of the word where the quote begins.
+        head: The range of the word under the cursor, before or after the anchor.
+        fixed: True if a move of the cursor extends the quote; else it moves a quote of one word.
     """
 
     anchor: tuple[int, int]
@@ -92,7 +100,7 @@ class QuoteCursor:
         return max(self.anchor[1], self.head[1])
 
     def at(self, word: tuple[int, int] | None) -> QuoteCursor:
-        """Return the quote with the cursor on another word."""
+        """Return the quote with the cursor on another word; None leaves it unchanged."""
         if word is None:
             return self
         return QuoteCursor(self.anchor if self.fixed else word, word, self.fixed)
@@ -103,11 +111,13 @@ class QuoteCursor:
 
 
 BLOCK_CHARS: Final = 4096
-"""The approximate code points of a block, into which longer lines are cut, so that a line of 10 MB
-costs no more at a time than a short one."""
+"""The approximate code points of a block.
+
+Longer lines are cut into blocks, so that a line of 10 MB costs no more at a time than a short one.
+"""
 
 MAX_CLUSTER: Final = 32
-"""The most code points of a cluster, in which each code point joins the one before it."""
+"""The most code points of a cluster, in which each code point belongs to the one before it."""
 
 _LEAST_BLOCK: Final = 64
 """The fewest code points between the begin of a line and its first cut."""
@@ -120,11 +130,15 @@ _ZERO_WIDTH_JOINER: Final = "\u200d"
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """One row: the shown text, and the range of the original that it shows.
+    """One row of a text.
 
-    ``columns`` holds the offset in ``shown`` of each code point between ``start`` and ``end``; it
-    is None if the two are equal. The row is drawn ``indent`` cells from the left, so that the rows
-    of a line are aligned with its first word.
+    Attributes:
+        shown: The text of the row as it is displayed.
+        start: The first code point of the original that the row shows.
+        end: The code point of the original after the row.
+        columns: For each code point from ``start`` on, its offset in ``shown``; None if these are
+            the same.
+        indent: The cells at the left of the row, so that the rows of a line are aligned.
     """
 
     shown: str
@@ -140,22 +154,23 @@ class TextRow:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        first = self._column(start)
-        stop = self._column(end)
-        return (first, stop) if first < stop else None
+        first_column = self._column_of(start)
+        end_column = self._column_of(end)
+        return (first_column, end_column) if first_column < end_column else None
 
-    def _column(self, offset: int) -> int:
-        number = max(0, offset - self.start)
+    def _column_of(self, offset: int) -> int:
+        """Return the offset in ``shown`` of a code point of the original, within the row."""
+        position = max(0, offset - self.start)
         if self.columns is None:
-            return min(number, len(self.shown))
-        return self.columns[min(number, len(self.columns) - 1)]
+            return min(position, len(self.shown))
+        return self.columns[min(position, len(self.columns) - 1)]
 
     def offset_at(self, column: int) -> int:
         """Return the code point of the original at an offset of ``shown``."""
-        number = column
+        position = column
         if self.columns is not None:
-            number = bisect_right(self.columns, column) - 1
-        return max(self.start, min(self.start + number, self.end - 1))
+            position = bisect_right(self.columns, column) - 1
+        return max(self.start, min(self.start + position, self.end - 1))
 
 
 class Readable(Protocol):
@@ -177,33 +192,38 @@ def block_at(text: Readable, offset: int) -> tuple[int, int]:
         text: The text.
         offset: The offset of a code point.
     """
-    begin: int | None = text.rfind("\n", max(0, offset - REACH), offset) + 1
-    if begin == 0 and offset > REACH:
-        begin = None
-    end: int | None = text.find("\n", offset, offset + REACH) + 1
-    if end == 0:
-        end = len(text) if offset + REACH >= len(text) else None
-    if begin is not None and end is not None and end - begin <= BLOCK_CHARS + 2:
-        return begin, end
-    grid = (offset // BLOCK_CHARS + 1) * BLOCK_CHARS
-    cuts = (_cut_near(text, grid - back * BLOCK_CHARS) for back in range(3))
-    start = next((cut for cut in cuts if cut is not None and cut <= offset), begin or 0)
-    if begin is not None:
-        start = max(start, begin)
-    grid = start // BLOCK_CHARS * BLOCK_CHARS + BLOCK_CHARS
-    while end is None or grid - MAX_CLUSTER < end:
-        cut = _cut_near(text, grid)
+    # The ends of the line, or None if they are out of reach.
+    line_start: int | None = text.rfind("\n", max(0, offset - REACH), offset) + 1
+    if line_start == 0 and offset > REACH:
+        line_start = None
+    line_end: int | None = text.find("\n", offset, offset + REACH) + 1
+    if line_end == 0:
+        line_end = len(text) if offset + REACH >= len(text) else None
+    if line_start is not None and line_end is not None and line_end - line_start <= BLOCK_CHARS + 2:
+        return line_start, line_end
+    # The line is long. It is cut near multiples of the block size.
+    multiple = (offset // BLOCK_CHARS + 1) * BLOCK_CHARS
+    cuts = (_cut_near(text, multiple - blocks * BLOCK_CHARS) for blocks in range(3))
+    start = next((cut for cut in cuts if cut is not None and cut <= offset), line_start or 0)
+    if line_start is not None:
+        start = max(start, line_start)
+    multiple = start // BLOCK_CHARS * BLOCK_CHARS + BLOCK_CHARS
+    while line_end is None or multiple - MAX_CLUSTER < line_end:
+        cut = _cut_near(text, multiple)
         if cut is not None and cut > start:
-            return start, cut if end is None else min(cut, end)
-        grid += BLOCK_CHARS
-    return start, end
+            return start, cut if line_end is None else min(cut, line_end)
+        multiple += BLOCK_CHARS
+    return start, line_end
 
 
-def _cut_near(text: Readable, grid: int) -> int | None:
-    """Return the offset of the cut near a multiple of the block size, or None near a line's end."""
-    if not 0 < grid < len(text):
+def _cut_near(text: Readable, multiple: int) -> int | None:
+    """Return the offset of the cut near a multiple of the block size.
+
+    Return None if there is no cut: near the end of a line, or outside the text.
+    """
+    if not 0 < multiple < len(text):
         return None
-    cut = _break_before(text, grid - MAX_CLUSTER + 1, grid)
+    cut = _break_before(text, multiple - MAX_CLUSTER + 1, multiple)
     return None if "\n" in text[cut - _LEAST_BLOCK : cut + 2] else cut
 
 
@@ -214,7 +234,7 @@ def make_row(text: Readable, start: int, end: int, *, rendered: bool = False) ->
         text: The text.
         start: The first code point of the row.
         end: The code point after the row and its line break.
-        rendered: Whether to leave out the sequences for colours.
+        rendered: True to leave out the sequences for colours.
     """
     line = _without_break(text[start:end])
     shown, columns = safe_line_map(line, drops_colours=rendered)
@@ -226,13 +246,15 @@ def cut_block(
 ) -> None:
     """Append the starts of the rows of a block.
 
+    A row ends after a space if there is one in its second half, else at its width.
+
     Args:
         text: The text.
         start: The first code point of the block.
         end: The code point after the block.
         width: The cells of a row.
         starts: The list to extend.
-        rendered: Whether to align the rows of a line with its first word, and to leave out the
+        rendered: True to align the rows of a line with its first word, and to leave out the
             sequences for colours.
     """
     starts.append(start)
@@ -240,35 +262,43 @@ def cut_block(
     shown, columns = safe_line_map(block, drops_colours=rendered)
     if columns is None and len(block) <= width and block.isascii():
         return
-    ascii_only = shown.isascii()
-    origin = position = 0
-    room = width
+    is_ascii = shown.isascii()
+    row_start = 0  # in the block
+    shown_start = 0  # in the shown text
+    row_width = width
     while True:
-        if ascii_only:
-            fits = position + room
+        if is_ascii:
+            cut = shown_start + row_width
         else:
-            fits = position + _fitting(shown[position : position + room], room)
-        if fits >= len(shown):
+            rest_of_row = shown[shown_start : shown_start + row_width]
+            cut = shown_start + _fitting_length(rest_of_row, row_width)
+        if cut >= len(shown):
             return
-        space = shown.rfind(" ", position + room // 2, fits + 1)
-        origin = _row_begin(block, columns, origin, space + 1 if space > 0 else fits)
-        position = origin if columns is None else columns[origin]
-        if position >= len(shown):
+        space = shown.rfind(" ", shown_start + row_width // 2, cut + 1)
+        if space > 0:
+            cut = space + 1
+        row_start = _next_row_start(block, columns, row_start, cut)
+        shown_start = row_start if columns is None else columns[row_start]
+        if shown_start >= len(shown):
             return
-        if rendered and room == width:
-            room -= hanging_indent(text, start, end, width)
-        starts.append(start + origin)
+        if rendered and row_width == width:
+            row_width -= hanging_indent(text, start, end, width)
+        starts.append(start + row_start)
 
 
 _HANGING: Final = re.compile(r"(?:[-+>|] *|[*•] +|\d{1,3}[.)] +)*")
-_INDENT_SEEN: Final = 100
+"""Bullets, numbers, signs of citations and signs of diffs at the beginning of a line."""
+
+_INDENT_CHARS: Final = 100
+"""The code points at the beginning of a line that are looked at for its indent."""
 
 
 def hanging_indent(text: Readable, start: int, end: int, width: int) -> int:
-    """Return the indent, in cells, of the rows of a block after the first.
+    """Return the indent, in cells, of the rows of a block after the first row.
 
-    They are aligned with the text after a bullet or the sign of a diff; those of an indented line
-    are indented two cells more. Blocks that do not begin a line have no indent.
+    - If the line begins with a bullet or the sign of a diff, the indent ends where its text begins.
+    - If the line is indented, the indent is two cells more.
+    - If the block does not begin a line, there is no indent.
 
     Args:
         text: The text.
@@ -278,13 +308,15 @@ def hanging_indent(text: Readable, start: int, end: int, width: int) -> int:
     """
     if start > 0 and text[start - 1] != "\n":
         return 0
-    line = _without_break(text[start : min(end, start + _INDENT_SEEN)])
+    line = _without_break(text[start : min(end, start + _INDENT_CHARS)])
     shown, _ = safe_line_map(line, drops_colours=True)
-    words = shown.lstrip(" ")
-    spaces = len(shown) - len(words)
-    match = _HANGING.match(words)
-    signs = 0 if match is None else match.end()
-    indent = spaces + signs if signs else spaces + 2 * bool(spaces)
+    unindented = shown.lstrip(" ")
+    indent = len(shown) - len(unindented)
+    bullet = _HANGING.match(unindented)
+    if bullet is not None and bullet.end() > 0:
+        indent += bullet.end()
+    elif indent:
+        indent += 2
     return min(indent, width // 3)
 
 
@@ -295,37 +327,39 @@ def _without_break(line: str) -> str:
     return line
 
 
-def _row_begin(block: str, columns: list[int] | None, origin: int, cut: int) -> int:
-    """Return the code point at which the row after a cut of the shown text begins.
+def _next_row_start(block: str, columns: list[int] | None, row_start: int, cut: int) -> int:
+    """Return the code point at which the next row begins: at a cut, or a little before it.
 
     Args:
         block: The block.
-        columns: The offset in the shown text of each code point, or None if they are equal.
-        origin: The begin of the previous row, which keeps at least one shown code point.
+        columns: For each code point its offset in the shown text, or None if these are the same.
+        row_start: The start of the present row, which keeps at least one shown code point.
         cut: The offset of the cut in the shown text.
     """
     if columns is None:
-        least = origin + 1
-        begin = cut
+        earliest_start = row_start + 1
+        next_start = cut
     else:
-        least = bisect_right(columns, columns[origin])
-        begin = max(least, bisect_right(columns, cut) - 1)
-    return _break_before(block, least, begin) if begin < len(block) else begin
+        earliest_start = bisect_right(columns, columns[row_start])
+        next_start = max(earliest_start, bisect_right(columns, cut) - 1)
+    if next_start >= len(block):
+        return next_start
+    return _break_before(block, earliest_start, next_start)
 
 
-def _break_before(text: Readable, least: int, most: int) -> int:
-    """Return the last offset from ``least`` to ``most`` at which a row may begin.
+def _break_before(text: Readable, earliest: int, latest: int) -> int:
+    """Return the last offset from ``earliest`` to ``latest`` at which a row may begin.
 
-    A cluster longer than ``MAX_CLUSTER`` is broken: foreign text may hold nothing else.
+    A cluster longer than ``MAX_CLUSTER`` is broken: foreign text may consist of nothing else.
     """
-    for offset in range(most, max(least - 1, most - MAX_CLUSTER), -1):
-        if not _joins(text[offset]) and text[offset - 1] != _ZERO_WIDTH_JOINER:
+    for offset in range(latest, max(earliest - 1, latest - MAX_CLUSTER), -1):
+        if not _belongs_to_previous(text[offset]) and text[offset - 1] != _ZERO_WIDTH_JOINER:
             return offset
-    return most
+    return latest
 
 
-def _joins(char: str) -> bool:
-    """Check whether a code point belongs to the one before it."""
+def _belongs_to_previous(char: str) -> bool:
+    """Check if a code point is displayed together with its predecessor."""
     return (
         char == _ZERO_WIDTH_JOINER
         or unicodedata.category(char)[0] == "M"
@@ -333,7 +367,7 @@ def _joins(char: str) -> bool:
     )
 
 
-def _fitting(text: str, width: int) -> int:
+def _fitting_length(text: str, width: int) -> int:
     """Return the number of code points, at least one, that fit into a number of cells."""
     if cell_len(text) <= width:
         return len(text)
@@ -360,9 +394,9 @@ UNWRAPPED: Final = 1 << 20
 class TextLayout:
     """A text wrapped to a width in cells, in chunks that are computed on demand.
 
-    The number of rows of a chunk is an estimate until it is computed. The number of a row may
-    therefore change when a chunk above it is computed; offsets never change. Memory: a few machine
-    words a chunk, and the rows of some chunks.
+    The number of rows of a chunk is an estimate until the chunk is computed. The number of a row
+    may therefore change when a chunk above it is computed; offsets never change. Memory: a few
+    machine words a chunk, and the rows of some chunks.
     """
 
     def __init__(self, text: Readable, width: int, *, rendered: bool = False) -> None:
@@ -371,7 +405,7 @@ class TextLayout:
         Args:
             text: The text.
             width: The cells of a row.
-            rendered: Whether to align the rows of a line with its first word, to leave out the
+            rendered: True to align the rows of a line with its first word, to leave out the
                 sequences for colours, and to align the columns of tables.
         """
         self.text = text
@@ -379,80 +413,90 @@ class TextLayout:
         self._rendered = rendered
         self._tables = MarkdownTables(text, self.width)
         self._cached_starts: OrderedDict[int, array[int]] = OrderedDict()
-        self._begins: dict[int, int] = {}
-        self._row_sums: list[int] | None = None
-        chunks = self._chunks()
-        self._counts = array("L", [1]) * chunks
-        self._known = bytearray(chunks)
-        self._unknown = chunks
-        self._next = 0
-        usual = len(self._starts(0))
-        for chunk in range(1, chunks):
-            self._counts[chunk] = usual
-        self._row_sums = None
+        """The starts of the rows of the chunks that were used last."""
+        self._chunk_starts: dict[int, int] = {}
+        """The starts of chunks that were computed."""
+        chunk_count = self._chunk_count()
+        self._row_counts = array("L", [1]) * chunk_count
+        """The number of rows of each chunk, or an estimate."""
+        self._known = bytearray(chunk_count)
+        """For each chunk 1 if the number of its rows is exact, else 0."""
+        self._unknown_count = chunk_count
+        """The number of chunks whose number of rows is an estimate."""
+        self._next_unknown = 0
+        """All chunks before this one are known."""
+        self._cached_row_sums: list[int] | None = None
+        estimate = len(self._starts_in(0))
+        for chunk in range(1, chunk_count):
+            self._row_counts[chunk] = estimate
+        self._cached_row_sums = None
 
     @property
     def rows(self) -> int:
         """The number of rows, an estimate until the layout is complete."""
-        return self._sums()[-1]
+        return self._row_sums()[-1]
 
     def changed_from(self, offset: int) -> None:
-        """Compute the rows again from a code point on, as the text has changed there."""
+        """Forget the rows from a code point on, because the text has changed there."""
         self._tables.forget()
         first = max(0, offset - 2 * REACH) // CHUNK_CHARS
         for chunk in [chunk for chunk in self._cached_starts if chunk >= first]:
             del self._cached_starts[chunk]
-        for chunk in [chunk for chunk in self._begins if chunk >= first]:
-            del self._begins[chunk]
-        usual = self._counts[0]
-        chunks = self._chunks()
-        self._counts = self._counts[:first] + array("L", [usual]) * max(1, chunks - first)
-        self._known = self._known[:first] + bytearray(len(self._counts) - first)
-        self._unknown = self._known.count(0)
-        self._next = min(self._next, first)
-        self._row_sums = None
+        for chunk in [chunk for chunk in self._chunk_starts if chunk >= first]:
+            del self._chunk_starts[chunk]
+        estimates = array("L", [self._row_counts[0]]) * max(1, self._chunk_count() - first)
+        self._row_counts = self._row_counts[:first] + estimates
+        self._known = self._known[:first] + bytearray(len(estimates))
+        self._unknown_count = self._known.count(0)
+        self._next_unknown = min(self._next_unknown, first)
+        self._cached_row_sums = None
 
-    def _chunks(self) -> int:
-        chunks = max(1, -(-len(self.text) // CHUNK_CHARS))
-        last = chunks > 1 and self._begin(chunks - 1) >= len(self.text)
-        return chunks - 1 if last else chunks
+    def _chunk_count(self) -> int:
+        """Return the number of chunks that the text needs now; no chunk is empty."""
+        count = max(1, math.ceil(len(self.text) / CHUNK_CHARS))
+        is_last_empty = count > 1 and self._chunk_start(count - 1) >= len(self.text)
+        return count - 1 if is_last_empty else count
 
     @property
     def complete(self) -> bool:
         """True if the number of rows is exact."""
-        return not self._unknown
+        return not self._unknown_count
 
     def extend(self, until: int) -> None:
-        """Compute chunks from the top until a number of rows is known."""
-        while self._unknown and (self._first_unknown() == 0 or self._sums()[self._next] < until):
-            self._starts(self._next)
+        """Compute chunks from the top until they have ``until`` rows, or to the end."""
+        while self._unknown_count:
+            chunk = self._first_unknown()
+            if chunk > 0 and self._row_sums()[chunk] >= until:
+                return
+            self._starts_in(chunk)
 
     def work_out_next(self) -> None:
-        """Compute the first unknown chunk."""
-        if self._unknown:
-            self._starts(self._first_unknown())
+        """Compute the first chunk whose number of rows is an estimate."""
+        if self._unknown_count:
+            self._starts_in(self._first_unknown())
 
     def row(self, index: int) -> TextRow:
-        """Compute the chunk of a row, and return the row."""
+        """Return the row with a number; its chunk is computed."""
         while True:
-            chunk = bisect_right(self._sums(), index) - 1
-            if chunk >= len(self._counts):
-                chunk = len(self._counts) - 1
+            chunk = bisect_right(self._row_sums(), index) - 1
+            if chunk >= len(self._row_counts):
+                chunk = len(self._row_counts) - 1
             if self._known[chunk]:
-                return self._row(chunk, index - self._sums()[chunk])
-            self._starts(chunk)
+                return self._row_in(chunk, index - self._row_sums()[chunk])
+            self._starts_in(chunk)
 
     def row_of(self, offset: int) -> int:
         """Return the number of the row with a code point."""
-        chunk, number = self._position_of(offset)
-        return self._sums()[chunk] + number
+        chunk, row_in_chunk = self._position_of(offset)
+        return self._row_sums()[chunk] + row_in_chunk
 
     def row_at(self, offset: int) -> TextRow:
         """Return the row with a code point."""
-        return self._row(*self._position_of(offset))
+        chunk, row_in_chunk = self._position_of(offset)
+        return self._row_in(chunk, row_in_chunk)
 
     def step(self, offset: int, rows: int) -> int:
-        """Return the begin of the row a number of rows below or above a code point.
+        """Return the start of the row a number of rows below or above a code point.
 
         Only the chunks between the two rows are computed.
 
@@ -461,103 +505,119 @@ class TextLayout:
             rows: The number of rows, negative for rows above.
 
         Returns:
-            The begin of the row; that of the first or last row if there are fewer rows.
+            The start of the row; that of the first or last row if there are fewer rows.
         """
-        chunk, number = self._position_of(offset)
-        number += rows
-        while number < 0 and chunk > 0:
+        chunk, row_in_chunk = self._position_of(offset)
+        row_in_chunk += rows
+        while row_in_chunk < 0 and chunk > 0:
             chunk -= 1
-            number += len(self._starts(chunk))
-        while number >= (count := len(self._starts(chunk))) and chunk + 1 < len(self._counts):
-            number -= count
+            row_in_chunk += len(self._starts_in(chunk))
+        starts = self._starts_in(chunk)
+        while row_in_chunk >= len(starts) and chunk + 1 < len(self._row_counts):
+            row_in_chunk -= len(starts)
             chunk += 1
-        starts = self._starts(chunk)
-        return starts[max(0, min(number, len(starts) - 1))]
+            starts = self._starts_in(chunk)
+        return starts[max(0, min(row_in_chunk, len(starts) - 1))]
 
     def _position_of(self, offset: int) -> tuple[int, int]:
         """Return the chunk of a code point, and the number of its row in the chunk."""
         offset = max(0, min(offset, len(self.text)))
-        chunk = min(offset // CHUNK_CHARS, len(self._counts) - 1)
-        if self._begin(chunk) > offset:
+        chunk = min(offset // CHUNK_CHARS, len(self._row_counts) - 1)
+        if self._chunk_start(chunk) > offset:
             chunk -= 1
-        return chunk, max(0, bisect_right(self._starts(chunk), offset) - 1)
+        return chunk, max(0, bisect_right(self._starts_in(chunk), offset) - 1)
 
-    def _row(self, chunk: int, number: int) -> TextRow:
-        starts = self._starts(chunk)
-        start = starts[min(number, len(starts) - 1)]
-        end = starts[number + 1] if number + 1 < len(starts) else self._end(chunk)
-        row = make_row(self.text, start, end, rendered=self._rendered)
+    def _row_in(self, chunk: int, row_in_chunk: int) -> TextRow:
+        """Return a row of a chunk by its number in the chunk.
+
+        In a rendered text, a complete line gets the aligned columns of its table, and a row that
+        continues a line is indented.
+        """
+        text = self.text
+        starts = self._starts_in(chunk)
+        start = starts[min(row_in_chunk, len(starts) - 1)]
+        is_last = row_in_chunk + 1 >= len(starts)
+        end = self._chunk_end(chunk) if is_last else starts[row_in_chunk + 1]
+        row = make_row(text, start, end, rendered=self._rendered)
         if not self._rendered:
             return row
-        if start == 0 or self.text[start - 1] == "\n":
-            if end < len(self.text) and self.text[end - 1] != "\n":
+        if start == 0 or text[start - 1] == "\n":
+            is_complete_line = end >= len(text) or text[end - 1] == "\n"
+            if not is_complete_line:
                 return row
             shown, columns = self._tables.filled(start, row.shown, row.columns)
             return replace(row, shown=shown, columns=None if columns is None else tuple(columns))
-        block, stop = block_at(self.text, start)
-        if block == start:
+        block_start, block_end = block_at(text, start)
+        if block_start == start:
             return row
-        return replace(row, indent=hanging_indent(self.text, block, stop, self.width))
+        return replace(row, indent=hanging_indent(text, block_start, block_end, self.width))
 
-    def _begin(self, chunk: int) -> int:
-        """Return the begin of the first block of a chunk."""
+    def _chunk_start(self, chunk: int) -> int:
+        """Return the start of the first block of a chunk."""
         offset = chunk * CHUNK_CHARS
         if offset == 0 or offset >= len(self.text):
             return min(offset, len(self.text))
-        begin = self._begins.get(chunk)
-        if begin is None:
-            start, end = block_at(self.text, offset)
-            begin = self._begins[chunk] = start if start == offset else end
-        return begin
+        chunk_start = self._chunk_starts.get(chunk)
+        if chunk_start is None:
+            block_start, block_end = block_at(self.text, offset)
+            chunk_start = block_start if block_start == offset else block_end
+            self._chunk_starts[chunk] = chunk_start
+        return chunk_start
 
-    def _end(self, chunk: int) -> int:
-        return len(self.text) if chunk + 1 == len(self._counts) else self._begin(chunk + 1)
+    def _chunk_end(self, chunk: int) -> int:
+        is_last = chunk + 1 == len(self._row_counts)
+        return len(self.text) if is_last else self._chunk_start(chunk + 1)
 
-    def _starts(self, chunk: int) -> array[int]:
-        """Return the starts of the rows of a chunk."""
+    def _starts_in(self, chunk: int) -> array[int]:
+        """Return the starts of the rows of a chunk; compute them if they are not cached.
+
+        Also record that the number of rows of the chunk is exact.
+        """
         starts = self._cached_starts.get(chunk)
         if starts is not None:
             self._cached_starts.move_to_end(chunk)
             return starts
-        starts = self._compute(self._begin(chunk), self._end(chunk))
+        starts = self._compute_starts(self._chunk_start(chunk), self._chunk_end(chunk))
         self._cached_starts[chunk] = starts
         if len(self._cached_starts) > _CACHED_CHUNKS:
             self._cached_starts.popitem(last=False)
         if not self._known[chunk]:
             self._known[chunk] = 1
-            self._unknown -= 1
-            if self._counts[chunk] != len(starts):
-                self._counts[chunk] = len(starts)
-                self._row_sums = None
+            self._unknown_count -= 1
+            if self._row_counts[chunk] != len(starts):
+                self._row_counts[chunk] = len(starts)
+                self._cached_row_sums = None
         return starts
 
-    def _compute(self, start: int, end: int) -> array[int]:
+    def _compute_starts(self, start: int, end: int) -> array[int]:
+        """Compute the starts of the rows of all blocks from ``start`` to ``end`` (exclusive)."""
         text = self.text
         starts = array("Q")
-        offset = start
-        while offset < end:
+        block_start = start
+        while block_start < end:
             # Fast path: most lines are short, and each is one block.
-            newline = text.find("\n", offset, offset + BLOCK_CHARS + 2)
-            if newline >= 0 and (offset == 0 or text[offset - 1] == "\n"):
-                stop = newline + 1
+            newline = text.find("\n", block_start, block_start + BLOCK_CHARS + 2)
+            if newline >= 0 and (block_start == 0 or text[block_start - 1] == "\n"):
+                block_end = newline + 1
             else:
-                stop = block_at(text, offset)[1]
-            cut_block(text, offset, stop, self.width, starts, rendered=self._rendered)
-            offset = stop
+                _, block_end = block_at(text, block_start)
+            cut_block(text, block_start, block_end, self.width, starts, rendered=self._rendered)
+            block_start = block_end
         if end >= len(text) and (not text or text.endswith("\n")):
             starts.append(len(text))
         return starts
 
     def _first_unknown(self) -> int:
-        while self._next < len(self._known) and self._known[self._next]:
-            self._next += 1
-        return self._next
+        """Return the first chunk whose number of rows is an estimate."""
+        while self._next_unknown < len(self._known) and self._known[self._next_unknown]:
+            self._next_unknown += 1
+        return self._next_unknown
 
-    def _sums(self) -> list[int]:
+    def _row_sums(self) -> list[int]:
         """Return the number of rows before each chunk, and the number of all rows at the end."""
-        if self._row_sums is None:
-            self._row_sums = list(accumulate(self._counts, initial=0))
-        return self._row_sums
+        if self._cached_row_sums is None:
+            self._cached_row_sums = list(accumulate(self._row_counts, initial=0))
+        return self._cached_row_sums
 
 
 MOST_WRAPPED: Final = 12
@@ -576,7 +636,8 @@ def wrapped(text: str, cells: int, most: int = MOST_WRAPPED) -> list[str]:
         return []
     layout = TextLayout(text, cells)
     layout.extend(most + 1)
-    rows = [layout.row(i).shown for i in range(min(layout.rows, most))]
+    rows = [layout.row(index).shown for index in range(min(layout.rows, most))]
     if layout.rows > most:
-        rows[-1] = set_cell_size(rows[-1], min(cells - 1, cell_len(rows[-1]))) + "…"
+        last_row = rows[-1]
+        rows[-1] = set_cell_size(last_row, min(cells - 1, cell_len(last_row))) + "…"
     return rows

@@ -16,10 +16,14 @@ from mast_tui.ui.trace_view.repeats import RepeatFinder
 
 
 class TraceFacts(NamedTuple):
-    """Times and agents of the first ``seen`` spans of a trace.
+    """Times and agents of the first spans of a trace.
 
-    ``start`` is the first known time in Unix seconds, ``total`` the seconds from there to the last
-    one. ``agents`` are in order of appearance; ``name_cells`` is the width of their longest name.
+    Attributes:
+        seen: The number of these spans.
+        start: The first known time in Unix seconds.
+        total: The seconds from the first to the last known time.
+        agents: The agents in order of appearance.
+        name_cells: The width of the longest name of an agent.
     """
 
     seen: int = 0
@@ -63,15 +67,17 @@ COMPARED: Final = 24
 class BackgroundIndex:
     """Times, names, kinds, errors, sub-agents and repeated steps of a trace, as far as it was read.
 
-    One thread calls ``step`` repeatedly; others may read the results meanwhile. Repeated steps are
-    searched for once ``search_repeats`` is set and the trace has been read to its end, because the
-    search needs a module that should not delay the first screen.
+    One thread calls ``step`` repeatedly; other threads may read the results meanwhile. Repeated
+    steps are searched for once ``search_repeats`` is set and the trace has been read to its end:
+    the search needs a module that should not delay the first screen.
     """
 
     def __init__(self) -> None:
+        """Begin with nothing indexed."""
         self.sub_agents = SubAgentFinder()
         self.repeats = RepeatFinder()
         self._new_repeats: RepeatFinder | None = None
+        """The search that will replace ``repeats`` at its end; None if there is no such search."""
         self.search_repeats = False
         self.totals = SpanTotals()
         """Kinds and errors of the spans indexed so far."""
@@ -79,8 +85,9 @@ class BackgroundIndex:
         """Times and names of the spans indexed so far."""
         # A later line of the file may say that a step has failed, or when it ended. So a trace that
         # has grown is indexed once more when it is complete.
-        self._grew = False
+        self._must_index_again = False
         self._new_totals = SpanTotals()
+        """The totals of the second indexing, which will replace ``totals`` at its end."""
 
     def remaining(self, trace: Trace) -> int:
         """Return the number of spans that are not indexed."""
@@ -96,8 +103,10 @@ class BackgroundIndex:
             return False
         if not trace.loaded.complete:
             return True
-        compared = self._new_repeats is None and self.repeats.seen >= len(trace)
-        return not self._grew and (not self.search_repeats or compared)
+        if self._must_index_again:
+            return False
+        has_all_repeats = self._new_repeats is None and self.repeats.seen >= len(trace)
+        return has_all_repeats or not self.search_repeats
 
     def peek(self, trace: Trace) -> None:
         """Include the time of the last span of a complete trace."""
@@ -105,8 +114,8 @@ class BackgroundIndex:
         self._update_facts()
 
     def reread(self) -> None:
-        """Index all spans again: the trace may say more of them."""
-        self._grew = True
+        """Index all spans again in the next steps, because the trace may contain more of them."""
+        self._must_index_again = True
         self._new_totals = SpanTotals()
         self._new_repeats = RepeatFinder()
 
@@ -123,19 +132,22 @@ class BackgroundIndex:
         if self.complete(trace):
             return False
         if self.remaining(trace) > 0:
-            self._grew = self._grew or not trace.loaded.complete
+            if not trace.loaded.complete:
+                self._must_index_again = True
             self._index_spans(trace, spans)
         elif self.sub_agents.seen < self._indexed_count(trace):
             self._index_sub_agents(trace, spans)
-        elif self._grew:
+        elif self._must_index_again:
             self._index_spans_again(trace, spans)
         else:
             self._index_repeats(trace)
         return True
 
     def _index_repeats(self, trace: Trace) -> None:
-        """Compare a few more steps; the runs found before the trace grew stay until all are
-        compared.
+        """Compare a few more steps.
+
+        If the trace has grown after all steps were compared, a new search begins. The runs of the
+        previous search stay until the new search is complete.
         """
         if self.repeats.closed and self._new_repeats is None:
             self._new_repeats = RepeatFinder()
@@ -146,18 +158,20 @@ class BackgroundIndex:
             self._new_repeats = None
 
     def _index_spans(self, trace: Trace, limit: int) -> None:
-        """Index the next spans, with the stored totals of the trace if it has them."""
-        seen = self.totals.seen
-        stored = trace.totals if seen + limit < max(len(trace), trace.loaded.spans) else None
-        if stored is not None and stored.seen > seen:
-            self.totals = stored
-            self._grew = not trace.loaded.complete
+        """Index up to ``limit`` more spans, or take over the totals that an earlier run stored."""
+        indexed_count = self.totals.seen
+        span_count = max(len(trace), trace.loaded.spans)
+        stored_totals = trace.totals if indexed_count + limit < span_count else None
+        if stored_totals is not None and stored_totals.seen > indexed_count:
+            self.totals = stored_totals
+            self._must_index_again = not trace.loaded.complete
         else:
-            self.totals.take(trace.columns(seen, seen + limit))
+            self.totals.take(trace.columns(indexed_count, indexed_count + limit))
         self._index_sub_agents(trace, limit)
         self._update_facts()
 
     def _index_sub_agents(self, trace: Trace, limit: int) -> None:
+        """Look for sub-agents in up to ``limit`` more spans; in all if they have one thread."""
         first = self.sub_agents.seen
         end = self._indexed_count(trace)
         if end - first > limit and not trace.one_thread(first, end):
@@ -166,28 +180,28 @@ class BackgroundIndex:
 
     def _index_spans_again(self, trace: Trace, limit: int) -> None:
         """Index the next spans of a complete trace again; replace the totals at its end."""
-        seen = self._new_totals.seen
-        self._new_totals.take(trace.columns(seen, seen + limit))
+        indexed_count = self._new_totals.seen
+        self._new_totals.take(trace.columns(indexed_count, indexed_count + limit))
         if self._new_totals.seen >= len(trace):
             self.totals = self._new_totals
             self._new_totals = SpanTotals()
-            self._grew = False
+            self._must_index_again = False
             self._update_facts()
 
     def _update_facts(self) -> None:
         """Update ``facts`` from the totals."""
         totals = self.totals
         agents = self.facts.agents
-        cells = self.facts.name_cells
+        name_cells = self.facts.name_cells
         if len(agents) != len(totals.agents):
             agents = tuple(totals.agents)
-            cells = max(map(cell_len, map(one_line, agents)))
+            name_cells = max(cell_len(one_line(agent)) for agent in agents)
         self.facts = TraceFacts(
             seen=totals.seen,
             start=totals.start,
             total=totals.lasted,
             agents=agents,
-            name_cells=cells,
+            name_cells=name_cells,
         )
 
 
@@ -198,21 +212,21 @@ def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Ite
 
     Args:
         trace: The trace.
-        background: Its index.
-        reads: Whether to read the trace to its end.
+        background: The index of the trace.
+        reads: True to read the trace to its end.
 
     Yields:
-        After each step, whether its result is worth showing at once.
+        After each step, True if its result is worth showing at once: the trace is complete now.
     """
-    reading = reads and not trace.loaded.complete
+    is_reading = reads and not trace.loaded.complete
     try:
-        while reading:
+        while is_reading:
             trace.spans.read_in_background()
-            reading = trace.advance(READ_BYTES)
+            is_reading = trace.advance(READ_BYTES)
             yield False
             while background.remaining(trace) >= SPANS and background.step(trace):
                 yield False
-            if not reading:
+            if not is_reading:
                 yield True
         while background.step(trace):
             yield False

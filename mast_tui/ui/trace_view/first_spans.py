@@ -18,9 +18,13 @@ MEASURED_SPANS: Final = 256
 
 
 class FirstSpans(TimelineLines, can_focus=False):
-    """The top of a timeline, in the place of the one on the annotate screen. It never changes."""
+    """The top of a timeline, shown until the timeline of the annotate screen replaces it.
+
+    It never changes.
+    """
 
     def __init__(self, trace: Trace, screen: Size, *, wide: bool) -> None:
+        """Index the first spans of a trace, and show them for a size of the screen."""
         super().__init__()
         self.set_class(not wide, "-narrow")
         self.trace = trace
@@ -31,14 +35,15 @@ class FirstSpans(TimelineLines, can_focus=False):
             self.background.peek(trace)
         self.facts = self.background.facts
         settings = remembered_settings()
-        self._bar = settings.time_bar
+        self._shows_bar = settings.time_bar
         self.styles.height = f"{100 - settings.share(screen.height)}fr"
 
 
 class FirstStrip(Overview):
-    """The overview beside them, in the place of the one on the annotate screen."""
+    """The overview beside the first spans, shown until that of the annotate screen replaces it."""
 
     def __init__(self, spans: FirstSpans, screen: Size, *, wide: bool) -> None:
+        """Show the overview of the first spans for a size of the screen."""
         super().__init__(id="first-strip")
         self.set_class(not wide, "-narrow")
         self.set_class(screen.width >= WIDEST, "-widest")

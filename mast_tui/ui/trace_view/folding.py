@@ -18,9 +18,13 @@ MAX_REACH: Final = 2000
 
 
 class FoldedRun(NamedTuple):
-    """Equal steps: spans ``first`` to ``end`` (exclusive), in cycles of ``period`` spans.
+    """A run of equal steps in cycles. Folding hides all cycles but the first.
 
-    ``near`` is true if some of them are only nearly equal. Folding hides all cycles but the first.
+    Attributes:
+        first: The first span.
+        end: The span after the last one.
+        period: The number of spans of a cycle.
+        near: True if some cycles are only nearly equal.
     """
 
     first: int
@@ -45,10 +49,16 @@ class FoldedRun(NamedTuple):
 
 
 class FoldedSteps(NamedTuple):
-    """Spans ``first`` to ``end`` (exclusive) that belong together: a sub-agent's, or a step's own.
+    """Spans that belong together: all steps of a sub-agent, or the steps under another step.
 
-    Folding hides all of them. In their place is one row that names ``agent``, unless they belong to
-    the step ``head``: then that step's row says what is hidden.
+    Folding hides all of them.
+
+    Attributes:
+        first: The first span.
+        end: The span after the last one.
+        agent: The agent that the row of the fold names.
+        head: The step that the spans belong to; the row of that step says what is hidden. If it is
+            None, the fold has a row of its own.
     """
 
     first: int
@@ -76,9 +86,9 @@ def step_signature(span: Span) -> Hashable:
 
 
 def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> FoldedRun | None:
-    """Find the run of equal steps around a span.
+    """Return the run of equal steps around a span, with the shortest possible cycle.
 
-    The shortest cycle wins. A run holds its cycle at least twice, whole.
+    A run contains its cycle at least twice, without an incomplete cycle.
 
     Args:
         index: The span.
@@ -88,75 +98,87 @@ def run_at(index: int, length: int, signature: Callable[[int], Hashable]) -> Fol
     Returns:
         The run, or None if there is none within ``MAX_REACH`` spans on each side.
     """
-    low = max(0, index - MAX_REACH)
-    high = min(length, index + MAX_REACH + 1)
+    search_start = max(0, index - MAX_REACH)
+    search_end = min(length, index + MAX_REACH + 1)
     for period in range(1, MAX_PERIOD + 1):
-        run = _run_of_period(index, period, low, high, signature)
+        run = _run_of_period(index, period, search_start, search_end, signature)
         if run is not None:
             return run
     return None
 
 
 def _run_of_period(
-    index: int, period: int, low: int, high: int, signature: Callable[[int], Hashable]
+    index: int,
+    period: int,
+    search_start: int,
+    search_end: int,
+    signature: Callable[[int], Hashable],
 ) -> FoldedRun | None:
-    """Return the run around a span with one length of its cycle, or None."""
+    """Return the run around span ``index`` in cycles of ``period`` spans, or None.
 
-    def repeats(step: int) -> bool:
-        return low <= step < high - period and signature(step) == signature(step + period)
+    Only the spans from ``search_start`` to ``search_end`` (exclusive) are looked at.
+    """
+
+    def is_repeated(step: int) -> bool:
+        """Check if a step is equal to the step one cycle later."""
+        return search_start <= step < search_end - period and signature(step) == signature(
+            step + period
+        )
 
     start = index
     while start >= index - period:
-        if not repeats(start):
+        if not is_repeated(start):
             start -= 1
             continue
         first = start
         end = start + 1
-        while repeats(first - 1):
+        while is_repeated(first - 1):
             first -= 1
-        while repeats(end):
+        while is_repeated(end):
             end += 1
         end += period
-        incomplete = (end - first) % period
-        if (end - first) // period >= 2:
+        cycle_count, incomplete_steps = divmod(end - first, period)
+        if cycle_count >= 2:
             # An incomplete cycle is cut off at the end that is further from ``index``.
-            return (
-                FoldedRun(first, end - incomplete, period)
-                if index < end - incomplete
-                else FoldedRun(first + incomplete, end, period)
-            )
+            if index < end - incomplete_steps:
+                return FoldedRun(first, end - incomplete_steps, period)
+            return FoldedRun(first + incomplete_steps, end, period)
         start = first - 1
     return None
 
 
 class TimelineRows:
-    """The rows of a timeline: one for each span, less those that are folded away or filtered out.
+    """The rows of a timeline: a row for each span that is not folded away or filtered out.
 
     Only the folds are stored, so finding the span of a row, or the row of a span, takes logarithmic
     time in the number of folds. A filter replaces the folds while it is set.
     """
 
     def __init__(self) -> None:
-        self._spans = 0
+        """Begin without spans."""
+        self._span_count = 0
         self._folds: list[Fold] = []
-        self._by_head: dict[int, Fold] = {}
-        # The hidden spans of each fold in order: first, end (exclusive), and the row of the first.
-        self._starts = array("Q")
-        self._ends = array("Q")
-        self._rows = array("Q")
-        self._removed = 0
+        self._fold_by_head: dict[int, Fold] = {}
+        self._hidden_starts = array("Q")
+        """For each fold the first span that it hides."""
+        self._hidden_ends = array("Q")
+        """For each fold the span after the last one that it hides."""
+        self._fold_rows = array("Q")
+        """For each fold its own row; for a fold with a head the row that follows the head."""
+        self._removed_row_count = 0
         self._filter: Sequence[int] | None = None
         self._filter_count = 0
+        """The number of indices of the filter that count, from the first one on."""
 
     def __len__(self) -> int:
         if self._filter is not None:
             return self._filter_count
-        return max(0, self._spans - self._removed)
+        return max(0, self._span_count - self._removed_row_count)
 
     @property
     def spans(self) -> int:
         """The number of spans of the trace."""
-        return self._spans
+        return self._span_count
 
     @property
     def folds(self) -> tuple[Fold, ...]:
@@ -164,34 +186,37 @@ class TimelineRows:
         return tuple(self._folds)
 
     @property
-    def filtered(self) -> bool:
+    def is_filtered(self) -> bool:
         """True if only some spans have a row."""
         return self._filter is not None
 
-    def grow(self, spans: int) -> None:
+    def grow(self, span_count: int) -> None:
         """Set the number of spans of the trace."""
-        self._spans = spans
+        self._span_count = span_count
 
     def clear(self) -> None:
         """Remove all spans, folds and the filter."""
-        self._spans = 0
+        self._span_count = 0
         self._filter = None
         self._filter_count = 0
         self._replace_folds([])
 
     def set_filter(self, indices: Sequence[int] | None) -> None:
-        """Show these spans only, which must be sorted; None shows all again.
+        """Show only some spans.
 
-        The sequence is not copied. Spans that are added to its end later are shown after the next
-        call.
+        Args:
+            indices: The sorted indices of the spans; None to show all spans. The sequence is not
+                copied. Spans that are added to its end later are shown after the next call.
         """
         self._filter = indices
         self._filter_count = 0 if indices is None else len(indices)
 
     def fold(self, fold: Fold) -> None:
-        """Fold these steps; folds that overlap them are unfolded."""
-        remaining = [other for other in self._folds if not _overlap(other, fold)]
-        self._replace_folds(sorted([*remaining, fold], key=lambda item: item.hidden_from))
+        """Fold these steps; unfold the folds that overlap them."""
+        remaining_folds = [
+            other_fold for other_fold in self._folds if not _do_overlap(other_fold, fold)
+        ]
+        self._replace_folds(sorted([*remaining_folds, fold], key=lambda item: item.hidden_from))
 
     def unfold(self, fold: Fold) -> None:
         """Show the steps of a fold again."""
@@ -200,91 +225,104 @@ class TimelineRows:
     def shows(self, index: int) -> bool:
         """Check if a span has a row of its own."""
         if self._filter is not None:
-            row = self._nearest(self._filter, index)
+            row = self._nearest_row(self._filter, index)
             return row < self._filter_count and self._filter[row] == index
-        return 0 <= index < self._spans and self.hiding(index) is None
+        return 0 <= index < self._span_count and self.hiding(index) is None
 
     def hiding(self, index: int) -> Fold | None:
         """Return the fold that hides a span, or None."""
         if self._filter is not None:
             return None
-        position = bisect_right(self._starts, index) - 1
-        if position >= 0 and index < self._ends[position]:
+        position = bisect_right(self._hidden_starts, index) - 1
+        if position >= 0 and index < self._hidden_ends[position]:
             return self._folds[position]
         return None
 
     def folded_under(self, index: int) -> Fold | None:
-        """Return the steps that are folded into the row of a step, or None."""
-        return None if self._filter is not None else self._by_head.get(index)
+        """Return the fold whose head is a step, or None; with a filter None."""
+        return None if self._filter is not None else self._fold_by_head.get(index)
 
     def folded_at(self, index: int) -> Fold | None:
-        """Return the fold that a span belongs to, visible or not, or None."""
-        if index in self._by_head:
-            return self._by_head[index]
-        position = bisect_right(self._starts, index) - 1
-        if position >= 0 and index < self._ends[position]:
-            return self._folds[position]
-        # The visible first cycle of a run comes right before the hidden ones.
-        position += 1
-        if position < len(self._folds) and self._folds[position].first <= index:
-            return self._folds[position]
+        """Return the fold that a span belongs to, even if the span is visible, or None.
+
+        A span belongs to a fold if it is hidden, is the head, or is in the first cycle of a run.
+        """
+        if index in self._fold_by_head:
+            return self._fold_by_head[index]
+        next_position = bisect_right(self._hidden_starts, index)
+        if next_position > 0 and index < self._hidden_ends[next_position - 1]:
+            return self._folds[next_position - 1]
+        # The visible first cycle of a run is right before the hidden cycles.
+        if next_position < len(self._folds) and self._folds[next_position].first <= index:
+            return self._folds[next_position]
         return None
 
     def row_of(self, index: int) -> int:
-        """Return the row that shows a span, or the fold that hides it.
+        """Return the row that shows a span, or the row of the fold that hides it.
 
-        With a filter it is the row of the nearest span that passes; 0 where none does.
+        With a filter, return the row of the nearest span that passes; 0 if no span passes.
         """
         if self._filter is not None:
-            return self._nearest(self._filter, index)
-        position = bisect_right(self._starts, index) - 1
+            return self._nearest_row(self._filter, index)
+        position = bisect_right(self._hidden_starts, index) - 1
         if position < 0:
             return index
-        head = self._folds[position].head
-        if index >= self._ends[position]:
-            return self._rows[position] + (head is None) + index - self._ends[position]
-        return self._rows[position] if head is None else self.row_of(head)
+        fold = self._folds[position]
+        if index >= self._hidden_ends[position]:
+            rows_after_fold = index - self._hidden_ends[position]
+            return self._fold_rows[position] + _own_row_count(fold) + rows_after_fold
+        return self._fold_rows[position] if fold.head is None else self.row_of(fold.head)
 
     def span_and_fold(self, row: int) -> tuple[int, Fold | None]:
-        """Return the span of a row and, if the row stands for a fold, that fold.
+        """Return the span of a row, and the fold if the row is that of a fold.
 
-        For a fold the span is the first one that it hides.
+        The span of a fold is the first span that it hides.
         """
         if self._filter is not None:
-            return (self._filter[row] if 0 <= row < self._filter_count else 0), None
-        position = bisect_right(self._rows, row) - 1
+            index = self._filter[row] if 0 <= row < self._filter_count else 0
+            return index, None
+        position = bisect_right(self._fold_rows, row) - 1
         if position < 0:
             return row, None
         fold = self._folds[position]
-        if fold.head is None and row == self._rows[position]:
-            return self._starts[position], fold
-        return self._ends[position] + row - self._rows[position] - (fold.head is None), None
+        rows_after_fold = row - self._fold_rows[position] - _own_row_count(fold)
+        if rows_after_fold < 0:
+            return self._hidden_starts[position], fold
+        return self._hidden_ends[position] + rows_after_fold, None
 
     def index_at(self, row: int) -> int:
-        """Return the span of a row; for a fold the first one that it hides."""
-        return self.span_and_fold(row)[0]
+        """Return the span of a row; for a fold the first span that it hides."""
+        index, _fold = self.span_and_fold(row)
+        return index
 
-    def _nearest(self, indices: Sequence[int], index: int) -> int:
-        position = min(bisect_left(indices, index, 0, self._filter_count), self._filter_count - 1)
-        if position > 0 and abs(indices[position - 1] - index) < abs(indices[position] - index):
-            return position - 1
-        return max(0, position)
+    def _nearest_row(self, indices: Sequence[int], index: int) -> int:
+        """Return the row of the span nearest to ``index`` among the filter's ``indices``, or 0."""
+        last_row = self._filter_count - 1
+        row = min(bisect_left(indices, index, 0, self._filter_count), last_row)
+        if row > 0 and abs(indices[row - 1] - index) < abs(indices[row] - index):
+            return row - 1
+        return max(0, row)
 
     def _replace_folds(self, folds: list[Fold]) -> None:
-        """Replace the folds, and compute the rows that they hide."""
+        """Replace the folds, and compute their rows and the spans that they hide."""
         self._folds = folds
-        self._by_head = {fold.head: fold for fold in folds if fold.head is not None}
-        self._starts = array("Q", (fold.hidden_from for fold in folds))
-        self._ends = array("Q", (fold.end for fold in folds))
-        self._rows = array("Q")
-        removed = 0
+        self._fold_by_head = {fold.head: fold for fold in folds if fold.head is not None}
+        self._hidden_starts = array("Q", (fold.hidden_from for fold in folds))
+        self._hidden_ends = array("Q", (fold.end for fold in folds))
+        self._fold_rows = array("Q")
+        removed_row_count = 0
         for fold in folds:
-            self._rows.append(fold.hidden_from - removed)
-            removed += fold.end - fold.hidden_from - (fold.head is None)
-        self._removed = removed
+            self._fold_rows.append(fold.hidden_from - removed_row_count)
+            removed_row_count += fold.end - fold.hidden_from - _own_row_count(fold)
+        self._removed_row_count = removed_row_count
 
 
-def _overlap(fold: Fold, other: Fold) -> bool:
+def _own_row_count(fold: Fold) -> int:
+    """Return 1 if a fold has a row of its own, and 0 if it is folded into the row of its head."""
+    return 1 if fold.head is None else 0
+
+
+def _do_overlap(fold: Fold, other: Fold) -> bool:
     """Check if two folds share a span or their head, or one hides the head of the other."""
     return (
         (fold.head is not None and fold.head == other.head)
@@ -297,7 +335,7 @@ def _overlap(fold: Fold, other: Fold) -> bool:
 FIRST_CHILD_WITHIN: Final = 64
 """The number of spans after a step that are searched for its first child.
 
-There may be other spans between them, because calls made at once come one after another."""
+There may be other spans between a call and its result: calls made at once follow each other."""
 
 MAX_CHILDREN: Final = 2000
 """The number of direct children that are followed."""
@@ -315,7 +353,7 @@ def steps_of_sub_agent(trace: Trace, first: int, end: int) -> FoldedSteps:
 
 
 def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> FoldedSteps | None:
-    """Return the steps that belong to a step: answers, and the sub-agents that it began.
+    """Return the steps that belong to a step: its results, and the sub-agents that it began.
 
     Args:
         trace: The trace.
@@ -326,8 +364,8 @@ def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> FoldedSteps
         The steps as a fold, or None if there are none.
     """
     head = trace.span(index)
-    last = min(len(trace), index + 1 + FIRST_CHILD_WITHIN)
-    first = next((i for i in range(index + 1, last) if trace.span(i).parent == head.key), None)
+    search_range = range(index + 1, min(len(trace), index + 1 + FIRST_CHILD_WITHIN))
+    first = next((i for i in search_range if trace.span(i).parent == head.key), None)
     if first is None:
         return None
     parent_keys = {head.key}
@@ -339,10 +377,12 @@ def steps_under(trace: Trace, index: int, finder: SubAgentFinder) -> FoldedSteps
         span = trace.span(end)
         if span.parent not in parent_keys:
             break
-        block = finder.beginning_at(end)
-        if block is not None:
-            agent = agent or steps_of_sub_agent(trace, *block).agent
-            end = block[1]
+        sub_agent_range = finder.beginning_at(end)
+        if sub_agent_range is not None:
+            sub_agent_first, sub_agent_end = sub_agent_range
+            if not agent:
+                agent = acting_agent(trace, sub_agent_first, sub_agent_end)
+            end = sub_agent_end
         else:
             parent_keys.add(span.key)
             end += 1

@@ -48,10 +48,14 @@ _PARTS: Final = ("", FIRST, LAST, BETWEEN)
 
 @dataclass(frozen=True, slots=True)
 class GutterMark:
-    """The code of a mode and a glyph for the kind of mark.
+    """A mark in the row of a span.
 
-    Marks of one kind on one span are sorted by ``rank``, the lowest first. In a row, ``part`` is
-    the prefix for a part of a range and ``count`` the number of marks that look alike.
+    Attributes:
+        code: The code of a mode; empty for a note.
+        kind: The kind of the mark, which gives its glyph.
+        rank: The rank among the marks of one kind on one span; the lowest comes first.
+        part: The prefix for the part of a range that is in the row; empty if all of it is.
+        count: The number of marks that look alike.
     """
 
     code: str
@@ -63,8 +67,8 @@ class GutterMark:
     @property
     def text(self) -> str:
         """The mark as a row shows it: ``┌1.3 ●``, ``1.3 ◌2``."""
-        count = "" if self.count == 1 else str(self.count)
-        return f"{self.part}{self.code} {GLYPHS[self.kind]}{count}".strip()
+        count_text = "" if self.count == 1 else str(self.count)
+        return f"{self.part}{self.code} {GLYPHS[self.kind]}{count_text}".strip()
 
 
 PlacedMark = tuple[int, int, GutterMark]
@@ -72,7 +76,14 @@ PlacedMark = tuple[int, int, GutterMark]
 
 
 class _MarkedRange(NamedTuple):
-    """A mark on several spans; ``number`` is the position in which it was added."""
+    """A mark on several spans.
+
+    Attributes:
+        first: The first span.
+        last: The last span.
+        number: The number of marks on ranges that were added before.
+        mark: The mark.
+    """
 
     first: int
     last: int
@@ -83,99 +94,107 @@ class _MarkedRange(NamedTuple):
 class GutterMarks:
     """The marks of a trace and the spans that they are on.
 
-    A mark on a range is stored once. Own labels come first, then suggestions, then the labels of
-    others; marks that look alike are counted. The object never changes: ``changed`` returns
-    another.
+    A mark on a range is stored once. In a row the annotator's labels come first, then suggestions,
+    then the labels of other annotators, then notes. Marks that look alike become one mark with
+    their count. The object never changes: ``changed`` returns a new object.
     """
 
     def __init__(self, marks: Iterable[PlacedMark] = ()) -> None:
-        self._points: dict[int, tuple[GutterMark, ...]] = {}
+        """Sort marks for lookups."""
+        self._marks_by_span: dict[int, tuple[GutterMark, ...]] = {}
+        """The marks on single spans."""
         self._marked_spans: list[int] = []
+        """The keys of ``_marks_by_span``, sorted."""
         self._ranges: list[_MarkedRange] = []
-        self._order: dict[GutterMark, int] = {}
-        self._next_number = 0
-        self._add(marks)
-        self._prepare()
+        """The marks on several spans, sorted."""
+        self._number_of_mark: dict[GutterMark, int] = {}
+        """The order in which different marks were first added."""
+        self._next_range_number = 0
+        self._add_marks(marks)
+        self._prepare_lookups()
 
-    def changed(self, removed: Iterable[PlacedMark], added: Iterable[PlacedMark]) -> GutterMarks:
-        """Return the marks without ``removed`` and with ``added``.
+    def changed(
+        self, removed_marks: Iterable[PlacedMark], added_marks: Iterable[PlacedMark]
+    ) -> GutterMarks:
+        """Return the marks without ``removed_marks`` and with ``added_marks``.
 
         Args:
-            removed: Marks to take away, each of them once.
-            added: Marks to add.
+            removed_marks: Marks to take away, each of them once.
+            added_marks: Marks to add.
         """
-        other = GutterMarks()
-        other._points = self._points.copy()
-        other._ranges = self._ranges.copy()
-        other._order = self._order.copy()
-        other._next_number = self._next_number
-        for placed in removed:
-            other._remove(*placed)
-        other._add(added)
-        other._prepare()
-        return other
+        new_marks = GutterMarks()
+        new_marks._marks_by_span = self._marks_by_span.copy()
+        new_marks._ranges = self._ranges.copy()
+        new_marks._number_of_mark = self._number_of_mark.copy()
+        new_marks._next_range_number = self._next_range_number
+        for first, last, mark in removed_marks:
+            new_marks._remove_mark(first, last, mark)
+        new_marks._add_marks(added_marks)
+        new_marks._prepare_lookups()
+        return new_marks
 
-    def _add(self, marks: Iterable[PlacedMark]) -> None:
-        """Add marks, single spans and ranges apart."""
+    def _add_marks(self, marks: Iterable[PlacedMark]) -> None:
+        """Add marks without sorting them."""
         for first, last, mark in marks:
-            self._order.setdefault(mark, len(self._order))
+            self._number_of_mark.setdefault(mark, len(self._number_of_mark))
             if first == last:
-                self._points[first] = (*self._points.get(first, ()), mark)
+                self._marks_by_span[first] = (*self._marks_by_span.get(first, ()), mark)
             else:
-                self._ranges.append(_MarkedRange(first, last, self._next_number, mark))
-                self._next_number += 1
+                self._ranges.append(_MarkedRange(first, last, self._next_range_number, mark))
+                self._next_range_number += 1
 
-    def _remove(self, first: int, last: int, mark: GutterMark) -> None:
-        """Remove one mark; it must be there."""
+    def _remove_mark(self, first: int, last: int, mark: GutterMark) -> None:
+        """Remove one mark, which must exist."""
         if first == last:
-            remaining = list(self._points.pop(first))
+            remaining = list(self._marks_by_span.pop(first))
             remaining.remove(mark)
             if remaining:
-                self._points[first] = tuple(remaining)
+                self._marks_by_span[first] = tuple(remaining)
             return
         position = bisect_left(self._ranges, (first, last), key=lambda item: item[:2])
         while self._ranges[position].mark != mark:
             position += 1
         del self._ranges[position]
 
-    def _prepare(self) -> None:
-        """Sort the marks and compute what lookups need; called after every change."""
-        self._marked_spans = sorted(self._points)
+    def _prepare_lookups(self) -> None:
+        """Sort the marks, and compute the lists for lookups; called after every change."""
+        self._marked_spans = sorted(self._marks_by_span)
         self._ranges.sort(key=lambda item: item[:3])
         self._range_starts = [item.first for item in self._ranges]
-        # The furthest end of each range and all before it: none of them reaches a later span.
-        self._reaches = list(accumulate((item.last for item in self._ranges), max))
+        # For each position the furthest end of all ranges up to there.
+        self._furthest_ends = list(accumulate((item.last for item in self._ranges), max))
 
     def marks_on(self, index: int) -> tuple[GutterMark, ...]:
         """Return the marks on one span."""
         return self.marks_within(index, index + 1)
 
     def marks_within(self, first: int, end: int) -> tuple[GutterMark, ...]:
-        """Return the marks of a row that stands for several spans.
+        """Return the marks of a row that shows or hides several spans.
 
         Args:
-            first: Its first span.
-            end: The span after its last one.
+            first: The first span of the row.
+            end: The span after the last one.
         """
-        marks: list[tuple[GutterMark, str]] = []
-        start = bisect_left(self._marked_spans, first)
-        for index in self._marked_spans[start : bisect_left(self._marked_spans, end, start)]:
-            marks += [(mark, "") for mark in self._points[index]]
+        parts: list[tuple[GutterMark, str]] = []
+        for index in _part_between(self._marked_spans, first, end):
+            parts += [(mark, "") for mark in self._marks_by_span[index]]
         position = bisect_right(self._range_starts, end - 1) - 1
-        while position >= 0 and self._reaches[position] >= first:
-            begin, last, _, mark = self._ranges[position]
-            if last >= first:
-                marks.append((mark, _part_of(begin, last, first, end)))
+        while position >= 0 and self._furthest_ends[position] >= first:
+            marked_range = self._ranges[position]
+            if marked_range.last >= first:
+                parts.append((marked_range.mark, _range_prefix(marked_range, first, end)))
             position -= 1
-        if not marks:
+        # The usual cases, without the cost of counting and sorting.
+        if not parts:
             return ()
-        if len(marks) == 1 and not marks[0][1]:
-            return (marks[0][0],)
-        counts = Counter(marks)
-        return tuple(
-            mark if not part and count == 1 else replace(mark, part=part, count=count)
-            for (mark, part), count in sorted(counts.items(), key=self._sort_key)
-        )
+        if len(parts) == 1:
+            mark, prefix = parts[0]
+            return (replace(mark, part=prefix) if prefix else mark,)
+        marks = [
+            replace(mark, part=prefix, count=count)
+            for (mark, prefix), count in Counter(parts).items()
+        ]
+        return tuple(sorted(marks, key=self._sort_key))
 
     def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, GutterMark]]:
         """Yield the marks that begin on some spans, each with its span.
@@ -184,38 +203,47 @@ class GutterMarks:
             first: The first span.
             end: The span after the last one.
         """
-        start = bisect_left(self._marked_spans, first)
-        for index in self._marked_spans[start : bisect_left(self._marked_spans, end, start)]:
-            for mark in self._points[index]:
+        for index in _part_between(self._marked_spans, first, end):
+            for mark in self._marks_by_span[index]:
                 yield index, mark
-        start = bisect_left(self._range_starts, first)
-        for index, _high, _number, mark in self._ranges[
-            start : bisect_left(self._range_starts, end, start)
-        ]:
-            yield index, mark
+        start_position = bisect_left(self._range_starts, first)
+        end_position = bisect_left(self._range_starts, end, start_position)
+        for marked_range in self._ranges[start_position:end_position]:
+            yield marked_range.first, marked_range.mark
 
-    def _sort_key(self, counted: tuple[tuple[GutterMark, str], int]) -> tuple[int, int, int, int]:
-        (mark, part), _ = counted
-        return _ORDER[mark.kind], mark.rank, self._order[mark], _PARTS.index(part)
+    def _sort_key(self, mark: GutterMark) -> tuple[int, int, int, int]:
+        number = self._number_of_mark[replace(mark, part="", count=1)]
+        return _ORDER[mark.kind], mark.rank, number, _PARTS.index(mark.part)
 
 
-def _part_of(begin: int, last: int, first: int, end: int) -> str:
-    """Return the prefix of a range in a row that stands for ``first`` to ``end`` (exclusive)."""
-    if begin < first:
-        return LAST if last < end else BETWEEN
-    return "" if last < end else FIRST
+def _part_between(sorted_indices: Sequence[int], first: int, end: int) -> Sequence[int]:
+    """Return the indices from ``first`` up to ``end`` (exclusive)."""
+    start_position = bisect_left(sorted_indices, first)
+    return sorted_indices[start_position : bisect_left(sorted_indices, end, start_position)]
+
+
+def _range_prefix(marked_range: _MarkedRange, first: int, end: int) -> str:
+    """Return the prefix of a range in a row with the spans from ``first`` to ``end`` (exclusive).
+
+    The prefix says if the range begins, ends or continues in the row; it is empty if all of the
+    range is in the row.
+    """
+    ends_in_row = marked_range.last < end
+    if marked_range.first < first:
+        return LAST if ends_in_row else BETWEEN
+    return "" if ends_in_row else FIRST
 
 
 NO_MARKS: Final = GutterMarks()
 
 
 def any_within(indices: Sequence[int], first: int, end: int) -> bool:
-    """Return whether one of the sorted indices is in a range.
+    """Check if one of some sorted indices is in a range.
 
     Args:
-        indices: The indices.
+        indices: The sorted indices.
         first: The first index of the range.
-        end: The index after its last one.
+        end: The index after the range.
     """
     position = bisect_left(indices, first)
     return position < len(indices) and indices[position] < end
@@ -230,13 +258,15 @@ def place_of(target: Target, index_of: Callable[[str], int | None]) -> tuple[int
 
     Returns:
         The two indices, or None for a target on the whole trace or outside this trace. If only one
-        end is in the trace, both indices are that end.
+        end is in the trace, both are the index of that end.
     """
     if target.first is None or target.last is None:
         return None
-    indices = (index_of(target.first), index_of(target.last))
-    ends = [index for index in indices if index is not None]
-    return (min(ends), max(ends)) if ends else None
+    end_indices = (index_of(target.first), index_of(target.last))
+    indices_in_trace = [index for index in end_indices if index is not None]
+    if not indices_in_trace:
+        return None
+    return min(indices_in_trace), max(indices_in_trace)
 
 
 def marks_by_span(
@@ -248,8 +278,12 @@ def marks_by_span(
         targets: Targets and their marks.
         index_of: Returns the index of a span key, or None if the trace has no such span.
     """
-    ranges = ((place_of(target, index_of), mark) for target, mark in targets)
-    return GutterMarks((*span_range, mark) for span_range, mark in ranges if span_range is not None)
+    placed_marks: list[PlacedMark] = []
+    for target, mark in targets:
+        span_range = place_of(target, index_of)
+        if span_range is not None:
+            placed_marks.append((*span_range, mark))
+    return GutterMarks(placed_marks)
 
 
 class Pointing(Protocol):
@@ -269,7 +303,7 @@ class Noted(NamedTuple):
 
 
 class MarkKeeper:
-    """The marks of one trace, updated with its labels; only what has changed is placed anew."""
+    """The marks of one trace, updated with its labels. Only changed items are placed again."""
 
     def __init__(
         self,
@@ -286,8 +320,11 @@ class MarkKeeper:
         self._mark_of = mark_of
         self._index_of = index_of
         self._items: dict[MarkKind, dict[str, Pointing]] = {}
-        self._ranges: dict[tuple[MarkKind, str], PlacedMark | None] = {}
+        """The marked items by kind and id."""
+        self._placed_marks: dict[tuple[MarkKind, str], PlacedMark | None] = {}
+        """The mark of each item by its kind and id; None if no span of it is in the trace."""
         self._incomplete: set[tuple[MarkKind, str]] = set()
+        """The kinds and ids of the items with a span that the trace does not have (yet)."""
         self._span_count = 0
 
     @property
@@ -298,66 +335,73 @@ class MarkKeeper:
     def update(
         self, items: Mapping[MarkKind, Mapping[str, Pointing]], span_count: int
     ) -> GutterMarks:
-        """Set the items to mark.
+        """Return the marks of all items; place new and changed items, and forget removed items.
 
         Args:
             items: The labels, suggestions and notes by kind and id.
             span_count: The number of spans of the trace.
-
-        Returns:
-            Their marks.
         """
-        removed: list[PlacedMark] = []
-        added: list[PlacedMark] = []
+        removed_marks: list[PlacedMark] = []
+        added_marks: list[PlacedMark] = []
         # Removals come first: a mark is removed from its previous spans, not from its new ones.
         for kind in {*self._items, *items}:
             new_items = items.get(kind, {})
-            old_items = self._items.setdefault(kind, {})
-            for name in [n for n, item in old_items.items() if not _same(item, new_items.get(n))]:
-                del old_items[name]
-                self._incomplete.discard((kind, name))
-                placed = self._ranges.pop((kind, name))
-                if placed is not None:
-                    removed.append(placed)
+            known_items = self._items.setdefault(kind, {})
+            for item_id, item in list(known_items.items()):
+                if _is_same_item(item, new_items.get(item_id)):
+                    continue
+                del known_items[item_id]
+                self._incomplete.discard((kind, item_id))
+                placed_mark = self._placed_marks.pop((kind, item_id))
+                if placed_mark is not None:
+                    removed_marks.append(placed_mark)
         if span_count != self._span_count:
             self._span_count = span_count
-            for kind, name in list(self._incomplete):
-                self._set_range(kind, name, self._items[kind][name], removed, added)
+            for kind, item_id in list(self._incomplete):
+                self._place_item(
+                    kind, item_id, self._items[kind][item_id], removed_marks, added_marks
+                )
         for kind, new_items in items.items():
-            old_items = self._items[kind]
-            for name, item in [(n, t) for n, t in new_items.items() if n not in old_items]:
-                old_items[name] = item
-                self._set_range(kind, name, item, removed, added)
-        if removed or added:
-            self.marks = self.marks.changed(removed, added)
+            known_items = self._items[kind]
+            for item_id, item in new_items.items():
+                if item_id not in known_items:
+                    known_items[item_id] = item
+                    self._place_item(kind, item_id, item, removed_marks, added_marks)
+        if removed_marks or added_marks:
+            self.marks = self.marks.changed(removed_marks, added_marks)
         return self.marks
 
-    def _set_range(
+    def _place_item(
         self,
         kind: MarkKind,
-        name: str,
+        item_id: str,
         item: Pointing,
-        removed: list[PlacedMark],
-        added: list[PlacedMark],
+        removed_marks: list[PlacedMark],
+        added_marks: list[PlacedMark],
     ) -> None:
-        """Place an item anew, and collect the marks that this removes and adds."""
-        previous = self._ranges.get((kind, name))
-        if previous is not None:
-            removed.append(previous)
+        """Find the spans of an item, and record if some are not in the trace yet.
+
+        If there are such marks, append its previous mark to ``removed_marks`` and its new mark to
+        ``added_marks``.
+        """
+        item_key = (kind, item_id)
+        previous_mark = self._placed_marks.get(item_key)
+        if previous_mark is not None:
+            removed_marks.append(previous_mark)
         target = item.target
-        index_of = self._index_of
-        ends = place_of(target, index_of)
-        placed = None if ends is None else (*ends, self._mark_of(item.mode, kind))
-        self._ranges[kind, name] = placed
-        if placed is not None:
-            added.append(placed)
-        keys = (target.first, target.last)
-        if all(key is None or index_of(key) is not None for key in keys):
-            self._incomplete.discard((kind, name))
+        span_range = place_of(target, self._index_of)
+        placed_mark = None
+        if span_range is not None:
+            placed_mark = (*span_range, self._mark_of(item.mode, kind))
+            added_marks.append(placed_mark)
+        self._placed_marks[item_key] = placed_mark
+        ends = (target.first, target.last)
+        if all(key is None or self._index_of(key) is not None for key in ends):
+            self._incomplete.discard(item_key)
         else:
-            self._incomplete.add((kind, name))
+            self._incomplete.add(item_key)
 
 
-def _same(item: Pointing, other: Pointing | None) -> bool:
-    # Nearly all are the same objects; comparing the others by value costs more.
-    return item is other or item == other
+def _is_same_item(item: Pointing, new_item: Pointing | None) -> bool:
+    # Nearly all are the same objects; comparing by value costs more.
+    return item is new_item or item == new_item

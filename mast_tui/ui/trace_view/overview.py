@@ -35,16 +35,20 @@ MARKS: Final[Mapping[CellContent, MarkKind]] = {
 """The kind of mark for a content, the most important first."""
 
 FEW: Final = 0.25
-"""Up to this share of cells with errors, each of them shows its errors."""
+"""If at most this share of the cells has errors, each of these cells shows its errors."""
 
 STANDS_OUT: Final = 1.5
-"""With more, a cell shows its errors if their share is so many times that of the whole run."""
+"""The least ratio of a cell's share of errors to that of the run, to show them in other runs."""
 
 
 class Cell(NamedTuple):
-    """The spans ``first`` to ``end`` (exclusive), and the most important content there.
+    """A part of a run.
 
-    ``errors`` is true if some of them are errors, whatever the cell shows.
+    Attributes:
+        first: The first span.
+        end: The span after the last one.
+        content: The most important content of the spans.
+        errors: True if a span is an error, whatever the content.
     """
 
     first: int
@@ -56,7 +60,7 @@ class Cell(NamedTuple):
 def spans_of_cell(cell: int, height: int, total: int) -> tuple[int, int]:
     """Return the first and last span (exclusive) of a cell.
 
-    With fewer spans than cells each span has a cell, and the cells below have none.
+    If there are fewer spans than cells, each span has its own cell, and the last cells are empty.
 
     Args:
         cell: The number of the cell.
@@ -69,7 +73,7 @@ def spans_of_cell(cell: int, height: int, total: int) -> tuple[int, int]:
 
 
 def cell_of(index: int, height: int, total: int) -> int:
-    """Return the number of the cell that holds a span.
+    """Return the number of the cell that contains a span.
 
     Args:
         index: The span.
@@ -82,7 +86,7 @@ def cell_of(index: int, height: int, total: int) -> int:
 
 
 class Cells:
-    """The cells of a run. Their computation takes no longer for a long run than for a short one."""
+    """The cells of a run. Their computation takes as long for a long run as for a short run."""
 
     def __init__(self, totals: SpanTotals, marks: GutterMarks, matches: Sequence[int] = ()) -> None:
         self._totals = totals
@@ -97,42 +101,54 @@ class Cells:
             total: The number of spans of the run.
         """
         height = min(height, total)
-        seen = self._totals.seen
-        stretches = [spans_of_cell(number, height, total) for number in range(height)]
-        errors = [self._totals.errors_in(first, end) for first, end in stretches]
-        each = total <= height
-        few = sum(map(bool, errors)) <= FEW * height
-        least = STANDS_OUT * sum(errors) / max(1, seen)
+        indexed_total = self._totals.seen
+        ranges = [spans_of_cell(number, height, total) for number in range(height)]
+        error_counts = [self._totals.errors_in(first, end) for first, end in ranges]
+        has_cell_per_span = total <= height
+        cells_with_errors = sum(1 for count in error_counts if count)
+        all_show_errors = has_cell_per_span or cells_with_errors <= FEW * height
+        least_share = STANDS_OUT * sum(error_counts) / max(1, indexed_total)
         cells = []
-        for (first, end), count in zip(stretches, errors, strict=True):
-            indexed = min(end, seen) - first
-            shows_errors = count > 0 and (each or few or count >= least * indexed)
-            cells.append(Cell(first, end, self._content(first, end, shows_errors), count > 0))
+        for (first, end), error_count in zip(ranges, error_counts, strict=True):
+            indexed_count = min(end, indexed_total) - first
+            stands_out = error_count >= least_share * indexed_count
+            shows_errors = error_count > 0 and (all_show_errors or stands_out)
+            content = self._content_of_range(first, end, shows_errors)
+            cells.append(Cell(first, end, content, errors=error_count > 0))
         return cells
 
-    def _content(self, first: int, end: int, errors: bool) -> CellContent:
-        """Return the most important content of the spans ``first`` to ``end`` (exclusive)."""
+    def _content_of_range(self, first: int, end: int, shows_errors: bool) -> CellContent:
+        """Return the most important content of the spans ``first`` to ``end`` (exclusive).
+
+        The order of importance is:
+
+        - a match of the search
+        - a mark that begins here
+        - an error, if ``shows_errors``
+        - a mark that begins before
+        - the most frequent kind of span
+        """
         if any_within(self._matches, first, end):
             return CellContent.MATCH
-        beginning = _content_of(mark for _, mark in self._marks.beginning_in(first, end))
-        if beginning is not None:
-            return beginning
-        # A mark that begins further up must not hide the errors of the cell.
-        if errors:
+        new_marks = (mark for _, mark in self._marks.beginning_in(first, end))
+        new_mark_content = _content_of_marks(new_marks)
+        if new_mark_content is not None:
+            return new_mark_content
+        if shows_errors:
             return CellContent.ERROR
-        continued = _content_of(self._marks.marks_within(first, end))
-        if continued is not None:
-            return continued
+        mark_content = _content_of_marks(self._marks.marks_within(first, end))
+        if mark_content is not None:
+            return mark_content
         if first >= self._totals.seen:
             return CellContent.UNSEEN
-        counts = self._totals.kinds_in(first, end)
-        most = max(counts)
-        return KINDS[counts.index(most)] if most else CellContent.UNSEEN
+        kind_counts = self._totals.kinds_in(first, end)
+        highest_count = max(kind_counts)
+        return KINDS[kind_counts.index(highest_count)] if highest_count else CellContent.UNSEEN
 
     def span_to_show(self, cell: Cell) -> int:
-        """Return the first span with the content of a cell.
+        """Return the first span of a cell with the error, match or mark that the cell shows.
 
-        For a kind, and for a mark that begins before the cell, that is the first span of the cell.
+        If the cell shows a kind, or a mark that begins before it, return its first span.
         """
         if cell.content is CellContent.ERROR:
             errors = self._totals.errors
@@ -140,14 +156,14 @@ class Cells:
         if cell.content is CellContent.MATCH:
             return self._matches[bisect_left(self._matches, cell.first)]
         if cell.content in MARKS:
-            begins = self._marks.beginning_in(cell.first, cell.end)
-            marked = (index for index, mark in begins if MARKS[cell.content] is mark.kind)
-            return min(marked, default=cell.first)
+            new_marks = self._marks.beginning_in(cell.first, cell.end)
+            indices = (index for index, mark in new_marks if mark.kind is MARKS[cell.content])
+            return min(indices, default=cell.first)
         return cell.first
 
 
-def _content_of(marks: Iterable[GutterMark]) -> CellContent | None:
-    """Return the most important content that these marks make, or None."""
+def _content_of_marks(marks: Iterable[GutterMark]) -> CellContent | None:
+    """Return the most important content of these marks, or None if a cell shows none of them."""
     kinds = {mark.kind for mark in marks}
     return next((content for content, kind in MARKS.items() if kind in kinds), None)
 
@@ -170,11 +186,10 @@ BOTH: Final = "┇"
 
 
 class Overview(RenderCache):
-    """A column of cells for the stretches of a run, with the cursor and the visible part of the
-    timeline.
+    """A column of cells for the parts of a run, with the position of the timeline.
 
-    With two columns the left one shows the cursor and the visible part. With a single column, its
-    style does. A kind is underlined in a cell with errors.
+    With two columns, the left column shows the cursor and the visible part of the timeline. With a
+    single column, its style does. A kind is underlined in a cell with errors.
     """
 
     css_prefix = "overview"
@@ -191,17 +206,22 @@ class Overview(RenderCache):
         index: int
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without a trace."""
         super().__init__(id=id)
         self.trace: Trace | None = None
         self.background = BackgroundIndex()
         self._marks = NO_MARKS
         self._matches: Sequence[int] = ()
         self._look_here: Sequence[int] = ()
+        """The spans that probably contain the decisive step, in order."""
         self.cells: list[Cell] = []
         """The cells as computed last."""
         self._cursor = 0
+        """The span under the cursor of the timeline."""
         self._on_screen = (0, 0)
+        """The first and last visible span of the timeline."""
         self._lines: list[Strip] = []
+        """The cells as drawn last."""
 
     @property
     def totals(self) -> SpanTotals:
@@ -227,28 +247,28 @@ class Overview(RenderCache):
         self._look_here = ()
         self._cursor = 0
         self._on_screen = (0, 0)
-        self.grown()
+        self.show_new_spans()
 
-    def grown(self) -> None:
-        """Show what the index has gained."""
-        self._compute()
+    def show_new_spans(self) -> None:
+        """Show the spans that the index has gained."""
+        self._update_cells()
 
     def show_marks(self, marks: GutterMarks) -> None:
         """Show the labels and suggestions of the run."""
         self._marks = marks
-        self._compute()
+        self._update_cells()
 
     def show_matches(self, matches: Sequence[int]) -> None:
         """Show the spans that match a search, given in order."""
         if matches or self._matches:
             self._matches = matches
-            self._compute()
+            self._update_cells()
 
     def show_look_here(self, indices: Sequence[int]) -> None:
         """Mark the spans that probably contain the decisive step, given in order."""
         if indices != self._look_here:
             self._look_here = indices
-            self._draw()
+            self._draw_cells()
 
     def show_position(self, cursor: int, first: int, last: int) -> None:
         """Show the cursor and the visible part of the timeline.
@@ -258,89 +278,112 @@ class Overview(RenderCache):
             first: The first visible span.
             last: The last visible span.
         """
-        old_cursor, old_visible = self._position_cells()
+        previous_cursor_cell, previous_visible_cells = self._position_cells()
         self._cursor = cursor
         self._on_screen = (first, last)
-        new_cursor, new_visible = self._position_cells()
-        if (old_cursor, old_visible) != (new_cursor, new_visible):
-            self._draw({old_cursor, new_cursor} | set(old_visible) ^ set(new_visible))
+        cursor_cell, visible_cells = self._position_cells()
+        changed_cells = set(previous_visible_cells).symmetric_difference(visible_cells)
+        if changed_cells or cursor_cell != previous_cursor_cell:
+            self._draw_cells({previous_cursor_cell, cursor_cell, *changed_cells})
 
     def _position_cells(self) -> tuple[int, range]:
-        """Return the cell of the cursor, and those of the visible spans."""
+        """Return the cell of the cursor, and the cells of the visible spans."""
         height = self.size.height
-        total = self._total
-        cursor, first, last = (
-            cell_of(index, height, total) for index in (self._cursor, *self._on_screen)
-        )
-        return cursor, range(first, last + 1)
+        total = self._span_count
+        first, last = self._on_screen
+        visible_cells = range(cell_of(first, height, total), cell_of(last, height, total) + 1)
+        return cell_of(self._cursor, height, total), visible_cells
 
     def on_resize(self, event: events.Resize) -> None:
         """Divide the run among another number of cells."""
-        self._compute()
+        self._update_cells()
         self.refresh()
 
     @property
-    def _total(self) -> int:
-        """The number of spans of the run, including those that an earlier reading found."""
+    def _span_count(self) -> int:
+        """The number of spans of the run, as far as this or an earlier reading has found them."""
         trace = self.trace
         return 0 if trace is None else max(len(trace), trace.loaded.spans)
 
-    def _compute(self) -> None:
-        self.cells = self._cells_now.compute(self.size.height, self._total)
-        self._draw()
+    def _update_cells(self) -> None:
+        """Compute all cells again, and draw the changed cells."""
+        self.cells = self._present_cells.compute(self.size.height, self._span_count)
+        self._draw_cells()
 
     @property
-    def _cells_now(self) -> Cells:
+    def _present_cells(self) -> Cells:
         return Cells(self.totals, self._marks, self._matches)
 
-    def _draw(self, numbers: Container[int] | None = None) -> None:
-        """Draw the changed cells, or only those of ``numbers`` that have changed."""
-        old = self._lines
-        cursor, on_screen = self._position_cells()
-        line = cache(self._line)  # most cells look like others
-        self._lines = [
-            line(
-                cell.content,
-                cell.errors,
-                number == cursor,
-                number in on_screen,
-                any_within(self._look_here, cell.first, cell.end),
-            )
-            if numbers is None or number in numbers or number >= len(old)
-            else old[number]
-            for number, cell in enumerate(self.cells)
-        ]
-        for y in range(max(len(old), len(self._lines))):
-            old_line = list(old[y]) if y < len(old) else []
-            new_line = list(self._lines[y]) if y < len(self._lines) else []
-            if old_line != new_line:
-                # If only the left column changes, the right one need not be sent.
-                only_edge = len(old_line) == len(new_line) == 2 and old_line[1] == new_line[1]
-                self.refresh(Region(0, y, 1 if only_edge else self.size.width, 1))
+    def _draw_cells(self, numbers: Container[int] | None = None) -> None:
+        """Draw the cells that have changed.
 
-    def _line(
-        self, content: CellContent, errors: bool, at_cursor: bool, visible: bool, look_here: bool
+        Args:
+            numbers: The numbers of the cells that may have changed; None for all.
+        """
+        previous_lines = self._lines
+        cursor_cell, visible_cells = self._position_cells()
+        draw_cell = cache(self._draw_cell)  # most cells look like other cells
+        self._lines = []
+        for number, cell in enumerate(self.cells):
+            is_known = number < len(previous_lines)
+            if is_known and numbers is not None and number not in numbers:
+                self._lines.append(previous_lines[number])
+                continue
+            line = draw_cell(
+                cell.content,
+                has_errors=cell.errors,
+                is_at_cursor=number == cursor_cell,
+                is_visible=number in visible_cells,
+                is_to_look_at=any_within(self._look_here, cell.first, cell.end),
+            )
+            self._lines.append(line)
+        for y in range(max(len(previous_lines), len(self._lines))):
+            previous_line = list(previous_lines[y]) if y < len(previous_lines) else []
+            line_segments = list(self._lines[y]) if y < len(self._lines) else []
+            if previous_line == line_segments:
+                continue
+            # If only the left column changes, the right column is not sent.
+            has_two_columns = len(previous_line) == len(line_segments) == 2
+            is_right_equal = has_two_columns and previous_line[1] == line_segments[1]
+            self.refresh(Region(0, y, 1 if is_right_equal else self.size.width, 1))
+
+    def _draw_cell(
+        self,
+        content: CellContent,
+        *,
+        has_errors: bool,
+        is_at_cursor: bool,
+        is_visible: bool,
+        is_to_look_at: bool,
     ) -> Strip:
-        """Draw a cell with its edge; a single column has no edge for the spans to look at."""
-        base = self.rich_style
-        style = base + self._part(content.value)
-        if errors and content in KINDS:
+        """Draw a cell with its edge; a single column has no edge.
+
+        Args:
+            content: The content of the cell.
+            has_errors: True if a span of the cell is an error.
+            is_at_cursor: True if the cursor is in the cell.
+            is_visible: True if the timeline shows a span of the cell.
+            is_to_look_at: True if a span probably contains the decisive step.
+        """
+        base_style = self.rich_style
+        style = base_style + self._part(content.value)
+        if has_errors and content in KINDS:
             style += self._part("errors")
         glyph = GLYPHS[content]
         if self.size.width == 1:
-            if visible:
+            if is_visible:
                 style += self._part("here")
-            if at_cursor:
+            if is_at_cursor:
                 style += Style(reverse=True)
             return Strip([Segment(glyph, style)])
         edge = " "
-        if at_cursor:
+        if is_at_cursor:
             edge = CURSOR
-        elif visible:
-            edge = BOTH if look_here else ON_SCREEN
-        elif look_here:
+        elif is_visible:
+            edge = BOTH if is_to_look_at else ON_SCREEN
+        elif is_to_look_at:
             edge = LOOK_HERE
-        edge_style = base + self._part("cursor" if at_cursor else "edge")
+        edge_style = base_style + self._part("cursor" if is_at_cursor else "edge")
         return Strip([Segment(edge, edge_style), Segment(glyph, style)])
 
     def render_line(self, y: int) -> Strip:
@@ -353,5 +396,5 @@ class Overview(RenderCache):
         """Go to the span that the clicked cell shows."""
         event.stop()
         if 0 <= event.y < len(self.cells):
-            index = self._cells_now.span_to_show(self.cells[event.y])
+            index = self._present_cells.span_to_show(self.cells[event.y])
             self.post_message(self.CellChosen(index))

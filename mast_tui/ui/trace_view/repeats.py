@@ -26,7 +26,7 @@ _WINDOW: Final = 256
 """The number of spans whose kinds, agents and names are read at once."""
 
 _LOOKBACK: Final = 2 * MAX_PERIOD
-"""A run that no scan has reported yet begins at most so many spans before the last one scanned."""
+"""The most spans between the begin of a run that is not reported yet and the last scanned span."""
 
 _NUMBER: Final = re.compile(r"\d+")
 _NO_QUOTES: Final = dict.fromkeys(map(ord, "\"'`‘’“”"))
@@ -71,32 +71,38 @@ class StepFeatures:
 class _Scan:
     """A search for stretches of steps that may repeat with one period.
 
-    In such a stretch each step is like the one ``period`` steps before it. A run needs at least
-    ``period`` such steps in a row, so the scan skips most steps without comparing them.
+    In a stretch each step is like its predecessor: the step ``period`` steps before it. A run needs
+    at least ``period`` such steps in a row, so the scan skips most steps without comparing them.
     """
 
     def __init__(self, period: int) -> None:
+        """Begin at the first step that has a predecessor."""
         self.period = period
-        self._start = period  # all stretches before this step have been reported
-        self._end = 0  # the end (exclusive) of the stretch that begins there; 0 for none
+        self._start = period
+        """All stretches that begin before this step have been reported."""
+        self._end = 0
+        """The end (exclusive) of the stretch that begins at ``_start``; 0 if none does."""
 
     def candidates(
-        self, end: int, same_head: Callable[[int, int], bool], alike: Callable[[int, int], bool]
+        self,
+        end: int,
+        has_same_head: Callable[[int, int], bool],
+        is_similar: Callable[[int, int], bool],
     ) -> Iterator[tuple[int, int]]:
         """Yield the first and last span (exclusive) of each stretch before ``end``.
 
-        The next call yields the last stretch again, longer, if it continues.
+        If the last stretch continues, the next call yields it again with its new end.
 
         Args:
             end: The first span that is not read yet.
-            same_head: Checks if a step has the kind, agent and name of the one so many steps before
-                it.
-            alike: Checks if a step also has nearly the same text.
+            has_same_head: Checks if a step has the same kind, agent and name as the step so many
+                steps before it.
+            is_similar: Checks if the two steps also have nearly the same text.
         """
         period = self.period
         while True:
             if self._end:
-                while self._end < end and alike(self._end, period):
+                while self._end < end and is_similar(self._end, period):
                     self._end += 1
                 yield self._start - period, self._end
                 if self._end == end:
@@ -105,52 +111,62 @@ class _Scan:
                 self._end = 0
             if self._start + period > end:
                 return
-            different = self._last_different(same_head)
-            if different is None:
-                different = self._last_different(alike)
-            if different is None:
+            different_step = self._last_different_step(has_same_head)
+            if different_step is None:
+                different_step = self._last_different_step(is_similar)
+            if different_step is None:
                 self._end = self._start + period
             else:
-                self._start = different + 1
+                self._start = different_step + 1
 
-    def _last_different(self, alike: Callable[[int, int], bool]) -> int | None:
-        """Return the last of the next ``period`` steps that is not like its predecessor."""
+    def _last_different_step(self, is_similar: Callable[[int, int], bool]) -> int | None:
+        """Return the last of the next ``period`` steps that is not like its predecessor, or None.
+
+        ``is_similar`` compares a step with the step so many steps before it.
+        """
         for index in range(self._start + self.period - 1, self._start - 1, -1):
-            if not alike(index, self.period):
+            if not is_similar(index, self.period):
                 return index
         return None
 
 
 class _Heads:
-    """A number for each combination of kind, agent and name, for a window of spans."""
+    """The combinations of kind, agent and name of a window of spans, as numbers."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[SpanKind, str, str | None], int] = {}
+        """Begin with an empty window."""
+        self._number_by_head: dict[tuple[SpanKind, str, str | None], int] = {}
         self._shapes: Sequence[Shape] = ()
+        """The shapes to which the columns of spans refer."""
         self._number_of_shape: list[int] = []
+        """For each shape the number of its head."""
         self._first = 0
+        """The first span of the window."""
         self._window: list[int] = []
+        """For each span of the window the number of its head."""
         self._result_numbers: set[int] = set()
+        """The numbers of the heads of tools' results."""
 
     def contains(self, first: int, end: int) -> bool:
-        """Check if the window holds all these spans."""
+        """Check if the window contains the spans from ``first`` to ``end`` (exclusive)."""
         return self._first <= first and end <= self._first + len(self._window)
 
     def load(self, columns: SpanColumns) -> None:
-        """Replace the window by these spans."""
+        """Replace the window by the spans of some columns."""
         if columns.shape_list is not self._shapes:
             self._shapes = columns.shape_list
             self._number_of_shape = []
         for kind, _role, agent, name in columns.shape_list[len(self._number_of_shape) :]:
-            number = self._numbers.setdefault((kind, agent, name), len(self._numbers))
+            head = (kind, agent, name)
+            number = self._number_by_head.setdefault(head, len(self._number_by_head))
             self._number_of_shape.append(number)
             if kind is SpanKind.TOOL_RESULT:
                 self._result_numbers.add(number)
         self._first = columns.first
-        self._window = [self._number_of_shape[number] for number in columns.shapes]
+        self._window = [self._number_of_shape[shape] for shape in columns.shapes]
 
-    def same(self, index: int, period: int) -> bool:
-        """Check if a step has the kind, agent and name of the one ``period`` steps before it."""
+    def is_same(self, index: int, period: int) -> bool:
+        """Check if a step has the kind, agent and name of the step ``period`` steps before it."""
         position = index - self._first
         return self._window[position] == self._window[position - period]
 
@@ -160,7 +176,14 @@ class _Heads:
 
 
 class _Streak:
-    """The steps up to the current one that are like those ``period`` steps before them."""
+    """The last steps in a row that are like the steps ``period`` steps before them.
+
+    Attributes:
+        period: The number of steps between two steps that are compared.
+        near: True if nearly equal steps count too.
+        length: The number of such steps.
+        differs: True if some of them are only nearly equal.
+    """
 
     def __init__(self, period: int, near: bool) -> None:
         self.period = period
@@ -169,43 +192,51 @@ class _Streak:
         self.differs = False
 
     def run(self, end: int) -> FoldedRun | None:
-        """Return the whole cycles of the streak, which ends before ``end``.
+        """Return the complete cycles of the streak, which ends before ``end``.
 
-        Returns None for fewer than two cycles, and for a streak of nearly equal steps in which all
-        are equal: the streak of equal steps has it.
+        Return None if there are fewer than two cycles. Also return None if ``near`` but all steps
+        are equal: another streak has the same run then.
         """
         first = end - self.length - self.period
-        times = (self.length + self.period) // self.period
-        if not self.length or times < 2 or (self.near and not self.differs):
+        cycle_count = (self.length + self.period) // self.period
+        is_repeated_elsewhere = self.near and not self.differs
+        if not self.length or cycle_count < 2 or is_repeated_elsewhere:
             return None
-        return FoldedRun(first, first + times * self.period, self.period, self.near)
+        return FoldedRun(first, first + cycle_count * self.period, self.period, self.near)
 
 
 class RepeatFinder:
     """The runs of repeated steps in a trace, found step by step.
 
-    Texts are compared only where kind, agent and name of enough steps in a row repeat, and only up
-    to the first text that differs. Runs never overlap: of two that would, the one that hides more
-    steps stays, and equal steps count twice as much as nearly equal ones. One thread may call
-    ``read_until`` while others ask for runs.
+    Texts are compared only if kind, agent and name of enough steps in a row repeat, and only up to
+    the first text that differs. Runs never overlap: if two runs would, the run that hides more
+    steps stays; equal steps count twice as much as nearly equal steps. One thread may call
+    ``read_until`` while other threads ask for runs.
     """
 
     def __init__(self) -> None:
+        """Begin before the first span."""
         self.seen = 0
+        """The number of spans that have been read."""
         self.closed = False
-        """Whether the trace has been read to its end, so that no run can continue."""
+        """True if the trace has been read to its end, so that no run can continue."""
         periods = range(1, MAX_PERIOD + 1)
         self._heads = _Heads()
-        self._features: dict[int, StepFeatures] = {}
+        self._features_by_index: dict[int, StepFeatures] = {}
         self._scans = [_Scan(period) for period in periods]
-        # Stretches that may hold runs. Before span ``_compared`` their steps have been compared.
         self._candidates: list[tuple[int, int]] = []
-        self._compared = 0
-        self._recent: deque[StepFeatures] = deque(maxlen=MAX_PERIOD)
-        self._streaks = [_Streak(p, near) for near in (False, True) for p in periods]
+        """The stretches that may contain runs: first and last span (exclusive)."""
+        self._compared_until = 0
+        """All steps of candidates before this span have been compared."""
+        self._recent_features: deque[StepFeatures] = deque(maxlen=MAX_PERIOD)
+        """The features of the steps that were compared last."""
+        self._streaks = [_Streak(period, near) for near in (False, True) for period in periods]
         self._last_non_result = -1
-        self._unfinished: FoldedRun | None = None
+        """The last compared step that is not a tool's result."""
+        self._unfinished_run: FoldedRun | None = None
+        """The largest run that the next step may extend."""
         self._lock = Lock()
+        # The finished runs, in order.
         self._firsts = array("I")
         self._ends = array("I")
         self._periods = array("b")  # negative for nearly equal steps
@@ -222,181 +253,200 @@ class RepeatFinder:
         if not self._heads.contains(first, end):
             self._heads.load(trace.columns(first, max(end, first + _WINDOW)))
 
-        def alike(index: int, period: int) -> bool:
-            if not self._heads.same(index, period):
+        def is_similar(index: int, period: int) -> bool:
+            """Check if a step is nearly equal to the step ``period`` steps before it."""
+            if not self._heads.is_same(index, period):
                 return False
             if self._heads.is_result(index):
                 return True
-            return self._features_of(trace, index).resembles(
-                self._features_of(trace, index - period)
-            )
+            predecessor = self._features_of(trace, index - period)
+            return self._features_of(trace, index).resembles(predecessor)
 
         for scan in self._scans:
-            self._candidates += scan.candidates(end, self._heads.same, alike)
+            self._candidates += scan.candidates(end, self._heads.is_same, is_similar)
         self.seen = end
-        at_end = trace.loaded.complete and end >= len(trace)
-        # A scan may still report a stretch that begins so many spans back.
-        self._compare_until(trace, end if at_end else max(self._compared, end - _LOOKBACK))
-        self.closed = at_end
-        if at_end:
-            self._close_all(end)
-            self._unfinished = None
+        is_at_end = trace.loaded.complete and end >= len(trace)
+        if is_at_end:
+            self._compare_steps(trace, end)
+            self._close_all_streaks(end)
+            self._unfinished_run = None
         else:
-            runs = [self._run_of(streak, self._compared) for streak in self._streaks]
-            self._unfinished = max((run for run in runs if run), key=_weight, default=None)
+            # A scan may still report a stretch that begins up to ``_LOOKBACK`` spans before.
+            self._compare_steps(trace, max(self._compared_until, end - _LOOKBACK))
+            runs = [self._run_of_streak(streak, self._compared_until) for streak in self._streaks]
+            open_runs = (run for run in runs if run is not None)
+            self._unfinished_run = max(open_runs, key=_weight_of, default=None)
+        self.closed = is_at_end
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
-        features = self._features.get(index)
+        """Return the features of a step; they are kept until all streaks have passed the step."""
+        features = self._features_by_index.get(index)
         if features is None:
-            features = self._features[index] = StepFeatures(trace.span(index))
+            features = StepFeatures(trace.span(index))
+            self._features_by_index[index] = features
         return features
 
-    def _compare_until(self, trace: Trace, limit: int) -> None:
-        """Compare the steps of the candidates before ``limit``, and forget earlier steps."""
-        for first, end in sorted(self._candidates):
-            if first >= limit:
+    def _compare_steps(self, trace: Trace, limit: int) -> None:
+        """Compare the steps of the candidates before ``limit``, and forget what precedes it.
+
+        A step between two candidates ends all streaks.
+        """
+        for candidate_first, candidate_end in sorted(self._candidates):
+            if candidate_first >= limit:
                 break
-            first = max(first, self._compared)
-            end = min(end, limit)
-            if first > self._compared:
-                self._close_all(self._compared)
+            first = max(candidate_first, self._compared_until)
+            end = min(candidate_end, limit)
+            if first > self._compared_until:
+                self._close_all_streaks(self._compared_until)
             for index in range(first, end):
-                self._compare(index, self._features_of(trace, index))
-            self._compared = max(self._compared, end)
-        if self._compared < limit:
-            self._close_all(self._compared)
-            self._compared = limit
-        self._candidates = [candidate for candidate in self._candidates if candidate[1] > limit]
-        self._features = {
+                self._compare_step(index, self._features_of(trace, index))
+            self._compared_until = max(self._compared_until, end)
+        if self._compared_until < limit:
+            self._close_all_streaks(self._compared_until)
+            self._compared_until = limit
+        self._candidates = [(first, end) for first, end in self._candidates if end > limit]
+        self._features_by_index = {
             index: features
-            for index, features in self._features.items()
+            for index, features in self._features_by_index.items()
             if index >= limit - MAX_PERIOD
         }
 
     def run_at(self, index: int) -> FoldedRun | None:
-        """Return the run that holds span ``index`` as far as the trace was read, or None."""
+        """Return the run with span ``index`` as far as the trace was read, or None."""
         with self._lock:
             position = bisect_right(self._firsts, index) - 1
-            inside = position >= 0 and index < self._ends[position]
-            finished = self._run(position) if inside else None
-        last = self._unfinished
-        if last is None or not last.first <= index < last.end:
-            return finished
-        return last if _weight(last) > _weight(finished) else finished
+            finished_run = None
+            if position >= 0 and index < self._ends[position]:
+                finished_run = self._finished_run(position)
+        unfinished_run = self._unfinished_run
+        if unfinished_run is None or not unfinished_run.first <= index < unfinished_run.end:
+            return finished_run
+        is_unfinished_larger = _weight_of(unfinished_run) > _weight_of(finished_run)
+        return unfinished_run if is_unfinished_larger else finished_run
 
     def runs(self) -> tuple[FoldedRun, ...]:
         """Return all runs that no later step can extend, in order."""
         with self._lock:
-            return tuple(self._run(position) for position in range(len(self._firsts)))
+            return tuple(self._finished_run(position) for position in range(len(self._firsts)))
 
-    def _compare(self, index: int, features: StepFeatures) -> None:
-        """Extend or close each streak with the next step."""
+    def _compare_step(self, index: int, features: StepFeatures) -> None:
+        """Extend each streak by the next step, or close the streak if the step does not fit."""
         for streak in self._streaks:
             period = streak.period
-            if len(self._recent) < period:
+            if len(self._recent_features) < period:
                 continue
-            earlier = self._recent[-period]
-            equal = features.equals(earlier)
-            if equal or (streak.near and features.resembles(earlier)):
+            predecessor = self._recent_features[-period]
+            is_equal = features.equals(predecessor)
+            if is_equal or (streak.near and features.resembles(predecessor)):
                 streak.length += 1
-                streak.differs = streak.differs or not equal
+                streak.differs = streak.differs or not is_equal
             else:
-                self._close(streak, index)
+                self._close_streak(streak, index)
         if not features.is_result:
             self._last_non_result = index
-        self._recent.append(features)
+        self._recent_features.append(features)
 
-    def _close_all(self, end: int) -> None:
-        """Close every streak before ``end``."""
+    def _close_all_streaks(self, end: int) -> None:
+        """Close every streak before ``end``, and forget the recent steps."""
         for streak in self._streaks:
-            self._close(streak, end)
-        self._recent.clear()
+            self._close_streak(streak, end)
+        self._recent_features.clear()
 
-    def _run_of(self, streak: _Streak, end: int) -> FoldedRun | None:
-        """Return the run of a streak, or None if it consists of tools' results only.
+    def _run_of_streak(self, streak: _Streak, end: int) -> FoldedRun | None:
+        """Return the run of a streak that ends before ``end``, or None if there is none.
 
-        Results count as equal whatever they say.
+        A run of tools' results only does not count, because their texts are not compared.
         """
         run = streak.run(end)
-        return run if run is not None and self._last_non_result >= run.first else None
+        if run is None or self._last_non_result < run.first:
+            return None
+        return run
 
-    def _close(self, streak: _Streak, end: int) -> None:
-        run = self._run_of(streak, end)
+    def _close_streak(self, streak: _Streak, end: int) -> None:
+        """End a streak before ``end``, and add its run to the finished runs if there is one."""
+        run = self._run_of_streak(streak, end)
         streak.length = 0
         streak.differs = False
         if run is not None:
             with self._lock:
-                self._keep_if_larger(run)
+                self._add_if_larger(run)
 
-    def _keep_if_larger(self, run: FoldedRun) -> None:
-        """Add a run if it hides more steps than the runs that it overlaps."""
-        count = len(self._firsts)
-        position = count
+    def _add_if_larger(self, run: FoldedRun) -> None:
+        """Add a run if it hides more steps than the finished runs that it overlaps.
+
+        Overlapped runs are cut to the cycles outside of the run. If the run is not larger, only its
+        cycles after the overlapped runs are added.
+        """
+        finished_count = len(self._firsts)
+        position = finished_count
         while position > 0 and self._ends[position - 1] > run.first:
             position -= 1
-        later = [self._run(number) for number in range(position, count)]
-        overlapped = [other for other in later if other.first < run.end]
-        following = [other for other in later if other.first >= run.end]
-        if overlapped and _weight(run) <= sum(map(_weight, overlapped)):
-            # The cycles after the overlapped runs may still be a run.
-            remaining = [*overlapped, _cut(run, overlapped[-1].end, run.end)]
-        elif overlapped:
-            head = _cut(overlapped[0], overlapped[0].first, run.first)
-            tail = _cut(overlapped[-1], run.end, overlapped[-1].end)
-            remaining = [head, run, tail]
+        later_runs = [self._finished_run(number) for number in range(position, finished_count)]
+        overlapped_runs = [other for other in later_runs if other.first < run.end]
+        following_runs = [other for other in later_runs if other.first >= run.end]
+        if overlapped_runs and _weight_of(run) <= sum(map(_weight_of, overlapped_runs)):
+            rest_of_run = _cut_run(run, overlapped_runs[-1].end, run.end)
+            remaining_runs = [*overlapped_runs, rest_of_run]
+        elif overlapped_runs:
+            cycles_before = _cut_run(overlapped_runs[0], overlapped_runs[0].first, run.first)
+            cycles_after = _cut_run(overlapped_runs[-1], run.end, overlapped_runs[-1].end)
+            remaining_runs = [cycles_before, run, cycles_after]
         else:
-            remaining = [run]
+            remaining_runs = [run]
         for column in (self._firsts, self._ends, self._periods):
             del column[position:]
-        for part in (*remaining, *following):
-            if part is not None:
-                self._append(part)
+        for remaining_run in (*remaining_runs, *following_runs):
+            if remaining_run is not None:
+                self._append_run(remaining_run)
 
-    def _append(self, run: FoldedRun) -> None:
+    def _append_run(self, run: FoldedRun) -> None:
         self._firsts.append(run.first)
         self._ends.append(run.end)
         self._periods.append(-run.period if run.near else run.period)
 
-    def _run(self, position: int) -> FoldedRun:
+    def _finished_run(self, position: int) -> FoldedRun:
         period = self._periods[position]
         return FoldedRun(self._firsts[position], self._ends[position], abs(period), period < 0)
 
 
-def _cut(run: FoldedRun, first: int, end: int) -> FoldedRun | None:
-    """Return the whole cycles of a run between two spans, or None for fewer than two."""
-    first += -(first - run.first) % run.period if first > run.first else 0
-    times = (end - first) // run.period
-    return (
-        FoldedRun(first, first + times * run.period, run.period, run.near) if times >= 2 else None
-    )
+def _cut_run(run: FoldedRun, first: int, end: int) -> FoldedRun | None:
+    """Return the complete cycles of a run between two spans, or None for fewer than two cycles."""
+    if first > run.first:
+        # Move on to the begin of the next cycle.
+        first += -(first - run.first) % run.period
+    cycle_count = (end - first) // run.period
+    if cycle_count < 2:
+        return None
+    return FoldedRun(first, first + cycle_count * run.period, run.period, run.near)
 
 
-def _weight(run: FoldedRun | None) -> int:
-    """Return how much folding a run hides; equal steps count twice."""
+def _weight_of(run: FoldedRun | None) -> int:
+    """Return the number of steps that folding a run hides, doubled for equal steps; None has 0."""
     if run is None:
         return 0
-    hidden = run.end - run.hidden_from
-    return hidden if run.near else 2 * hidden
+    hidden_count = run.end - run.hidden_from
+    return hidden_count if run.near else 2 * hidden_count
 
 
 def earlier_repetition(trace: Trace, index: int) -> int | None:
-    """Return the nearest earlier step that equals a step, or else the nearest similar one.
+    """Return the nearest earlier step that equals a step, or else the nearest similar step.
 
     Args:
         trace: The trace.
         index: The index of the step.
 
     Returns:
-        The index of the earlier step, or None if none of the ``EARLIER_REACH`` spans before it is.
+        The index of the earlier step, or None if there is none among the ``EARLIER_REACH`` spans
+        before the step.
     """
     features = StepFeatures(trace.span(index))
-    near: int | None = None
-    for earlier in range(index - 1, max(-1, index - 1 - EARLIER_REACH), -1):
-        other = StepFeatures(trace.span(earlier))
-        if other.head != features.head:
+    similar_index: int | None = None
+    for earlier_index in range(index - 1, max(-1, index - 1 - EARLIER_REACH), -1):
+        earlier_features = StepFeatures(trace.span(earlier_index))
+        if earlier_features.head != features.head:
             continue
-        if features.equals(other):
-            return earlier
-        if near is None and features.resembles(other):
-            near = earlier
-    return near
+        if features.equals(earlier_features):
+            return earlier_index
+        if similar_index is None and features.resembles(earlier_features):
+            similar_index = earlier_index
+    return similar_index

@@ -47,17 +47,21 @@ _NO_TEXT: Final = "This step has no text."
 
 
 class SpanText:
-    """The text of one span at a time, read for ``screen``.
+    """The text of one span at a time.
 
-    A text that cannot be read is empty, so that nothing in it can be quoted or copied. The user is
-    told once per trace that its file has changed.
+    A text that cannot be read is empty, so that nothing in it can be quoted or copied. If the file
+    of a trace has changed, the screen shows a warning once.
     """
 
     def __init__(self, screen: Screen[None]) -> None:
+        """Begin without a text."""
         self.unreadable: str | None = None
         """The reason why the last text cannot be read, or None."""
         self._screen = screen
-        self._last: tuple[Trace | None, int, str] = (None, -1, "")
+        self._read_span: tuple[Trace | None, int] = (None, -1)
+        """The trace and the index of the span whose text was read last."""
+        self._text = ""
+        """The text of this span."""
         self._warned_trace: Trace | None = None
 
     @property
@@ -67,21 +71,26 @@ class SpanText:
 
     def forget(self) -> None:
         """Read the text again the next time, even if it is the same span."""
-        self._last = (None, -1, "")
+        self._read_span = (None, -1)
 
     def text_of(self, trace: Trace, index: int) -> str:
-        """Return the text of a span; the last one read is kept.
+        """Return the text of a span, empty if it cannot be read. The last text is kept.
 
         Args:
             trace: The trace.
             index: The index of the span.
         """
-        if self._last[0] is not trace or self._last[1] != index:
-            self._last = (trace, index, self._read(trace, index))
-        return self._last[2]
+        read_trace, read_index = self._read_span
+        if read_trace is not trace or read_index != index:
+            self._text = self._read_text(trace, index)
+            self._read_span = (trace, index)
+        return self._text
 
-    def _read(self, trace: Trace, index: int) -> str:
-        """Read the text of a span; warn if the file has changed."""
+    def _read_text(self, trace: Trace, index: int) -> str:
+        """Read the text of a span, empty if it cannot be read; warn if the file has changed.
+
+        Also set ``unreadable``.
+        """
         try:
             text = trace.text(index)
             self.unreadable = None
@@ -118,23 +127,27 @@ def text_format(span: Span) -> str:
 
 
 def opens_at(span: Span, text: str) -> int:
-    """Return the code point at which to open a text: the one that its row begins with.
+    """Return the offset at which to open a text: the beginning of the preview in its row.
 
-    Some texts begin with a long prompt, and their row shows the answer after it.
+    Some texts begin with a long prompt, and their preview is the answer after it. If the text does
+    not contain the preview, return 0.
 
     Args:
-        span: The span of the row.
-        text: Its text.
+        span: The span.
+        text: The text of the span.
     """
     preview_words = span.preview.split()
-    cut = len(span.preview) >= PREVIEW_CHARS
+    is_cut = len(span.preview) >= PREVIEW_CHARS
     if span.preview_is_complete or not preview_words or span.kind is SpanKind.TOOL_CALL:
         return 0
-    if cut and " ".join(text[: 4 * PREVIEW_CHARS].split()).startswith(span.preview):
+    beginning = " ".join(text[: 4 * PREVIEW_CHARS].split())
+    if is_cut and beginning.startswith(span.preview):
         return 0
-    # A preview that is not cut reaches the end of the text; the same words may occur earlier.
-    end = "" if cut else r"\s*\Z"
-    match = re.search(r"\s+".join(map(re.escape, preview_words)) + end, text)
+    pattern = r"\s+".join(map(re.escape, preview_words))
+    if not is_cut:
+        # The preview reaches the end of the text; the same words may occur earlier.
+        pattern += r"\s*\Z"
+    match = re.search(pattern, text)
     return 0 if match is None else match.start()
 
 
@@ -145,7 +158,7 @@ Of longer texts only visited parts are counted, and the size of the scroll bar i
 """
 
 COUNTED_JSON_CHARS: Final = 1 << 16
-"""The same for JSON, which must be formatted first."""
+"""The length up to which all rows of JSON are counted: it must be formatted first."""
 
 NEAR_CHARS: Final = 1 << 15
 """The distance in code points over which JSON is formatted on demand, and words are searched."""
@@ -154,8 +167,8 @@ NEAR_CHARS: Final = 1 << 15
 class DisplayedText:
     """A text as it is displayed, with conversions between offsets in the text and in the display.
 
-    Offsets are code points. JSON is formatted up to the part that was visited, and the layout is
-    told what has changed. Far beyond that, the display shows the text as it is.
+    Offsets are code points. JSON is formatted up to the part that was visited; each further part
+    changes the layout. Far beyond that, the display shows the text as it is.
     """
 
     def __init__(self, text: str, text_format: str | None) -> None:
@@ -221,31 +234,35 @@ class DisplayedText:
             The match as a range of the text, or None.
         """
         position = self.to_shown(offset)
-        begin = max(0, position - NEAR_CHARS)
-        around = self.displayed[begin : position + NEAR_CHARS]
+        context_start = max(0, position - NEAR_CHARS)
+        context = self.displayed[context_start : position + NEAR_CHARS]
         if self.rendered:
-            around = COLOUR_SEQUENCE.sub(lambda match: " " * len(match[0]), around)
-        match = search(around, position - begin)
-        return None if match is None else self.range_to_source(begin + match[0], begin + match[1])
+            context = COLOUR_SEQUENCE.sub(lambda sequence: " " * len(sequence[0]), context)
+        match = search(context, position - context_start)
+        if match is None:
+            return None
+        match_start, match_end = match
+        return self.range_to_source(context_start + match_start, context_start + match_end)
 
-    def format_rows(self, layout: TextLayout, top: int, rows: int) -> bool:
-        """Format JSON until so many rows below an offset are ready.
+    def format_rows(self, layout: TextLayout, top: int, row_count: int) -> bool:
+        """Format JSON until some rows below an offset are ready.
 
         Args:
             layout: The layout of the display.
             top: The offset in the display.
-            rows: The number of rows.
+            row_count: The number of rows.
 
         Returns:
-            Whether anything was formatted.
+            True if anything was formatted.
         """
         pretty = self.pretty
-        changed = False
-        while pretty is not None and not pretty.complete and top < pretty.set_out:
-            if layout.step(top, rows) < pretty.set_out:
+        was_formatted = False
+        while pretty is not None and not pretty.complete and top < pretty.shown_end:
+            if layout.step(top, row_count) < pretty.shown_end:
                 break
-            changed = self._extend(pretty, layout)
-        return changed
+            self._format_more(pretty, layout)
+            was_formatted = True
+        return was_formatted
 
     def format_until(self, layout: TextLayout, end: int) -> bool:
         """Format JSON up to an offset, unless that is far beyond the formatted part.
@@ -255,17 +272,18 @@ class DisplayedText:
             end: The offset in the text.
 
         Returns:
-            Whether anything was formatted.
+            True if anything was formatted.
         """
         pretty = self.pretty
-        changed = False
-        if pretty is not None and end - pretty.read <= NEAR_CHARS:
-            while not pretty.complete and pretty.read <= end:
-                changed = self._extend(pretty, layout)
-        return changed
+        was_formatted = False
+        if pretty is not None and end - pretty.source_end <= NEAR_CHARS:
+            while not pretty.complete and pretty.source_end <= end:
+                self._format_more(pretty, layout)
+                was_formatted = True
+        return was_formatted
 
     def is_counting(self, layout: TextLayout) -> bool:
-        """Check if rows are still to be counted in idle time."""
+        """Check if rows must still be counted in idle time."""
         if self.pretty is not None and not self.pretty.complete:
             return len(self.text) <= COUNTED_JSON_CHARS
         return not layout.complete and len(self.text) <= COUNTED_CHARS
@@ -273,16 +291,16 @@ class DisplayedText:
     def count_more(self, layout: TextLayout) -> None:
         """Count some more rows."""
         if self.pretty is not None and not self.pretty.complete:
-            self._extend(self.pretty, layout)
+            self._format_more(self.pretty, layout)
         layout.work_out_next()
 
-    def _extend(self, pretty: PrettyText, layout: TextLayout) -> bool:
-        changed = pretty.set_out
+    def _format_more(self, pretty: PrettyText, layout: TextLayout) -> None:
+        """Format a further part of the JSON, and report it to the layout and the highlighter."""
+        changed_from = pretty.shown_end
         pretty.extend()
-        layout.changed_from(changed)
+        layout.changed_from(changed_from)
         if self.highlighter is not None:
             self.highlighter.changed()
-        return True
 
 
 SIDE_CELLS: Final = 8
@@ -293,10 +311,11 @@ TITLE_FRAME: Final = 5
 
 
 class SpanView(VirtualLines):
-    """The text of a span with highlights; later ones are drawn over earlier ones.
+    """The text of a span with highlights; later highlights are drawn over earlier ones.
 
-    A text with a format is displayed in it until ``toggle_raw``: JSON in lines, Markdown, code and
-    terminal colours with styles. All offsets in arguments and results are those of the text itself.
+    JSON is displayed in lines; Markdown, code and terminal colours are displayed with styles;
+    ``toggle_raw`` changes that. Offsets in public arguments and results are those of the text, not
+    of the display.
     """
 
     css_prefix = "span-view"
@@ -334,27 +353,32 @@ class SpanView(VirtualLines):
         """Show nothing yet.
 
         Args:
-            id: Its id.
-            classes: Its classes.
-            tells_place: Whether the lower border says which rows are visible, and how many there
-                are.
+            id: The id of the widget.
+            classes: The classes of the widget.
+            tells_place: True to show the visible rows and their number in the lower border.
         """
         super().__init__(id=id, classes=classes)
         self._tells_place = tells_place
-        self._origin: Content | None = None
+        self._source_title: Content | None = None
+        """The source of the text, for the lower border."""
         self.raw = False
-        """Whether texts are displayed as they are, without their format."""
+        """True if texts are displayed as they are, without their format."""
         self._format: str | None = None
         self._displayed = DisplayedText("", None)
         self.text = ""
         self.empty = ""
+        """The message to show if the text is empty."""
         self.highlights: Sequence[TextPart] = ()
         self.wrapped = True
+        """True if long lines are wrapped."""
         self._layout = TextLayout("", 20)
         self._top = 0
-        self._shift = 0
-        self._drag_from: int | None = None
-        self._drags_edge = False
+        """The offset in the display of the first visible row."""
+        self._hidden_columns = 0
+        """The number of cells that are scrolled out at the left."""
+        self._drag_start: int | None = None
+        """The offset in the display where the mouse began to mark a quote."""
+        self._is_dragging_edge = False
 
     @property
     def row_count(self) -> int:
@@ -370,22 +394,23 @@ class SpanView(VirtualLines):
         text_format: str | None = None,
         opens_at: int = 0,
     ) -> None:
-        """Show another text from its first highlight, from ``opens_at``, or from its beginning.
+        """Show another text.
 
         Only lines that change are sent to the terminal.
 
         Args:
             text: The text.
-            highlights: The parts to highlight.
+            highlights: The parts to highlight; the first one is made visible.
             empty: The message to show if the text is empty.
-            text_format: Its format (``text_format``); None to show it as it is.
-            opens_at: The code point to show in the first row.
+            text_format: The format of the text (``text_format``); None to show it as it is.
+            opens_at: The code point to show in the first row if there are no highlights.
         """
-        old_lines = self._lines_on_screen()
+        previous_lines = self._lines_on_screen()
         self.text = text
         self.empty = empty
         self.highlights = highlights
-        self._top = self._shift = 0
+        self._top = 0
+        self._hidden_columns = 0
         self._format = text_format
         self._displayed = DisplayedText(text, None if self.raw else text_format)
         self._lay_out()
@@ -393,16 +418,16 @@ class SpanView(VirtualLines):
             self.reveal(highlights[0].start, highlights[0].end)
         elif opens_at:
             self._set_top(self._displayed.to_shown(opens_at))
-        self._redraw_changed_lines(old_lines)
+        self._redraw_changed_lines(previous_lines)
 
     def show_highlights(self, highlights: Sequence[TextPart]) -> None:
         """Change the highlights without scrolling."""
         if list(highlights) == list(self.highlights):
             return
-        old_lines = self._lines_on_screen()
+        previous_lines = self._lines_on_screen()
         self.highlights = highlights
         self._cache.clear()
-        self._redraw_changed_lines(old_lines)
+        self._redraw_changed_lines(previous_lines)
 
     def show_titles(self, title: Text | None, subtitle: Text | None = None) -> None:
         """Show titles in the border; only the lines of the border are drawn.
@@ -411,73 +436,83 @@ class SpanView(VirtualLines):
             title: The title above the text.
             subtitle: The source of the text, below it.
         """
-        top = None if title is None else Content.from_rich_text(title)
-        self._origin = None if subtitle is None else Content.from_rich_text(subtitle)
-        self._set_titles(top, self._subtitle())
+        upper_title = None if title is None else Content.from_rich_text(title)
+        self._source_title = None if subtitle is None else Content.from_rich_text(subtitle)
+        self._set_titles(upper_title, self._lower_title())
 
-    def _set_titles(self, top: Content | None, bottom: Content | None) -> None:
-        """Set the titles of the border, and draw those that have changed."""
+    def _set_titles(self, upper: Content | None, lower: Content | None) -> None:
+        """Set the titles of the border, and draw the changed titles.
+
+        Textual's own setter would draw the whole box.
+        """
         edge = self.gutter
-        # Textual's own setter draws the whole box.
-        old_top, old_bottom = titles_of(self)
-        if top is not old_top and top != old_top:
-            self._redraw_edge(-edge.top, self.styles.border_title_align, old_top, top)
-        if bottom is not old_bottom and bottom != old_bottom:
-            below = self.outer_size.height - edge.top - 1
-            self._redraw_edge(below, self.styles.border_subtitle_align, old_bottom, bottom)
-        show_titles_undrawn(self, top, bottom)
+        previous_upper, previous_lower = titles_of(self)
+        if upper is not previous_upper and upper != previous_upper:
+            self._redraw_edge(-edge.top, self.styles.border_title_align, (previous_upper, upper))
+        if lower is not previous_lower and lower != previous_lower:
+            self._redraw_edge(
+                self.outer_size.height - edge.top - 1,
+                self.styles.border_subtitle_align,
+                (previous_lower, lower),
+            )
+        show_titles_undrawn(self, upper, lower)
 
-    def _subtitle(self) -> Content | None:
-        """Return the source of the text and, if some rows are hidden, the visible rows."""
+    def _lower_title(self) -> Content | None:
+        """Return the visible rows, if some rows are hidden, and the source of the text."""
         if not self._tells_place or not self.text:
-            return self._origin
+            return self._source_title
         height = self.lines_area.height
-        rows = self.row_count
-        if rows <= height or height <= 0:
-            return self._origin
+        row_count = self.row_count
+        if row_count <= height or height <= 0:
+            return self._source_title
         pretty = self._displayed.pretty
-        all_rows = f"{rows:,}"
+        count_text = f"{row_count:,}"
         if self._displayed.is_counting(self._layout):
-            all_rows = "…"
+            count_text = "…"
         elif not self._layout.complete or (pretty is not None and not pretty.complete):
-            all_rows = f"about {rows:,}"
+            count_text = f"about {row_count:,}"
         first = round(self.scroll_y) + 1
-        position = f"lines {first:,}–{min(rows, first + height - 1):,} of {all_rows}"
-        return (
-            Content(position) if self._origin is None else Content(f"{position} · ") + self._origin
-        )
+        last = min(row_count, first + height - 1)
+        position = f"lines {first:,}–{last:,} of {count_text}"
+        if self._source_title is None:
+            return Content(position)
+        return Content(f"{position} · ") + self._source_title
 
-    def _redraw_edge(self, y: int, aligned: str, old: Content | None, new: Content | None) -> None:
-        """Draw a line of the border; only as far as its titles reach if they are on the left."""
-        longest = max(0 if text is None else text.cell_length for text in (old, new))
+    def _redraw_edge(self, y: int, alignment: str, titles: Sequence[Content | None]) -> None:
+        """Draw the line of the border at ``y`` after its title has changed.
+
+        If titles are on the left, draw the line only as far as the previous or new title reaches.
+        """
         width = self.outer_size.width
-        if aligned == "left":
-            width = min(width, longest + TITLE_FRAME)
+        if alignment == "left":
+            title_cells = max(0 if title is None else title.cell_length for title in titles)
+            width = min(width, title_cells + TITLE_FRAME)
         self.refresh(Region(-self.gutter.left, y, width, 1))
 
     def _lines_on_screen(self) -> list[Strip]:
         return [self.render_line(y) for y in range(self.lines_area.height)]
 
-    def _redraw_changed_lines(self, old_lines: Sequence[Strip]) -> None:
-        """Draw the lines that differ from ``old_lines``."""
-        new_lines = self._lines_on_screen()
-        if len(new_lines) != len(old_lines):
+    def _redraw_changed_lines(self, previous_lines: Sequence[Strip]) -> None:
+        """Draw the lines that differ from ``previous_lines``; all lines if their number differs."""
+        lines = self._lines_on_screen()
+        if len(lines) != len(previous_lines):
             self.refresh()
             return
         width = self.lines_area.width
-        for y, (old, new) in enumerate(zip(old_lines, new_lines, strict=True)):
-            if old != new:
+        for y, (previous_line, line) in enumerate(zip(previous_lines, lines, strict=True)):
+            if previous_line != line:
                 self.refresh(Region(0, y, width, 1))
 
     def toggle_raw(self) -> None:
         """Switch between the text with and without its format; the top row stays the same."""
-        first = self.first_offset_on_screen
+        first_offset = self.first_offset_on_screen
         self.raw = not self.raw
         self._displayed = DisplayedText(self.text, None if self.raw else self._format)
-        self._top = self._shift = 0
+        self._top = 0
+        self._hidden_columns = 0
         self._lay_out()
-        self._displayed.format_until(self._layout, first)
-        self._top = self._displayed.to_shown(first) if first else 0
+        self._displayed.format_until(self._layout, first_offset)
+        self._top = self._displayed.to_shown(first_offset) if first_offset else 0
         self._cache.clear()
         self._update_rows()
         self.refresh()
@@ -486,89 +521,97 @@ class SpanView(VirtualLines):
         """Scroll so that a part of the text is visible.
 
         Args:
-            start: Its first code point.
-            end: Its end (exclusive).
+            start: The first code point of the part.
+            end: The end of the part (exclusive).
         """
         layout = self._layout
         if self._displayed.format_until(layout, end):
             self._cache.clear()
         start, end = self._displayed.range_to_shown(start, end)
-        ends = (start, max(start, end - 1))
-        for offset in ends:
-            layout.row_of(offset)
+        last_offset = max(start, end - 1)
+        # Laying out these rows may change the number of the first visible row.
+        layout.row_of(start)
+        layout.row_of(last_offset)
         self._update_rows()
-        first, last = (layout.row_of(offset) for offset in ends)
-        height = self._height
-        top = round(self.scroll_y)
-        if not (top <= first and last < top + height):
+        first_row = layout.row_of(start)
+        last_row = layout.row_of(last_offset)
+        height = self._visible_row_count
+        top_row = round(self.scroll_y)
+        if first_row < top_row or last_row >= top_row + height:
             self._scroll_to_offset(layout.step(start, -(height // 4)))
         if not self.wrapped:
             self._reveal_sideways(start, end)
 
     def _reveal_sideways(self, start: int, end: int) -> None:
+        """Scroll sideways so that a displayed range is visible in its first row."""
         row = self._layout.row_at(start)
-        part = row.slice_of(start, min(end, row.end))
-        if part is not None:
-            left, right = (row.indent + cell_len(row.shown[:offset]) for offset in part)
-            if left < self._shift or right > self._shift + self._text_width:
-                self._scroll_sideways(left - self._text_width // 4)
+        range_in_row = row.slice_of(start, min(end, row.end))
+        if range_in_row is None:
+            return
+        left, right = (row.indent + cell_len(row.shown[:offset]) for offset in range_in_row)
+        if left < self._hidden_columns or right > self._hidden_columns + self._text_width:
+            self._scroll_sideways(left - self._text_width // 4)
 
     def toggle_wrap(self) -> None:
         """Wrap long lines, or let them extend beyond the right side."""
         self.wrapped = not self.wrapped
-        self._shift = 0
+        self._hidden_columns = 0
         self.rows_changed()
 
     def move_sideways(self, step: int) -> bool:
         """Scroll right (negative: left); return False if lines are wrapped."""
         if self.wrapped:
             return False
-        longest = max(cell_len(self._layout.row(row).shown) for row in self.rows_on_screen())
-        furthest = max(0, longest - self._text_width)
-        self._scroll_sideways(min(self._shift + step * SIDE_CELLS, max(furthest, self._shift)))
+        line_widths = [cell_len(self._layout.row(row).shown) for row in self.rows_on_screen()]
+        furthest = max(max(line_widths) - self._text_width, self._hidden_columns)
+        self._scroll_sideways(min(self._hidden_columns + step * SIDE_CELLS, furthest))
         return True
 
-    def _scroll_sideways(self, shift: int) -> None:
-        shift = max(0, shift)
-        if shift != self._shift:
-            old_lines = self._lines_on_screen()
-            self._shift = shift
+    def _scroll_sideways(self, hidden_columns: int) -> None:
+        """Hide some columns at the left, and draw the lines that change."""
+        hidden_columns = max(0, hidden_columns)
+        if hidden_columns != self._hidden_columns:
+            previous_lines = self._lines_on_screen()
+            self._hidden_columns = hidden_columns
             self._cache.clear()
-            self._redraw_changed_lines(old_lines)
+            self._redraw_changed_lines(previous_lines)
 
     def rows_changed(self) -> None:
         """Lay the text out again if the width has changed; the first row stays the same."""
-        old = self.virtual_size
+        previous_size = self.virtual_size
         if self.is_mounted:
-            if self._layout.width != self._width:
+            if self._layout.width != self._layout_width:
                 self._lay_out()
             else:
                 self._update_rows()
         super().rows_changed()
-        if self.virtual_size != old and self.styles.auto_dimensions:
+        if self.virtual_size != previous_size and self.styles.auto_dimensions:
             self.refresh(layout=True)
 
     @property
     def _text_width(self) -> int:
+        """The cells of a line on screen, without the blank before it."""
         return max(4, self.lines_area.width - 1)
 
     @property
-    def _width(self) -> int:
+    def _layout_width(self) -> int:
+        """The cells at which lines are wrapped."""
         return self._text_width if self.wrapped else UNWRAPPED
 
     @property
-    def _height(self) -> int:
+    def _visible_row_count(self) -> int:
         return max(1, self.lines_area.height)
 
     def _lay_out(self) -> None:
-        self._layout = self._displayed.lay_out(self._width)
+        """Lay out the text anew, and begin to count its rows in idle time."""
+        self._layout = self._displayed.lay_out(self._layout_width)
         self._cache.clear()
         self._update_rows()
         if self._displayed.is_counting(self._layout):
             self.call_later(self._count_in_idle_time, self._layout)
 
     def _count_in_idle_time(self, layout: TextLayout) -> None:
-        """Count some more rows of a text, so that their number becomes exact."""
+        """Count some more rows of a text until their number is exact."""
         if layout is self._layout and self.is_mounted and self._displayed.is_counting(layout):
             self._displayed.count_more(layout)
             self._cache.clear()
@@ -576,34 +619,39 @@ class SpanView(VirtualLines):
             self.call_later(self._count_in_idle_time, layout)
 
     def _update_rows(self) -> None:
-        """Lay out the visible rows, and update the number of the first one, without drawing."""
+        """Lay out the visible rows, and update the scroll position and its title.
+
+        The rows are not drawn: the usual setters would draw and lay out the whole screen.
+        """
         layout = self._layout
-        if self._displayed.format_rows(layout, self._top, 2 * self._height):
+        height = self._visible_row_count
+        if self._displayed.format_rows(layout, self._top, 2 * height):
             self._cache.clear()
-        bottom = layout.step(self._top, self._height - 1)
-        # The last row does not move above the lower edge.
-        self._top = layout.step(bottom, 1 - self._height)
-        number = layout.row_of(self._top)
-        # Setting these in the usual way would draw and lay out the whole screen.
+        # The last row of the text does not move above the lower edge.
+        bottom = layout.step(self._top, height - 1)
+        self._top = layout.step(bottom, 1 - height)
+        top_row = layout.row_of(self._top)
         size = Size(self.lines_area.width, self.row_count)
         if size != self.virtual_size:
             set_virtual_size_undrawn(self, size)
-        if number != self.scroll_y:
+        if top_row != self.scroll_y:
             self._cache.clear()
-            self.set_reactive(Widget.scroll_y, float(number))
+            self.set_reactive(Widget.scroll_y, float(top_row))
             if self.show_vertical_scrollbar:
-                self.vertical_scrollbar.position = number
-        self.set_reactive(Widget.scroll_target_y, float(number))
+                self.vertical_scrollbar.position = top_row
+        self.set_reactive(Widget.scroll_target_y, float(top_row))
         if self._tells_place:
-            self._set_titles(titles_of(self)[0], self._subtitle())
+            upper_title, _ = titles_of(self)
+            self._set_titles(upper_title, self._lower_title())
 
     def _scroll_to_offset(self, offset: int) -> None:
-        """Make the row of an offset the first one, and draw the lines that change."""
-        old_lines = self._lines_on_screen()
+        """Make the row of an offset the first visible row, and draw the lines that change."""
+        previous_lines = self._lines_on_screen()
         self._set_top(offset)
-        self._redraw_changed_lines(old_lines)
+        self._redraw_changed_lines(previous_lines)
 
     def _set_top(self, offset: int) -> None:
+        """Make the row of an offset in the display the first visible row, without drawing."""
         self._top = self._layout.step(offset, 0)
         self._cache.clear()
         self._update_rows()
@@ -611,11 +659,13 @@ class SpanView(VirtualLines):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Scroll with the wheel and the scroll bar."""
         row = round(new_value)
-        old_row = round(old_value)
-        if row != old_row and self.is_mounted:
-            near = abs(row - old_row) <= self._height
-            layout = self._layout
-            self._set_top(layout.step(self._top, row - old_row) if near else layout.row(row).start)
+        row_delta = row - round(old_value)
+        if row_delta and self.is_mounted:
+            # Over short distances steps are exact, even if the numbers of rows are estimates.
+            if abs(row_delta) <= self._visible_row_count:
+                self._set_top(self._layout.step(self._top, row_delta))
+            else:
+                self._set_top(self._layout.row(row).start)
         super().watch_scroll_y(old_value, self.scroll_y)
 
     def move_by(self, delta: int) -> None:
@@ -623,66 +673,72 @@ class SpanView(VirtualLines):
         self._scroll_to_offset(self._layout.step(self._top, delta))
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Scroll to a row; the last row or a later one means the end of the text."""
-        at_end = row >= self.row_count - 1
-        self._scroll_to_offset(
-            len(self._displayed.displayed) if at_end else self._layout.row(max(0, row)).start
-        )
+        """Scroll to a row; for the last row or a later row, scroll to the end of the text."""
+        if row >= self.row_count - 1:
+            self._scroll_to_offset(len(self._displayed.displayed))
+        else:
+            self._scroll_to_offset(self._layout.row(max(0, row)).start)
 
     def move_page(self, delta: int) -> None:
-        """Scroll by ``delta`` screens; the first new screen repeats one row of the last."""
-        self.move_by(delta * max(1, self._height - 1))
+        """Scroll by ``delta`` screens, each one row less than the height."""
+        self.move_by(delta * max(1, self._visible_row_count - 1))
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the lines at the present width; the first frame comes before any resize event."""
-        if self._layout.width != self._width:
-            rows = self.row_count
+        if self._layout.width != self._layout_width:
+            previous_row_count = self.row_count
             self._lay_out()
-            if rows != self.row_count and self.styles.auto_dimensions:
+            if previous_row_count != self.row_count and self.styles.auto_dimensions:
                 self.call_later(self.refresh, layout=True)
         return super().render_lines(crop)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw one row with its highlights."""
-        base = self.rich_style
+        """Draw one row with its highlights, or the message for an empty text."""
+        base_style = self.rich_style
         if not self.text:
-            style = base + self._part("empty")
-            return Strip([Segment(f" {self.empty}", style)]).adjust_cell_length(width, base)
-        strip = Strip(list(self._segments(self._layout.row(row), base)))
-        if self._shift:
-            strip = strip.crop(self._shift)
-        strip = strip.adjust_cell_length(width - 1, base)
-        return Strip([Segment(" ", base), *strip], width)
+            message = Segment(f" {self.empty}", base_style + self._part("empty"))
+            return Strip([message]).adjust_cell_length(width, base_style)
+        strip = Strip(list(self._row_segments(self._layout.row(row), base_style)))
+        if self._hidden_columns:
+            strip = strip.crop(self._hidden_columns)
+        strip = strip.adjust_cell_length(width - 1, base_style)
+        return Strip([Segment(" ", base_style), *strip], width)
 
-    def _segments(self, row: TextRow, base: Style) -> Iterator[Segment]:
-        """Yield the pieces of a row, each in one style."""
+    def _row_segments(self, row: TextRow, base_style: Style) -> Iterator[Segment]:
+        """Yield the pieces of a row, each in one style; styles of overlapping parts are added."""
         if row.indent:
-            yield Segment(" " * row.indent, base)
-        parts = [*self._parts_of(row), *self._highlights_of(row)]
-        edges = sorted({0, len(row.shown), *(edge for part in parts for edge in part[:2])})
-        numbers = {edge: number for number, edge in enumerate(edges)}
-        styles = [base] * len(edges)
-        for start, end, name in parts:
-            added = self._part(name)
-            for number in range(numbers[start], numbers[end]):
-                styles[number] += added
-        for style, (start, end) in zip(styles, pairwise(edges), strict=False):
+            yield Segment(" " * row.indent, base_style)
+        parts = [*self._format_parts(row), *self._highlight_parts(row)]
+        edge_set = {0, len(row.shown)}
+        for part in parts:
+            edge_set.update((part.start, part.end))
+        edges = sorted(edge_set)
+        piece_at_edge = {edge: piece for piece, edge in enumerate(edges)}
+        piece_styles = [base_style] * len(edges)
+        for part in parts:
+            part_style = self._part(part.name)
+            for piece in range(piece_at_edge[part.start], piece_at_edge[part.end]):
+                piece_styles[piece] += part_style
+        for style, (start, end) in zip(piece_styles, pairwise(edges), strict=False):
             yield Segment(row.shown[start:end], style)
 
-    def _parts_of(self, row: TextRow) -> Iterator[tuple[int, int, str]]:
+    def _format_parts(self, row: TextRow) -> Iterator[TextPart]:
+        """Yield the parts of a row that the format of the text highlights, by columns."""
         highlighter = self._displayed.highlighter
-        for part in () if highlighter is None else highlighter.parts(row.start, row.end):
-            span_range = row.slice_of(part.start, part.end)
-            if span_range is not None:
-                yield *span_range, part.name
+        if highlighter is None:
+            return
+        for part in highlighter.parts(row.start, row.end):
+            columns = row.slice_of(part.start, part.end)
+            if columns is not None:
+                yield TextPart(*columns, part.name)
 
-    def _highlights_of(self, row: TextRow) -> Iterator[tuple[int, int, str]]:
+    def _highlight_parts(self, row: TextRow) -> Iterator[TextPart]:
+        """Yield the parts of a row in ``highlights``, by columns."""
         for highlight in self.highlights:
-            span_range = row.slice_of(
-                *self._displayed.range_to_shown(highlight.start, highlight.end)
-            )
-            if span_range is not None:
-                yield *span_range, highlight.name
+            shown_range = self._displayed.range_to_shown(highlight.start, highlight.end)
+            columns = row.slice_of(*shown_range)
+            if columns is not None:
+                yield TextPart(*columns, highlight.name)
 
     def offset_at(self, x: int, y: int) -> int | None:
         """Return the code point at a cell of the widget, or None below the text.
@@ -700,9 +756,8 @@ class SpanView(VirtualLines):
         if not self.text or not 0 <= row < self.row_count:
             return None
         text_row = self._layout.row(row)
-        return text_row.offset_at(
-            column_at_cell(text_row.shown, x - 1 + self._shift - text_row.indent)
-        )
+        cell = x - 1 + self._hidden_columns - text_row.indent
+        return text_row.offset_at(column_at_cell(text_row.shown, cell))
 
     @property
     def first_offset_on_screen(self) -> int:
@@ -710,31 +765,30 @@ class SpanView(VirtualLines):
         return self._displayed.to_source(self._top)
 
     def word_at(self, offset: int) -> tuple[int, int] | None:
-        """Return start and end of the displayed word at an offset, or of the next one."""
+        """Return start and end of the displayed word at an offset or after it; None if none."""
         return self._displayed.search_near(offset, word_at)
 
     def next_word(self, end: int) -> tuple[int, int] | None:
-        """Return start and end of the displayed word after an offset."""
+        """Return start and end of the displayed word after an offset; None if none is near."""
         return self._displayed.search_near(end, next_word)
 
     def previous_word(self, start: int) -> tuple[int, int] | None:
-        """Return start and end of the displayed word before an offset."""
+        """Return start and end of the displayed word before an offset; None if none is near."""
         return self._displayed.search_near(start, previous_word)
 
-    def vertical_neighbour(self, offset: int, rows: int) -> int:
+    def vertical_neighbour(self, offset: int, row_delta: int) -> int:
         """Return the code point some rows below, near the same column.
 
         Args:
             offset: The code point to start from.
-            rows: The number of rows; negative for rows above.
+            row_delta: The number of rows; negative for rows above.
         """
-        offset = self._displayed.to_shown(offset)
-        row = self._layout.row_at(offset)
-        target = self._layout.row_at(self._layout.step(offset, rows))
-        column = max(0, row.indent + offset - row.start - target.indent)
-        return self._displayed.to_source(
-            min(target.start + column, max(target.start, target.end - 1))
-        )
+        shown_offset = self._displayed.to_shown(offset)
+        row = self._layout.row_at(shown_offset)
+        target_row = self._layout.row_at(self._layout.step(shown_offset, row_delta))
+        column = max(0, row.indent + shown_offset - row.start - target_row.indent)
+        last_offset = max(target_row.start, target_row.end - 1)
+        return self._displayed.to_source(min(target_row.start + column, last_offset))
 
     def on_click(self, event: events.Click) -> None:
         """Ignore clicks: there is no row to select."""
@@ -743,43 +797,47 @@ class SpanView(VirtualLines):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Begin to mark a quote, or to drag the border above the text."""
-        offset = event.get_content_offset(self)
-        self._drag_from = None if offset is None else self._display_offset_at(offset.x, offset.y)
-        self._drags_edge = offset is None and event.y == 0 and self.gutter.top > 0
-        if self._drag_from is not None or self._drags_edge:
+        cell = event.get_content_offset(self)
+        self._drag_start = None if cell is None else self._display_offset_at(cell.x, cell.y)
+        self._is_dragging_edge = cell is None and event.y == 0 and self.gutter.top > 0
+        if self._drag_start is not None or self._is_dragging_edge:
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Drag the border above the text."""
-        if self._drags_edge:
+        if self._is_dragging_edge:
             self.post_message(self.EdgeDragged(self, event.screen_y))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Report the quote that was marked with the mouse."""
+        """End the dragging, and report the quote if several characters were marked."""
         self.release_mouse()
-        self._drags_edge = False
-        start = self._drag_from
-        self._drag_from = None
-        offset = event.get_content_offset(self)
-        if start is None or offset is None:
+        self._is_dragging_edge = False
+        start = self._drag_start
+        self._drag_start = None
+        cell = event.get_content_offset(self)
+        if start is None or cell is None:
             return
-        end = self._display_offset_at(offset.x, offset.y)
+        end = self._display_offset_at(cell.x, cell.y)
         if end is not None and end != start:
-            quote = self._displayed.range_to_source(min(start, end), max(start, end) + 1)
-            self.post_message(self.Quoted(self, *quote))
+            quote_start, quote_end = self._displayed.range_to_source(
+                min(start, end), max(start, end) + 1
+            )
+            self.post_message(self.Quoted(self, quote_start, quote_end))
 
 
 def column_at_cell(line: str, cell: int) -> int:
-    """Return the code point of a displayed line that covers a cell.
+    """Return the index of the character of a displayed line that covers a cell.
+
+    Beyond the end of the line, return the index of its last character.
 
     Args:
-        shown: The line.
+        line: The line.
         cell: The cell.
     """
     column = 0
-    used = 0
+    end_cell = 0
     for column, char in enumerate(line):
-        used += cell_len(char)
-        if used > cell:
+        end_cell += cell_len(char)
+        if end_cell > cell:
             return column
     return column

@@ -50,50 +50,64 @@ MAX_TRAIL: Final = 200
 
 
 class Trail:
-    """The spans from which the cursor jumped, for going back and forward. One step is no jump."""
+    """The spans from which the cursor has jumped, for going back and forward.
+
+    A move to a neighbouring span is no jump.
+    """
 
     def __init__(self) -> None:
         """Begin without positions."""
-        self._positions: list[int] = []
-        self._current = 0
-        """The position that the cursor went back to; the number of positions if it did not."""
+        self._span_indices: list[int] = []
+        """The spans from which the cursor has jumped, the oldest first."""
+        self._position = 0
+        """The position in ``_span_indices`` that the cursor has gone back to; its length if the
+        cursor has not gone back."""
 
-    def record_jump(self, current: int, target: int) -> None:
-        """Record that the cursor moves from one span to another, unless that is a single step.
+    def record_jump(self, current_index: int, target_index: int) -> None:
+        """Record that the cursor moves from one span to another, unless they are neighbours.
+
+        The spans that ``forward`` could return are forgotten.
 
         Args:
-            current: The span that it leaves.
-            target: The span that it goes to.
+            current_index: The span that the cursor leaves.
+            target_index: The span that the cursor goes to.
         """
-        if abs(current - target) < 2:
+        if abs(current_index - target_index) < 2:
             return
-        del self._positions[self._current :]
-        self._add(current)
+        del self._span_indices[self._position :]
+        self._add_position(current_index)
 
-    def back(self, current: int) -> int | None:
-        """Return the previous position, or None; ``forward`` returns to ``current``."""
-        if self._current == len(self._positions):
-            self._add(current)
-            self._current -= 1
-        return self._step(current, -1)
+    def back(self, current_index: int) -> int | None:
+        """Return the span to go back to, or None if there is none.
 
-    def forward(self, current: int) -> int | None:
-        """Return the position that the cursor went back from, or None."""
-        return self._step(current, 1)
+        The first time also record the span under the cursor, so that ``forward`` can return to it.
+        """
+        if self._position == len(self._span_indices):
+            self._add_position(current_index)
+            self._position -= 1
+        return self._move_position(current_index, -1)
 
-    def _add(self, index: int) -> None:
-        if self._positions[-1:] != [index]:
-            self._positions.append(index)
-        del self._positions[:-MAX_TRAIL]
-        self._current = len(self._positions)
+    def forward(self, current_index: int) -> int | None:
+        """Return the span that the cursor went back from, or None if there is none."""
+        return self._move_position(current_index, 1)
 
-    def _step(self, current: int, step: int) -> int | None:
-        """Move along the positions until one differs from the cursor, and return it."""
-        position = self._current + step
-        while 0 <= position < len(self._positions):
-            if self._positions[position] != current:
-                self._current = position
-                return self._positions[position]
+    def _add_position(self, index: int) -> None:
+        """Add a span at the end, and forget the oldest span if there are too many."""
+        if self._span_indices[-1:] != [index]:
+            self._span_indices.append(index)
+        del self._span_indices[:-MAX_TRAIL]
+        self._position = len(self._span_indices)
+
+    def _move_position(self, current_index: int, step: int) -> int | None:
+        """Move to the next position whose span is not under the cursor.
+
+        Return the span, or None (and do not move) if there is none in this direction.
+        """
+        position = self._position + step
+        while 0 <= position < len(self._span_indices):
+            if self._span_indices[position] != current_index:
+                self._position = position
+                return self._span_indices[position]
             position += step
         return None
 
@@ -104,6 +118,16 @@ BAR_FROM_WIDTH: Final = 64
 
 SHELL_TOOLS: Final = frozenset({"shell", "exec_command", "local_shell", "bash", "terminal"})
 """Tools whose rows show only the command, because their name adds nothing to it."""
+
+MIN_NUMBER_CELLS: Final = 3
+MIN_TIME_CELLS: Final = 5
+MIN_TEXT_CELLS: Final = 4
+
+KIND_CELLS: Final = 7
+"""The cells of the kind of a span in the column of the actor."""
+
+NARROW_AGENT_CELLS: Final = 9
+"""The most cells for an agent's name in a timeline too narrow for a time bar."""
 
 MAX_AGENT_CELLS: Final = 14
 AGENTS_FROM_WIDTH: Final = 44
@@ -127,50 +151,60 @@ class Columns(NamedTuple):
     actor: int
 
     @classmethod
-    def fitting(cls, spans: int, facts: TraceFacts, width: int, *, bar: bool = True) -> Columns:
+    def fitting(
+        cls, span_count: int, facts: TraceFacts, width: int, *, bar: bool = True
+    ) -> Columns:
         """Return the columns of a timeline.
 
         Args:
-            spans: The number of spans.
+            span_count: The number of spans.
             facts: Times and names of the spans.
             width: The width of the timeline in cells.
-            bar: Whether to show a time bar if there is space.
+            bar: True to show a time bar if there is space.
         """
-        time = 0
+        time_cells = 0
         if facts.start is not None:
-            time = max(5, len(offset(facts.total)))
-        actor = 7
+            time_cells = max(MIN_TIME_CELLS, len(offset(facts.total)))
+        bar_cells = 0
+        if bar and time_cells and width >= BAR_FROM_WIDTH:
+            bar_cells = BAR_CELLS + 2
+        actor_cells = KIND_CELLS
         if len(facts.agents) > 1 and width >= AGENTS_FROM_WIDTH:
-            max_name = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else 9
-            actor += 1 + min(max_name, facts.name_cells)
+            max_name_cells = MAX_AGENT_CELLS if width >= BAR_FROM_WIDTH else NARROW_AGENT_CELLS
+            actor_cells += 1 + min(max_name_cells, facts.name_cells)
         return cls(
-            max(3, len(str(spans))),
-            time,
-            BAR_CELLS + 2 if bar and time and width >= BAR_FROM_WIDTH else 0,
-            actor,
+            number=max(MIN_NUMBER_CELLS, len(str(span_count))),
+            time=time_cells,
+            bar=bar_cells,
+            actor=actor_cells,
         )
 
     @property
     def before_actor(self) -> int:
         """The cells before the column of the actor."""
-        time = self.time + 1 if self.time else 0
-        bar = self.bar + 1 if self.bar else 0
-        return 1 + self.number + 1 + time + bar
+        time_cells = self.time + 1 if self.time else 0
+        bar_cells = self.bar + 1 if self.bar else 0
+        return 1 + self.number + 1 + time_cells + bar_cells
+
+    @property
+    def agent(self) -> int:
+        """The cells of the agent's name in the column of the actor; negative without a name."""
+        return self.actor - KIND_CELLS - 1
 
     def text_cells(self, width: int, tail: int) -> int:
         """Return the cells for the text of a row.
 
         Args:
             width: The width of the timeline in cells.
-            tail: The cells of what follows the text.
+            tail: The cells of the marks and the tag that follow the text.
         """
-        return max(4, width - self.before_actor - self.actor - 1 - tail - 1)
+        return max(MIN_TEXT_CELLS, width - self.before_actor - self.actor - 1 - tail - 1)
 
 
 def kind_label(span: Span) -> str:
     """Return the kind of a span as its row shows it: ``tool``, ``error``, ``user`` …"""
-    failed = span.status is SpanStatus.ERROR
-    if failed and span.kind in {SpanKind.TOOL_RESULT, SpanKind.LOG}:
+    has_failed = span.status is SpanStatus.ERROR
+    if has_failed and span.kind in {SpanKind.TOOL_RESULT, SpanKind.LOG}:
         return "error"
     if span.kind is SpanKind.MESSAGE:
         return {Role.USER: "user", Role.SYSTEM: "system"}.get(span.role, "agent")
@@ -178,39 +212,43 @@ def kind_label(span: Span) -> str:
 
 
 def distinct_names(names: Sequence[str], cells: int) -> dict[str, str]:
-    """Shorten names to a width so that no two become the same.
+    """Return a shortened name for each name, so that no two of them are the same.
 
-    Names with the same beginning keep it, and the part in which they differ: ``code_e…success`` and
-    ``code_e…error``.
+    If names have the same beginning, the middle is cut out. So ``code_executor_success`` becomes
+    ``code_e…success``, and ``code_executor_error`` becomes ``code_e…error``.
 
     Args:
         names: The names.
         cells: The width of the longest result.
 
     Returns:
-        The shortened name of each name.
+        The shortened names by the names.
     """
-    whole = {name: one_line(name) for name in names}
-    cut = {name: padded(text, cells).rstrip() for name, text in whole.items()}
-    alike: dict[str, list[str]] = {}
-    for name, text in cut.items():
-        alike.setdefault(text, []).append(name)
-    for group in alike.values():
+    lines = {name: one_line(name) for name in names}
+    shortened_names = {name: padded(line, cells).rstrip() for name, line in lines.items()}
+    names_by_short: dict[str, list[str]] = {}
+    for name, short_name in shortened_names.items():
+        names_by_short.setdefault(short_name, []).append(name)
+    for group in names_by_short.values():
         if len(group) < 2:
             continue
-        texts = [whole[name] for name in group]
-        same = _common_prefix(texts)
+        group_lines = [lines[name] for name in group]
+        prefix_length = _common_prefix_length(group_lines)
         # The part that differs begins with a whole word, if there is one.
-        same = max(texts[0].rfind(sign, 0, same) + 1 for sign in "_-. /:") or same
-        tail = min(cells - 2, max(cell_len(text[same:]) for text in texts))
-        for name, text in zip(group, texts, strict=True):
-            head = set_cell_size(text, cells - 1 - tail).rstrip()
-            cut[name] = f"{head}…{padded(text[same:], tail).rstrip()}"
-    return cut
+        word_start = max(
+            group_lines[0].rfind(separator, 0, prefix_length) + 1 for separator in "_-. /:"
+        )
+        tail_start = word_start or prefix_length
+        tail_cells = min(cells - 2, max(cell_len(line[tail_start:]) for line in group_lines))
+        for name, line in zip(group, group_lines, strict=True):
+            head = set_cell_size(line, cells - 1 - tail_cells).rstrip()
+            tail = padded(line[tail_start:], tail_cells).rstrip()
+            shortened_names[name] = f"{head}…{tail}"
+    return shortened_names
 
 
-def _common_prefix(texts: Sequence[str]) -> int:
-    """Return how many letters at the beginning are the same in all texts."""
+def _common_prefix_length(texts: Sequence[str]) -> int:
+    """Return the number of letters at the beginning that are the same in all texts."""
     for position, letters in enumerate(zip(*texts, strict=False)):
         if len(set(letters)) > 1:
             return position
@@ -218,7 +256,7 @@ def _common_prefix(texts: Sequence[str]) -> int:
 
 
 def actor_text(span: Span, name: str | None, cells: int) -> str:
-    """Return the name of the agent and the kind of a span, in so many cells.
+    """Return the name of the agent and the kind of a span, padded to a width.
 
     Args:
         span: The span.
@@ -228,11 +266,12 @@ def actor_text(span: Span, name: str | None, cells: int) -> str:
     kind = kind_label(span)
     if name is None or name.rstrip() == kind:
         return set_cell_size(kind, cells)
-    return set_cell_size(name, cells - 8) + " " + set_cell_size(kind, 7)
+    name_cells = cells - KIND_CELLS - 1
+    return f"{set_cell_size(name, name_cells)} {set_cell_size(kind, KIND_CELLS)}"
 
 
 def time_text(span: Span, facts: TraceFacts) -> str:
-    """Return the time from the beginning of the run to a span, or nothing if it is unknown.
+    """Return the time from the beginning of the run to a span; empty if it is unknown.
 
     Args:
         span: The span.
@@ -247,31 +286,31 @@ def time_bar(start: float, end: float, total: float, cells: int) -> str:
     """Draw the time that a span took as a part of the run.
 
     Args:
-        start: The begin of the span, in seconds from that of the run.
-        end: Its end.
+        start: The seconds from the beginning of the run to the beginning of the span.
+        end: The seconds from the beginning of the run to the end of the span.
         total: The seconds that the run took.
         cells: The width of the bar.
 
     Returns:
-        Blocks in the cells that the span touches; for a span within one cell a mark as wide as it.
+        Full blocks in the cells that the span touches. If it touches one cell only, a full, half
+        or thin block, according to its part of the cell. Blank if ``total`` is 0.
     """
     if total <= 0:
         return " " * cells
-    first = min(cells - 1, max(0, int(start / total * cells)))
-    last = min(cells - 1, max(first, int(end / total * cells)))
-    if first == last:
-        part = (end - start) / total * cells
-        glyph = "▏"
-        if part >= 0.75:
-            glyph = "█"
-        elif part >= 0.3:
-            glyph = "▌"
-        return " " * first + glyph + " " * (cells - first - 1)
-    return " " * first + "█" * (last - first + 1) + " " * (cells - last - 1)
+    first_cell = min(cells - 1, max(0, int(start / total * cells)))
+    last_cell = min(cells - 1, max(first_cell, int(end / total * cells)))
+    blocks = "█" * (last_cell - first_cell + 1)
+    if first_cell == last_cell:
+        part_of_cell = (end - start) / total * cells
+        if part_of_cell < 0.3:
+            blocks = "▏"
+        elif part_of_cell < 0.75:
+            blocks = "▌"
+    return " " * first_cell + blocks + " " * (cells - last_cell - 1)
 
 
 def bar_text(span: Span, facts: TraceFacts) -> str:
-    """Draw the bar of a span, with its frame; an empty one if its time is unknown.
+    """Draw the time bar of a span in a frame; the frame is empty if the time is unknown.
 
     Args:
         span: The span.
@@ -285,30 +324,31 @@ def bar_text(span: Span, facts: TraceFacts) -> str:
 
 
 def row_text(span: Span) -> str:
-    """Return the text that the row of a span shows if it is wide enough."""
+    """Return the uncut text for the row of a span; for most tool calls the tool's name first."""
     text = span.preview
     if "\x1b" in text:
         text = COLOUR_SEQUENCE.sub("", text)
     text = one_line(text)
-    named = span.kind is SpanKind.TOOL_CALL and span.name and span.name not in SHELL_TOOLS
-    if not named or span.name == text.partition(" ")[0]:
+    tool = span.name if span.kind is SpanKind.TOOL_CALL else None
+    if not tool or tool in SHELL_TOOLS or tool == text.partition(" ")[0]:
         return text
-    return f"{one_line(span.name or '')} {text}"
+    return f"{one_line(tool)} {text}"
 
 
 def fold_text(fold: Fold, trace: Trace) -> str:
-    """Return the text of a fold's row: how many steps it hides, and which.
+    """Return the text of a fold's row: the number of hidden steps, what they are, their numbers.
 
     Args:
         fold: The fold.
         trace: The trace.
     """
-    numbers = f"(#{fold.hidden_from + 1} to #{fold.end})"
+    span_numbers = f"(#{fold.hidden_from + 1} to #{fold.end})"
     if isinstance(fold, FoldedRun):
-        first = trace.span(fold.first)
+        first_step = trace.span(fold.first)
+        step_name = one_line(first_step.name or kind_label(first_step))
         repetitions = f"×{fold.times - 1} {'nearly ' if fold.near else ''}the same again"
-        return f"{repetitions}: {one_line(first.name or kind_label(first))} {numbers}"
-    return f"{steps_text(fold.end - fold.first)} of {one_line(fold.agent)} {numbers}"
+        return f"{repetitions}: {step_name} {span_numbers}"
+    return f"{steps_text(fold.end - fold.first)} of {one_line(fold.agent)} {span_numbers}"
 
 
 def folded_steps_text(fold: Fold) -> str:
@@ -324,15 +364,20 @@ def steps_text(count: int) -> str:
     return "1 step" if count == 1 else f"{count} steps"
 
 
-def _shortened(marks: Sequence[GutterMark]) -> list[GutterMark]:
-    """Return the first two marks, and one that counts the others."""
-    if len(marks) > 2:
-        return [*marks[:2], GutterMark(f"+{len(marks) - 2}", MarkKind.MORE)]
+MAX_MARKS: Final = 2
+"""The number of marks that a row shows; a further mark counts the rest."""
+
+
+def _shortened_marks(marks: Sequence[GutterMark]) -> list[GutterMark]:
+    """Return the first marks, followed by a mark with the number of the rest if there are more."""
+    if len(marks) > MAX_MARKS:
+        rest_count = len(marks) - MAX_MARKS
+        return [*marks[:MAX_MARKS], GutterMark(f"+{rest_count}", MarkKind.MORE)]
     return list(marks)
 
 
-MAX_WHOLE_ROWS: Final = 1024
-"""The number of rows whose text is known to be wholly visible; more than the rows kept as drawn."""
+MAX_UNCUT_ROWS: Final = 1024
+"""The number of rows remembered as uncut; it is larger than the number of rows kept as drawn."""
 
 WORTH_FOLDING: Final = 2
 """The least number of steps that a run hides for its first row to say that it can be folded."""
@@ -348,35 +393,46 @@ class TimelineLines(VirtualLines):
     )
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without a trace."""
         super().__init__(id=id)
         self.trace: Trace | None = None
         self.rows = TimelineRows()
         self.marks = NO_MARKS
         self.read: Set[str] = frozenset()
+        """The keys of the spans that were read."""
         self.range: tuple[int, int] | None = None
+        """The first and last span of the marked range."""
         self.look_here: Sequence[int] = ()
+        """The spans that probably contain the decisive step, in order."""
         self.matches: Container[int] = frozenset()
+        """The spans that match the search."""
         self.facts = TraceFacts()
         self.background = BackgroundIndex()
-        self._drawn_unread: set[int] = set()
-        self._drawn_indexed: dict[int, tuple[str, str]] = {}
-        self._drawn_whole: LRUCache[int, str] = LRUCache(MAX_WHOLE_ROWS)
+        self._rows_drawn_unread: set[int] = set()
+        self._indexed_parts_by_row: dict[int, tuple[str, str]] = {}
+        """The drawn parts of rows that depend on the background index."""
+        self._uncut_keys_by_row: LRUCache[int, str] = LRUCache(MAX_UNCUT_ROWS)
+        """The keys of the spans whose complete text is drawn in their row."""
         self._columns_key: tuple[int, TraceFacts, int] | None = None
-        self._bar = True
-        self._names_key: tuple[tuple[str, ...], int] | None = None
-        self._shortened_names: Mapping[str, str] = {}
+        """The values from which ``_column_widths`` was computed."""
         self._column_widths = Columns(0, 0, 0, 0)
+        self._shows_bar = True
+        self._names_key: tuple[tuple[str, ...], int] | None = None
+        """The values from which ``_shortened_names`` was computed."""
+        self._shortened_names: Mapping[str, str] = {}
 
     @property
     def row_count(self) -> int:
-        """The number of spans, less those that are folded away or filtered out."""
+        """The number of rows; spans that are folded away or filtered out have none."""
         return len(self.rows)
 
     def show_marks(self, marks: GutterMarks) -> None:
         """Show these marks; draw only the visible rows whose marks changed."""
-        old = self.marks
+        previous_marks = self.marks
         self.marks = marks
-        self.redraw_where(lambda row: self._marks_of(row, old) != self._marks_of(row, marks))
+        self.redraw_where(
+            lambda row: self._marks_of(row, previous_marks) != self._marks_of(row, marks)
+        )
 
     def show_read(self, read: Set[str]) -> None:
         """Show which spans were read, by key; draw only the visible rows that change.
@@ -384,43 +440,51 @@ class TimelineLines(VirtualLines):
         The set is not copied.
         """
         self.read = read
-        number = 1 + self._columns().number
-        self.redraw_where(lambda row: (row in self._drawn_unread) != self._unread(row), number)
+        changed_cells = 1 + self._columns().number
+        self.redraw_where(
+            lambda row: (row in self._rows_drawn_unread) != self._is_unread(row),
+            cells=changed_cells,
+        )
 
     def show_bar(self, visible: bool) -> None:
         """Show the time bar, or leave its cells to the text."""
-        if visible != self._bar:
-            self._bar = visible
+        if visible != self._shows_bar:
+            self._shows_bar = visible
             self._columns_key = None
             self.rows_changed()
 
     def redraw_indexed(self) -> None:
         """Draw the visible rows whose time bar or repetition has changed in the index."""
-        self.redraw_where(lambda row: self._drawn_indexed.get(row) != self._indexed_parts(row))
+        self.redraw_where(
+            lambda row: self._indexed_parts_by_row.get(row) != self._indexed_parts(row)
+        )
 
     def show_range(self, span_range: tuple[int, int] | None) -> None:
         """Show the range of spans that is marked for a label."""
-        old = self.range
+        previous_range = self.range
         self.range = span_range
-        if old != span_range:
+        if previous_range != span_range:
             self.redraw_where(
                 lambda row: (
-                    _in_range(self.rows.index_at(row), old)
-                    != _in_range(self.rows.index_at(row), span_range)
+                    _is_in_range(self.rows.index_at(row), previous_range)
+                    != _is_in_range(self.rows.index_at(row), span_range)
                 )
             )
 
     def show_look_here(self, indices: Sequence[int]) -> None:
-        """Mark the spans that probably contain the decisive step, given in order."""
-        old = self.look_here
+        """Mark the spans that probably contain the decisive step; their indices are sorted."""
+        previous_indices = self.look_here
         self.look_here = indices
-        if old != indices:
+        if previous_indices != indices:
             self.redraw_where(
-                lambda row: self._looks_at(row, old) != self._looks_at(row, indices), 1
+                lambda row: (
+                    self._has_any_span(row, previous_indices) != self._has_any_span(row, indices)
+                ),
+                cells=1,
             )
 
-    def _looks_at(self, row: int, indices: Sequence[int]) -> bool:
-        """Return whether one of these spans is in a row."""
+    def _has_any_span(self, row: int, indices: Sequence[int]) -> bool:
+        """Check if a row shows or hides one of these spans; the indices are sorted."""
         index, fold = self.rows.span_and_fold(row)
         if fold is not None:
             return any_within(indices, fold.hidden_from, fold.end)
@@ -428,25 +492,25 @@ class TimelineLines(VirtualLines):
 
     def rows_changed(self) -> None:
         """Forget the drawn rows and measure again."""
-        self._drawn_unread.clear()
-        self._drawn_indexed.clear()
-        self._drawn_whole.clear()
+        self._rows_drawn_unread.clear()
+        self._indexed_parts_by_row.clear()
+        self._uncut_keys_by_row.clear()
         super().rows_changed()
 
     def fully_visible_keys(self) -> list[str]:
-        """Return the keys of the visible spans whose whole text is in their row."""
-        keys = (self._drawn_whole.get(row) for row in self.rows_on_screen())
+        """Return the keys of the spans on screen whose complete text is in their row."""
+        keys = (self._uncut_keys_by_row.get(row) for row in self.rows_on_screen())
         return [key for key in keys if key is not None]
 
     def _columns(self) -> Columns:
-        # Computed only if something changed, so that all rows on screen have the same columns.
-        measures = (self.rows.spans, self.facts, self.lines_area.width)
-        if measures != self._columns_key:
-            self._columns_key = measures
-            self._column_widths = Columns.fitting(*measures, bar=self._bar)
+        """Return the columns of all rows, computed again if spans, facts or width have changed."""
+        columns_key = (self.rows.spans, self.facts, self.lines_area.width)
+        if columns_key != self._columns_key:
+            self._columns_key = columns_key
+            self._column_widths = Columns.fitting(*columns_key, bar=self._shows_bar)
         return self._column_widths
 
-    def _names(self, cells: int) -> Mapping[str, str]:
+    def _agent_names(self, cells: int) -> Mapping[str, str]:
         """Return the shortened name of each agent; empty if there is only one agent."""
         names_key = (self.facts.agents, cells)
         if names_key != self._names_key:
@@ -456,133 +520,153 @@ class TimelineLines(VirtualLines):
                 self._shortened_names = distinct_names(self.facts.agents, cells)
         return self._shortened_names
 
-    def _name_of(self, span: Span, cells: int) -> str | None:
-        names = self._names(cells)
+    def _agent_name(self, span: Span, cells: int) -> str | None:
+        """Return the shortened name of a span's agent; None if the trace has only one agent."""
+        names = self._agent_names(cells)
+        if not names:
+            return None
         # A span that the index has not reached yet may have another agent.
-        return names.get(span.agent, padded(one_line(span.agent), cells)) if names else None
+        return names.get(span.agent, padded(one_line(span.agent), cells))
 
-    def _unread(self, row: int) -> bool:
+    def _is_unread(self, row: int) -> bool:
+        """Check if a row is that of an unread span; the row of a fold is not."""
         index, fold = self.rows.span_and_fold(row)
         assert self.trace is not None
         return fold is None and self.trace.span(index).key not in self.read
 
     def _marks_of(self, row: int, marks: GutterMarks) -> tuple[GutterMark, ...]:
-        """Return the marks on the spans that a row stands for."""
+        """Return the marks on the spans that a row shows or hides, in the order of their kinds."""
         index, fold = self.rows.span_and_fold(row)
         if fold is not None:
             return marks.marks_within(fold.hidden_from, fold.end)
-        under = self.rows.folded_under(index)
-        if under is None:
+        fold_under = self.rows.folded_under(index)
+        if fold_under is None:
             return marks.marks_on(index)
-        if under.hidden_from == index + 1:
-            return marks.marks_within(index, under.end)
-        both = dict.fromkeys(
-            (*marks.marks_on(index), *marks.marks_within(under.hidden_from, under.end))
-        )
-        return tuple(sorted(both, key=lambda mark: list(MarkKind).index(mark.kind)))
+        if fold_under.hidden_from == index + 1:
+            return marks.marks_within(index, fold_under.end)
+        hidden_marks = marks.marks_within(fold_under.hidden_from, fold_under.end)
+        distinct_marks = dict.fromkeys((*marks.marks_on(index), *hidden_marks))
+        return tuple(sorted(distinct_marks, key=lambda mark: list(MarkKind).index(mark.kind)))
 
-    def _tag(self, row: int) -> str:
-        """Return the end of a row: the steps folded into it, or a run that could be folded."""
+    def _tag_text(self, row: int) -> str:
+        """Return the tag at the end of a row; empty if it has none.
+
+        The tag names the steps that are folded into the row, or the run that could be folded.
+        """
         index, fold = self.rows.span_and_fold(row)
-        if fold is not None or self.rows.filtered:
+        if fold is not None or self.rows.is_filtered:
             return ""
-        under = self.rows.folded_under(index)
-        if under is not None:
-            return folded_steps_text(under)
+        fold_under = self.rows.folded_under(index)
+        if fold_under is not None:
+            return folded_steps_text(fold_under)
         run = self.background.repeats.run_at(index)
         if run is None or run.first != index or run.end - run.hidden_from < WORTH_FOLDING:
             return ""
         if self.rows.folded_at(index):
             return ""
         assert self.trace is not None
-        at_once = run.period == 1 and self.trace.span(index).kind is SpanKind.TOOL_CALL
-        return f"{run.times} calls at once" if at_once else f"repeated {run.times}×"
+        are_calls_at_once = run.period == 1 and self.trace.span(index).kind is SpanKind.TOOL_CALL
+        return f"{run.times} calls at once" if are_calls_at_once else f"repeated {run.times}×"
 
     def _indexed_parts(self, row: int, span: Span | None = None) -> tuple[str, str]:
-        """Return the parts of a row that come from the background index: tag and time bar."""
+        """Return the parts of a row that come from the background index: tag and time bar.
+
+        The bar is empty if the row shows none. ``span`` is the span of the row if it is at hand.
+        """
         index, fold = self.rows.span_and_fold(row)
         assert self.trace is not None
-        bar = fold is None and self._columns().bar
-        if not bar:
-            return self._tag(row), ""
-        return self._tag(row), bar_text(span or self.trace.span(index), self.facts)
+        tag = self._tag_text(row)
+        if fold is not None or not self._columns().bar:
+            return tag, ""
+        return tag, bar_text(span or self.trace.span(index), self.facts)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw the row of a span or of a fold."""
+        """Draw the row of a span or of a fold, and record the parts that may change later."""
         trace = self.trace
         assert trace is not None
         index, fold = self.rows.span_and_fold(row)
-        at_cursor = row == self.cursor
-        in_range = _in_range(index, self.range)
-        base = self.rich_style
-        if at_cursor:
-            base += self._part("cursor")
-        elif in_range:
-            base += self._part("range")
-        edge = " "
-        if at_cursor:
-            edge = "▌"
-        elif in_range and fold is None:
-            edge = "┃"
-        elif self._looks_at(row, self.look_here):
-            edge = LOOK_HERE
+        base_style = self.rich_style
+        if row == self.cursor:
+            base_style += self._part("cursor")
+        elif _is_in_range(index, self.range):
+            base_style += self._part("range")
+        quiet_style = base_style + self._part("quiet")
+        edge = self._edge_of(row)
         # A change of style costs more bytes than all the blanks of a row.
-        parts = [Segment(edge, base + self._part("agent" if edge in "▌┃" else "quiet"))]
+        edge_style = base_style + self._part("agent") if edge in "▌┃" else quiet_style
+        segments = [Segment(edge, edge_style)]
         span = trace.span(index)
-        marks = _shortened(self._marks_of(row, self.marks))
-        indexed = self._indexed_parts(row, span)
-        self._drawn_indexed[row] = indexed
-        tag = indexed[0]
-        cells = _cells_of(marks)
+        marks = _shortened_marks(self._marks_of(row, self.marks))
+        indexed_parts = self._indexed_parts(row, span)
+        self._indexed_parts_by_row[row] = indexed_parts
+        tag, _ = indexed_parts
+        mark_cells = sum(cell_len(mark.text) + 1 for mark in marks)
         if fold is None:
-            with_tag = cells + (cell_len(tag) + 1 if tag else 0)
-            parts += self._span_parts(row, span, width, with_tag, base)
+            tail_cells = mark_cells + (cell_len(tag) + 1 if tag else 0)
+            segments += self._span_segments(row, span, width, tail_cells, base_style)
             if tag:
-                parts.append(Segment(f" {tag}", base + self._part("quiet")))
+                segments.append(Segment(f" {tag}", quiet_style))
         else:
-            before_actor = self._columns().before_actor
-            text_cells = max(4, width - before_actor - cells - 1)
-            quiet = base + self._part("quiet")
-            parts.append(
-                Segment(f"{'⋮':>{self._columns().number}} ".ljust(before_actor - 1), quiet)
-            )
-            parts.append(Segment(padded(fold_text(fold, trace), text_cells), quiet))
+            columns = self._columns()
+            text_cells = max(MIN_TEXT_CELLS, width - columns.before_actor - mark_cells - 1)
+            dots = f"{'⋮':>{columns.number}} ".ljust(columns.before_actor - 1)
+            segments.append(Segment(dots, quiet_style))
+            segments.append(Segment(padded(fold_text(fold, trace), text_cells), quiet_style))
         for mark in marks:
-            parts += [Segment(" ", base), Segment(mark.text, base + self._mark_style(mark))]
-        return Strip(parts).adjust_cell_length(width, base).simplify()
+            segments.append(Segment(" ", base_style))
+            segments.append(Segment(mark.text, base_style + self._mark_style(mark)))
+        return Strip(segments).adjust_cell_length(width, base_style).simplify()
 
-    def _span_parts(
-        self, row: int, span: Span, width: int, tail: int, base: Style
+    def _edge_of(self, row: int) -> str:
+        """Return the sign at the left of a row: cursor, range, place to look at, or blank."""
+        index, fold = self.rows.span_and_fold(row)
+        if row == self.cursor:
+            return "▌"
+        if fold is None and _is_in_range(index, self.range):
+            return "┃"
+        return LOOK_HERE if self._has_any_span(row, self.look_here) else " "
+
+    def _span_segments(
+        self, row: int, span: Span, width: int, tail_cells: int, base_style: Style
     ) -> list[Segment]:
-        """Return the texts of a span's row: number, time, bar, actor, text."""
+        """Return number, time, bar, actor and text of a span's row.
+
+        Also record if the row is drawn as unread, and if its text is complete.
+
+        Args:
+            row: The row.
+            span: The span.
+            width: The width of the timeline in cells.
+            tail_cells: The cells of the marks and the tag that follow the text.
+            base_style: The style of the row.
+        """
         columns = self._columns()
-        quiet = base + self._part("quiet")
+        quiet_style = base_style + self._part("quiet")
+        number_style = quiet_style
         if span.key in self.read:
-            self._drawn_unread.discard(row)
-            number = quiet
+            self._rows_drawn_unread.discard(row)
         else:
-            self._drawn_unread.add(row)
-            number = base + self._part("unread")
-        parts = [Segment(f"{span.index + 1:>{columns.number}} ", number)]
+            self._rows_drawn_unread.add(row)
+            number_style = base_style + self._part("unread")
+        segments = [Segment(f"{span.index + 1:>{columns.number}} ", number_style)]
         if columns.time:
-            parts.append(Segment(f"{time_text(span, self.facts):>{columns.time}} ", quiet))
+            time = f"{time_text(span, self.facts):>{columns.time}} "
+            segments.append(Segment(time, quiet_style))
         if columns.bar:
-            parts.append(Segment(f"{bar_text(span, self.facts)} ", quiet))
-        actor = actor_text(span, self._name_of(span, columns.actor - 8), columns.actor)
-        whole = row_text(span)
-        room = columns.text_cells(width, tail)
-        if span.preview_is_complete and cell_len(whole) <= room:
-            self._drawn_whole[row] = span.key
+            segments.append(Segment(f"{bar_text(span, self.facts)} ", quiet_style))
+        actor = actor_text(span, self._agent_name(span, columns.agent), columns.actor)
+        segments.append(Segment(f"{actor} ", base_style + self._actor_style(span)))
+        full_text = row_text(span)
+        text_cells = columns.text_cells(width, tail_cells)
+        if span.preview_is_complete and cell_len(full_text) <= text_cells:
+            self._uncut_keys_by_row[row] = span.key
         else:
-            self._drawn_whole.discard(row)
-        text = padded(whole, room)
-        if not tail and span.index not in self.matches:
+            self._uncut_keys_by_row.discard(row)
+        text = padded(full_text, text_cells)
+        if not tail_cells and span.index not in self.matches:
             text = set_cell_size(text, cell_len(text) + 1)
-        return [
-            *parts,
-            Segment(f"{actor} ", base + self._actor_style(span)),
-            Segment(text, base + self._text_style(span)),
-        ]
+        segments.append(Segment(text, base_style + self._text_style(span)))
+        return segments
 
     def _actor_style(self, span: Span) -> Style:
         """Return the style of the actor, which depends on kind and status."""
@@ -607,16 +691,12 @@ class TimelineLines(VirtualLines):
         return self._part("text")
 
     def _mark_style(self, mark: GutterMark) -> Style:
-        own_style = mark.kind in (MarkKind.OWN, MarkKind.SUGGESTION)
-        return self._part(mark.kind.value if own_style else "other")
+        has_own_style = mark.kind in (MarkKind.OWN, MarkKind.SUGGESTION)
+        return self._part(mark.kind.value if has_own_style else "other")
 
 
-def _in_range(index: int, span_range: tuple[int, int] | None) -> bool:
+def _is_in_range(index: int, span_range: tuple[int, int] | None) -> bool:
     return span_range is not None and min(span_range) <= index <= max(span_range)
-
-
-def _cells_of(marks: Sequence[GutterMark]) -> int:
-    return sum(cell_len(mark.text) + 1 for mark in marks)
 
 
 INDEXED_AT_ONCE: Final = 256
@@ -626,7 +706,7 @@ REPORT_EVERY: Final = 0.25
 """Seconds between two reports of the background index."""
 
 REPORT_EVERY_BETWEEN_KEYS: Final = 1.0
-"""The same while keys arrive: a key that comes with a report waits until that is drawn."""
+"""Seconds between two reports while keys arrive: a key waits until a report is drawn."""
 
 
 class Timeline(TimelineLines):
@@ -647,13 +727,20 @@ class Timeline(TimelineLines):
         done: bool
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without a trace."""
         super().__init__(id=id)
-        self._reads = False
-        self._indexing = False
+        self._reads_trace = False
+        """True if the background thread reads the trace to its end."""
+        self._is_indexing = False
+        """True while the background thread runs or must not start."""
         self._index_lock = Lock()
         self._last_index = 0
-        self._filter: Sequence[int] | None = None
+        """The span under the cursor when a filter has hidden all spans."""
+        self._filter_indices: Sequence[int] | None = None
+        """The spans that the filter shows; None without a filter."""
         self._followed_since: int | None = None
+        """The number of delivered inputs when the cursor began to follow the end; None if it does
+        not follow the end."""
         self.trail = Trail()
         """The spans from which the cursor jumped."""
 
@@ -672,37 +759,42 @@ class Timeline(TimelineLines):
         return self.rows.span_and_fold(self.cursor)[1]
 
     @property
-    def filtered(self) -> bool:
+    def is_filtered(self) -> bool:
         """True if only some spans have a row."""
-        return self.rows.filtered
+        return self.rows.is_filtered
 
     def set_filter(self, indices: Sequence[int] | None) -> None:
-        """Show these spans only, which must be sorted; None shows all again, with the folds as
-        before.
+        """Show only some spans.
 
-        The cursor stays on its span, or goes to the nearest visible one and posts ``Moved``. If no
-        span is visible, ``index`` stays the span that the cursor was on. The sequence is not
-        copied: the caller may add spans to its end and pass it again.
+        The cursor stays on its span, or goes to the nearest visible span and posts ``Moved``. If
+        no span is visible, ``index`` stays the span that was under the cursor.
+
+        Args:
+            indices: The sorted indices of the spans; None to show all spans, with the folds as
+                before. The sequence is not copied: the caller may add spans to its end and pass it
+                again.
         """
-        previous = self.index
-        line = self.cursor - round(self.scroll_y)
-        self._last_index = previous
-        rows = len(self.rows)
-        extended = self.filtered and indices is self._filter and rows > 0
-        self._filter = indices
+        previous_index = self.index
+        screen_line = self.cursor - round(self.scroll_y)
+        self._last_index = previous_index
+        previous_row_count = len(self.rows)
+        is_extension = (
+            self.is_filtered and indices is self._filter_indices and previous_row_count > 0
+        )
+        self._filter_indices = indices
         self.rows.set_filter(indices)
-        if extended:
-            self.rows_grown(rows)
+        if is_extension:
+            self.rows_grown(previous_row_count)
             return
-        self._restore_cursor(previous, line)
-        if self.index != previous:
+        self._restore_cursor(previous_index, screen_line)
+        if self.index != previous_index:
             self.post_message(self.Moved(self, self.cursor))
 
-    def _restore_cursor(self, index: int, line: int) -> None:
-        """Put the cursor on a span, on the same line of the screen, after rows have changed."""
+    def _restore_cursor(self, index: int, screen_line: int) -> None:
+        """Put the cursor on a span and on a line of the screen after rows have changed."""
         self.cursor = max(0, min(self.rows.row_of(index), len(self.rows) - 1))
         self.rows_changed()
-        self.scroll_to(y=max(0, self.cursor - line), animate=False, force=True)
+        self.scroll_to(y=max(0, self.cursor - screen_line), animate=False, force=True)
         self.show_row(self.cursor)
 
     def show_trace(self, trace: Trace, *, reads: bool = False) -> None:
@@ -710,11 +802,11 @@ class Timeline(TimelineLines):
 
         Args:
             trace: The trace.
-            reads: Whether to read it to its end in the background.
+            reads: True to read the trace to its end in the background.
         """
         self.workers.cancel_group(self, "look")
         self.trace = trace
-        self._reads = reads
+        self._reads_trace = reads
         self.rows.clear()
         self.marks = NO_MARKS
         self.read = frozenset()
@@ -723,21 +815,23 @@ class Timeline(TimelineLines):
         self.matches = frozenset()
         self.facts = TraceFacts()
         self.background = BackgroundIndex()
-        self._indexing = False
-        self._filter = self._followed_since = None
+        self._is_indexing = False
+        self._filter_indices = None
+        self._followed_since = None
         self.trail = Trail()
-        self.cursor = self._last_index = 0
+        self.cursor = 0
+        self._last_index = 0
         self.scroll_to(y=0, animate=False, force=True)
         if len(trace):
             self.background.step(trace, INDEXED_AT_ONCE)
             if trace.loaded.complete:
                 self.background.peek(trace)
-        self.grown()
+        self.show_new_spans()
         self.rows_changed()
 
-    def grown(self) -> None:
+    def show_new_spans(self) -> None:
         """Show the spans that the trace has gained, and index them in the background."""
-        self._update(self.background.facts)
+        self._update_rows(self.background.facts)
 
     def look_for_repeats(self) -> None:
         """Search for runs of repeated steps in the background from now on."""
@@ -749,77 +843,83 @@ class Timeline(TimelineLines):
         if message.trace is not self.trace:
             message.stop()
             return
-        self._indexing = self._indexing and not message.done
+        if message.done:
+            self._is_indexing = False
         if self.app.screen is not self.screen and not message.done:
             # Under a dialog every change draws the whole screen; this one can wait.
             message.stop()
             return
-        self._update(message.facts)
+        self._update_rows(message.facts)
         self.redraw_indexed()
 
-    def _update(self, facts: TraceFacts) -> None:
-        """Show the present spans and facts, and index further ones."""
+    def _update_rows(self, facts: TraceFacts) -> None:
+        """Show new spans and facts, follow the end, and continue to index.
+
+        All rows are drawn again only if the columns or the names of agents have changed.
+        """
         trace = self.trace
         if trace is None:
             return
         columns = self._columns()
-        rows = len(self.rows)
-        names = self._names(columns.actor - 8)
+        previous_row_count = len(self.rows)
+        names = self._agent_names(columns.agent)
         self.rows.grow(len(trace))
         self.facts = facts
         if (
             columns != self._columns()
-            or not names.items() <= self._names(columns.actor - 8).items()
+            or not names.items() <= self._agent_names(columns.agent).items()
         ):
             self.rows_changed()
-        elif rows != len(self.rows):
-            self.rows_grown(rows)
+        elif previous_row_count != len(self.rows):
+            self.rows_grown(previous_row_count)
         self._follow_end(trace)
         self._continue_indexing()
 
-    def rows_grown(self, old: int) -> None:
-        """Draw the rows that were added after the first ``old`` ones, which are unchanged."""
+    def rows_grown(self, previous_count: int) -> None:
+        """Draw the rows that were added after the first ``previous_count`` rows."""
         if not self.show_vertical_scrollbar:
-            super().rows_grown(old)
+            super().rows_grown(previous_count)
             return
         # Setting the size in the usual way lays out the whole screen; only the scroll bar depends
         # on it.
         self.set_reactive(Widget.virtual_size, Size(self.virtual_size.width, self.row_count))
         self.vertical_scrollbar.window_virtual_size = self.row_count
         for row in self.rows_on_screen():
-            if row >= old:
+            if row >= previous_count:
                 self.redraw_row(row)
 
     # Reading and indexing in the background
 
     def pause_reading(self) -> bool:
-        """Stop background reading of a complete trace until ``resume_reading``.
+        """Stop background reading until ``resume_reading``.
 
-        Returns False if it is being read or indexed right now.
+        Return False, and stop nothing, if the trace is not complete or is being indexed.
         """
         trace = self.trace
-        if trace is None or self._indexing or not self._reads or not trace.loaded.complete:
+        if trace is None or self._is_indexing or not self._reads_trace:
             return False
-        self._indexing = True
+        if not trace.loaded.complete:
+            return False
+        self._is_indexing = True
         return True
 
     def resume_reading(self) -> None:
         """Allow background reading again."""
-        self._indexing = False
+        self._is_indexing = False
 
     def reread(self) -> None:
         """Index all spans again after the file was read again."""
         self.background.reread()
-        self.grown()
+        self.show_new_spans()
 
     def _continue_indexing(self) -> None:
         """Start the thread that reads and indexes, unless it runs or has nothing to do."""
         trace = self.trace
-        if trace is None or self._indexing:
+        if trace is None or self._is_indexing:
             return
-        unread = self._reads and not trace.loaded.complete
-        if unread or not self.background.complete(trace):
-            self._indexing = True
+        must_read = self._reads_trace and not trace.loaded.complete
+        if must_read or not self.background.complete(trace):
+            self._is_indexing = True
             # Two threads that compute slow each other down, so the screen is drawn first.
             self.call_after_refresh(self._start_indexing, trace)
 
@@ -829,18 +929,18 @@ class Timeline(TimelineLines):
 
     @work(thread=True, group="look", exclusive=True)
     def _index_in_background(self, trace: Trace, background: BackgroundIndex) -> None:
-        """Read and index the trace in a worker thread, with a report now and then."""
+        """Read and index the trace in a worker thread, and post reports of the progress."""
         worker = get_current_worker()
-        reported = monotonic()
-        # Only one thread may read a trace, and the previous one may not have ended.
+        report_time = monotonic()
+        # Only one thread may read a trace, and the previous thread may not have ended.
         with self._index_lock:
-            for worth_showing in index_more(trace, background, reads=self._reads):
+            for is_worth_showing in index_more(trace, background, reads=self._reads_trace):
                 if worker.is_cancelled:
                     return
                 now = monotonic()
-                pause = REPORT_EVERY_BETWEEN_KEYS if self._keys_come() else REPORT_EVERY
-                if worth_showing or now - reported > pause:
-                    reported = now
+                pause = REPORT_EVERY_BETWEEN_KEYS if self._do_keys_arrive() else REPORT_EVERY
+                if is_worth_showing or now - report_time > pause:
+                    report_time = now
                     self.post_message(self.IndexGrown(trace, background.facts, False))
         self.post_message(self.IndexGrown(trace, background.facts, True))
 
@@ -858,28 +958,33 @@ class Timeline(TimelineLines):
         self.stay_at_end()
 
     def stay_at_end(self) -> None:
-        """Keep the cursor on the last span while more arrive, if it is there now."""
-        if self.cursor == self.row_count - 1 and not self.filtered:
+        """Keep the cursor on the last span while more spans arrive, if it is there now."""
+        if self.cursor == self.row_count - 1 and not self.is_filtered:
             self._followed_since = self._inputs_delivered()
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on a row, the last one if there are fewer, and make it visible."""
+        """Put the cursor on a row, or on the last row if there are fewer, and make it visible."""
         self._followed_since = None
         super().move_to(row, centre=centre)
 
     def _follow_end(self, trace: Trace) -> None:
-        """Move the cursor to the new last span, unless the user has done something since."""
-        since = self._followed_since
-        if since is None:
-            return
-        stays = self._inputs_delivered() == since and self.cursor in self.rows_on_screen()
-        self._followed_since = None
-        if stays and not self.filtered:
-            if self.cursor != self.row_count - 1:
-                self.move_to(self.row_count - 1)
-            self._followed_since = since
+        """Move the cursor to the new last span if it follows the end.
 
-    def _keys_come(self) -> bool:
+        End the following if there was an input since it began, or if the cursor is off screen or
+        the timeline filtered.
+        """
+        input_count = self._followed_since
+        if input_count is None:
+            return
+        is_undisturbed = self._inputs_delivered() == input_count and not self.is_filtered
+        if not is_undisturbed or self.cursor not in self.rows_on_screen():
+            self._followed_since = None
+            return
+        if self.cursor != self.row_count - 1:
+            self.move_to(self.row_count - 1)
+        self._followed_since = input_count
+
+    def _do_keys_arrive(self) -> bool:
         app = self.app
         return isinstance(app, HasInputQueue) and app.keys_come
 
@@ -888,9 +993,9 @@ class Timeline(TimelineLines):
         return app.input_delivered if isinstance(app, HasInputQueue) else 0
 
     def go_to(self, index: int) -> None:
-        """Put the cursor on a span and record the jump in ``trail``.
+        """Put the cursor on a span, and record the jump in ``trail``.
 
-        Unfolds a fold that hides the span, and removes a filter that excludes it.
+        Also unfold a fold that hides the span, and remove a filter that excludes it.
         """
         self.trail.record_jump(self.index, index)
         self.move_to_span(index)
@@ -898,59 +1003,62 @@ class Timeline(TimelineLines):
     def go_to_named(self, text: str) -> bool:
         """Go to a span by its number (from 1) or its key; return False if there is none."""
         trace = self.trace
-        number = text.strip().removeprefix("#")
         if trace is None:
             return False
-        if number.isdecimal() and 1 <= int(number) <= len(trace):
-            index: int | None = int(number) - 1
-        else:
-            index = trace.index_of(text.strip())
-        if index is not None:
-            self.go_to(index)
-        return index is not None
+        number_text = text.strip().removeprefix("#")
+        if number_text.isdecimal() and 1 <= int(number_text) <= len(trace):
+            self.go_to(int(number_text) - 1)
+            return True
+        index = trace.index_of(text.strip())
+        if index is None:
+            return False
+        self.go_to(index)
+        return True
 
     def move_to_span(self, index: int) -> None:
         """Put the cursor on a span as ``go_to`` does, without recording the jump."""
-        hiding = self.rows.hiding(index)
-        if self.rows.filtered and not self.rows.shows(index):
+        if self.rows.is_filtered and not self.rows.shows(index):
             self.rows.set_filter(None)
-            hiding = self.rows.hiding(index)
             self.rows_changed()
-        if hiding is not None and index != self.rows.index_at(self.rows.row_of(index)):
-            self.rows.unfold(hiding)
+        hiding_fold = self.rows.hiding(index)
+        if hiding_fold is not None and index != self.rows.index_at(self.rows.row_of(index)):
+            self.rows.unfold(hiding_fold)
             self.rows_changed()
         self.move_to(self.rows.row_of(index), centre=True)
 
     def toggle_fold(self) -> Fold | None:
         """Fold the steps at the cursor, or unfold them.
 
-        The first step of a sub-agent folds all of its steps, a repeated step folds its run, and any
-        other step folds the steps that belong to it.
+        - The first step of a sub-agent folds all steps of the sub-agent.
+        - A repeated step folds its run of repetitions.
+        - Any other step folds the steps that belong to it.
 
         Returns:
             The fold, or None if there is nothing to fold.
         """
         trace = self.trace
-        if trace is None or not len(trace) or self.filtered:
+        if trace is None or not len(trace) or self.is_filtered:
             return None
         index = self.index
-        line = self.cursor - round(self.scroll_y)
+        screen_line = self.cursor - round(self.scroll_y)
         fold = self.rows.folded_at(index)
         if fold is not None:
             self.rows.unfold(fold)
         else:
-            fold = self._foldable(trace, index)
+            fold = self._possible_fold(trace, index)
             if fold is None:
                 return None
             self.rows.fold(fold)
-        self._restore_cursor(index, line)
+        self._restore_cursor(index, screen_line)
         return fold
 
-    def _foldable(self, trace: Trace, index: int) -> Fold | None:
-        """Return the steps that a fold at a span would hide, or None."""
-        steps = self.background.sub_agents.beginning_at(index)
-        if steps is not None and steps[1] - steps[0] > 1:
-            return steps_of_sub_agent(trace, *steps)
+    def _possible_fold(self, trace: Trace, index: int) -> Fold | None:
+        """Return the fold that a span could begin or be in, or None if there is none."""
+        sub_agent_range = self.background.sub_agents.beginning_at(index)
+        if sub_agent_range is not None:
+            first, end = sub_agent_range
+            if end - first > 1:
+                return steps_of_sub_agent(trace, first, end)
         return (
             self.background.repeats.run_at(index)
             or run_at(index, len(trace), lambda i: step_signature(trace.span(i)))

@@ -25,7 +25,11 @@ NOTHING: Final = frozenset(("0", "—", "hidden"))
 
 
 def name_width(keeps: float = inf) -> ColumnWidth:
-    """Return the width of a column whose texts are cut first; ``keeps`` is its rank."""
+    """Return the width of a column whose texts are cut before any column is dropped.
+
+    Args:
+        keeps: The rank at which the column is dropped on a short line.
+    """
     return ColumnWidth(keeps, cuts=((0, LEAST_NAME),), filled=SOME)
 
 
@@ -35,7 +39,7 @@ def figure_column(
     keeps: float,
     style: str = "figure",
 ) -> TableColumn[Row]:
-    """Return a column of figures; those without information are drawn quietly.
+    """Return a column of figures; figures without information are drawn quietly.
 
     Args:
         title: The heading.
@@ -43,7 +47,6 @@ def figure_column(
         keeps: The rank at which the column is dropped on a short line.
         style: The style of figures with information.
     """
-
     return TableColumn(
         title,
         cell,
@@ -91,7 +94,7 @@ class ColumnTable(VirtualLines, Generic[Row]):
         """Begin without rows.
 
         Args:
-            key: Returns the identity of a row, by which the cursor finds it among other rows.
+            key: Returns the identity of a row. The cursor finds its row again by it.
             columns: The columns, which may be set later.
             id: The widget's id.
         """
@@ -99,8 +102,10 @@ class ColumnTable(VirtualLines, Generic[Row]):
         self.rows: Sequence[Row] = ()
         self.columns = columns
         self._key = key
-        self._fitted: Sequence[tuple[TableColumn[Row], int]] = ()
+        self._fitted_columns: Sequence[tuple[TableColumn[Row], int]] = ()
+        """The visible columns with their cells."""
         self._fitted_width = 0
+        """The width of the list for which the columns were fitted."""
 
     @property
     def row_count(self) -> int:
@@ -113,16 +118,17 @@ class ColumnTable(VirtualLines, Generic[Row]):
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show other rows; the cursor stays on its row if it is among them."""
-        current = None if self.row is None else self._key(self.row)
+        """Show other rows; the cursor stays on its row, or goes to the first if its row is gone."""
+        current_key = None if self.row is None else self._key(self.row)
         self.rows = rows
-        self.cursor = next((i for i, row in enumerate(rows) if self._key(row) == current), 0)
+        positions = (position for position, row in enumerate(rows) if self._key(row) == current_key)
+        self.cursor = next(positions, 0)
         self.rows_changed()
         self.show_row(self.cursor)
 
     def rows_changed(self) -> None:
         """Fit the columns to the rows."""
-        self._fit(self.row_width)
+        self._fit_columns(self.row_width)
         self.post_message(self.ColumnsFitted(self))
         super().rows_changed()
 
@@ -130,29 +136,33 @@ class ColumnTable(VirtualLines, Generic[Row]):
         """Return the cells of the texts that determine the widths, by row and column."""
         return [text_lengths(self.columns, row) for row in self.rows]
 
-    def _fit(self, width: int) -> None:
+    def _fit_columns(self, width: int) -> None:
+        """Choose the visible columns and their widths for a width of the list."""
         self._fitted_width = width
-        self._fitted = fit(self.columns, self.lengths(), width - 1)
+        self._fitted_columns = fit(self.columns, self.lengths(), width - 1)
 
     def heading(self) -> str:
-        """Return the headings of the columns."""
-        texts = (column.heading(cells) + " " * column.width.gap for column, cells in self._fitted)
-        return f" {''.join(texts)}".rstrip()
+        """Return the headings of the columns in one line."""
+        headings = [
+            column.heading(cells) + " " * column.width.gap for column, cells in self._fitted_columns
+        ]
+        return f" {''.join(headings)}".rstrip()
 
     def render_row(self, row: int, width: int) -> Strip:
         """Draw one row.
 
         Args:
-            row: The row.
-            width: Its width in cells.
+            row: The number of the row.
+            width: The width of the row in cells.
         """
         if width != self._fitted_width:
-            self._fit(width)
+            self._fit_columns(width)
         record = self.rows[row]
-        base = self.row_style(row)
-        parts = [Segment("▌" if row == self.cursor else " ", base + self._part("name"))]
-        for column, cells in self._fitted:
-            style = base + self._part(column.style_of(record))
-            parts.append(Segment(column.text(record, cells), style))
-            parts.append(Segment(" " * column.width.gap, base))
-        return row_strip(parts[:-1], width, base)
+        base_style = self.row_style(row)
+        edge = "▌" if row == self.cursor else " "
+        segments = [Segment(edge, base_style + self._part("name"))]
+        for column, cells in self._fitted_columns:
+            style = base_style + self._part(column.style_of(record))
+            segments.append(Segment(column.text(record, cells), style))
+            segments.append(Segment(" " * column.width.gap, base_style))
+        return row_strip(segments[:-1], width, base_style)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -30,8 +30,8 @@ class TellsKeys(Protocol):
 def shorten_parts(text: str, cells: int) -> str:
     """Shorten a message to a width.
 
-    Whole parts are dropped from the end if the rest fills more than half of the width; otherwise
-    the text is cut.
+    Parts are dropped from the end if the rest then fills more than half of the width. Otherwise the
+    text is cut.
 
     Args:
         text: The message; its parts are separated by ``·``, the most important one first.
@@ -47,11 +47,24 @@ def shorten_parts(text: str, cells: int) -> str:
     return shortened(text, cells)
 
 
+class _KeyHint(NamedTuple):
+    """The hint of a key, with the command that a click on it runs; empty for no command."""
+
+    key: str
+    title: str
+    command: str
+
+    @property
+    def cells(self) -> int:
+        """The width of the hint."""
+        return cell_len(self.key) + 1 + cell_len(self.title)
+
+
 class HintBar(RenderCache):
     """Hints for the keys, as many as fit, or a message until the next key.
 
-    ``left_out`` are the names of actions that are not available now. Between messages the bar shows
-    the app's ``report`` on work in progress; the app's ``urgently`` comes before everything else.
+    Between messages the bar shows the app's ``report`` on work in progress. The app's ``urgently``
+    replaces every other message.
 
     The hint for help is always visible at the right end. A click on a hint runs its action. While a
     dialog is open, the bar shows the dialog's keys.
@@ -65,34 +78,46 @@ class HintBar(RenderCache):
     """
 
     def __init__(self, where: Where, *, left_out: Collection[str] = ()) -> None:
+        """Begin without a message.
+
+        Args:
+            where: The screen whose keys are shown.
+            left_out: The names of actions that are not available now.
+        """
         super().__init__()
         self._where = where
         self._left_out = frozenset(left_out)
-        self._first: str | None = None
+        self._first_action: str | None = None
+        """The name of the action whose hint comes first; None for the usual order."""
         self._message = ""
         self._style = "message"
-        self._spans: list[tuple[int, int, str]] = []
-        self._dialog: tuple[tuple[str, str], ...] | None = None
-        self._message_is_old = False  # True if a dialog was opened after the message
+        """The name of the style of the message."""
+        self._command_ranges: list[tuple[int, int, str]] = []
+        """For each hint on screen its first and last cell (exclusive), and its command."""
+        self._dialog_keys: tuple[tuple[str, str], ...] | None = None
+        """The keys of the open dialog; None without a dialog."""
+        self._message_is_old = False
+        """True if a dialog was opened after the message."""
 
     def on_mount(self) -> None:
         """Follow the dialogs that open and close above the screen."""
-        self._dialog = self._dialog_keys()
+        self._dialog_keys = self._keys_of_dialog()
         self.app.screen_change_signal.subscribe(self, self._screen_changed)
 
     def _screen_changed(self, _screen: object) -> None:
-        dialog_keys = self._dialog_keys()
-        if dialog_keys != self._dialog:
-            self._dialog = dialog_keys
+        """Show the keys of a dialog that was opened, or the own keys after it was closed."""
+        dialog_keys = self._keys_of_dialog()
+        if dialog_keys != self._dialog_keys:
+            self._dialog_keys = dialog_keys
             self._message_is_old = dialog_keys is not None
             self.refresh()
 
-    def _dialog_keys(self) -> tuple[tuple[str, str], ...] | None:
-        """Return the keys of the open dialog, or None without one."""
-        top = self.app.screen
-        if not top.is_modal or top is self.screen:
+    def _keys_of_dialog(self) -> tuple[tuple[str, str], ...] | None:
+        """Return the keys of the open dialog, or None if no dialog is open."""
+        top_screen = self.app.screen
+        if not top_screen.is_modal or top_screen is self.screen:
             return None
-        return tuple(top.dialog_keys) if isinstance(top, TellsKeys) else ()
+        return tuple(top_screen.dialog_keys) if isinstance(top_screen, TellsKeys) else ()
 
     def leave_out(self, names: Collection[str], *, first: str | None = None) -> None:
         """Hide the hints of some actions, until the next call.
@@ -101,9 +126,9 @@ class HintBar(RenderCache):
             names: The names of the actions.
             first: The name of the action whose hint comes first meanwhile.
         """
-        if (self._left_out, self._first) != (frozenset(names), first):
+        if (self._left_out, self._first_action) != (frozenset(names), first):
             self._left_out = frozenset(names)
-            self._first = first
+            self._first_action = first
             self.refresh()
 
     @property
@@ -112,7 +137,7 @@ class HintBar(RenderCache):
         return self._message
 
     @property
-    def _report(self) -> str:
+    def _progress_text(self) -> str:
         """The progress of work in the background, shown between messages."""
         return one_line(getattr(self.app, "report", ""))
 
@@ -121,19 +146,20 @@ class HintBar(RenderCache):
 
         Args:
             message: The message.
-            error: Whether it reports an error.
+            error: True if it reports an error.
         """
-        self._show(message, "error" if error else "message")
+        self._show_message(message, "error" if error else "message")
 
     def prompt(self, message: str) -> None:
         """Show which keys are expected; hints are hidden meanwhile."""
-        self._show(message, "prompt")
+        self._show_message(message, "prompt")
 
     def clear(self) -> None:
         """Show the hints again."""
-        self._show("", "message")
+        self._show_message("", "message")
 
-    def _show(self, message: str, style: str) -> None:
+    def _show_message(self, message: str, style: str) -> None:
+        """Show a message if it differs from the present one, or if that is old."""
         message = one_line(message)
         # A dialog that is open already must not make the message old once its signal arrives.
         if self.is_attached:
@@ -144,19 +170,26 @@ class HintBar(RenderCache):
             self._message_is_old = False
             self.refresh()
 
-    def _hints(self) -> list[tuple[str, str, str]]:
-        """Return key, title and command of each hint, the one for help last."""
-        if self._dialog is not None:
-            return [(key, title, "") for key, title in self._dialog]
+    def _key_hints(self) -> list[_KeyHint]:
+        """Return the hints in their order; the hint for help is the last.
+
+        While a dialog is open, return the keys of the dialog.
+        """
+        if self._dialog_keys is not None:
+            return [_KeyHint(key, title, "") for key, title in self._dialog_keys]
         keymap: Keymap = getattr(self.app, "keys_set", {})
-        rows = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
-        # The last one, for help, is drawn at the right end and is always visible.
-        hinted = sorted(
-            (row for row in rows if row.hint and row.name not in self._left_out),
-            key=lambda row: (row.id == "everywhere.help", row.name != self._first, row.hint),
+        actions = [*actions_for(self._where), *actions_for(Where.EVERYWHERE)]
+        actions = [action for action in actions if action.hint]
+        actions = [action for action in actions if action.name not in self._left_out]
+        actions.sort(
+            key=lambda action: (
+                action.id == "everywhere.help",
+                action.name != self._first_action,
+                action.hint,
+            )
         )
         hints = []
-        for action in hinted:
+        for action in actions:
             key = key_of(action.id, keymap)
             if not key:
                 continue
@@ -164,10 +197,10 @@ class HintBar(RenderCache):
                 key = self._mode_keys()
             if action.name == "side_1":
                 # A click on this hint stands for nine keys: it must not choose the first side.
-                last = key_of("adjudicate.side_9", keymap)
-                hints.append((f"{key}…{last}", action.title, "sides"))
+                last_key = key_of("adjudicate.side_9", keymap)
+                hints.append(_KeyHint(f"{key}…{last_key}", action.title, "sides"))
                 continue
-            hints.append((key, action.title, action.command))
+            hints.append(_KeyHint(key, action.title, action.command))
         return hints
 
     def _mode_keys(self) -> str:
@@ -176,48 +209,50 @@ class HintBar(RenderCache):
         return " ".join(taxonomy.keys_of(taxonomy.modes[:3][-1]))
 
     def render_line(self, y: int) -> Strip:
-        """Draw the bar."""
+        """Draw the message, the hints that fit, and at the right end the hint for help.
+
+        Also record the cells of the hints, for clicks.
+        """
         width = self.size.width
-        base = self.rich_style
-        self._spans = []
+        base_style = self.rich_style
+        self._command_ranges = []
         message = "" if self._message_is_old else self._message
-        hints = [] if self._style == "prompt" and message else self._hints()
-        pinned = hints.pop() if hints and self._dialog is None else None
-        tail = cell_len(" ".join(pinned[:2])) + 2 if pinned else 0
-        segments: list[Segment] = [Segment(" ", base)]
-        used = 1
-        urgent = one_line(getattr(self.app, "urgently", ""))
-        text = urgent or message or self._report
+        hints = [] if self._style == "prompt" and message else self._key_hints()
+        help_hint = hints.pop() if hints and self._dialog_keys is None else None
+        help_cells = 0 if help_hint is None else help_hint.cells + 2
+        segments: list[Segment] = [Segment(" ", base_style)]
+        used_cells = 1
+        urgent_message = one_line(getattr(self.app, "urgently", ""))
+        text = urgent_message or message or self._progress_text
         if text:
-            kind = "error" if urgent else self._style
-            style = base + self._part(kind)
-            room = width - 3 - tail if pinned else width - 2
-            text = shorten_parts(text, room)
-            segments += [Segment(text, style), Segment("   ", base)]
-            used += cell_len(text) + 3
-        key_style = base + self._part("key")
-        title_style = base + self._part("title")
-
-        def add_hint(key: str, title: str, command: str) -> int:
-            segments.extend([Segment(key, key_style), Segment(f" {title}", title_style)])
-            length = cell_len(key) + 1 + cell_len(title)
-            self._spans.append((used, used + length, command))
-            return length
-
-        for key, title, command in hints:
-            if used + cell_len(key) + 1 + cell_len(title) + 1 > width - tail:
+            part = "error" if urgent_message else self._style
+            text_cells = width - 2 if help_hint is None else width - 3 - help_cells
+            text = shorten_parts(text, text_cells)
+            segments += [Segment(text, base_style + self._part(part)), Segment("   ", base_style)]
+            used_cells += cell_len(text) + 3
+        for hint in hints:
+            if used_cells + hint.cells + 1 > width - help_cells:
                 break
-            used += add_hint(key, title, command) + 2
-            segments.append(Segment("  ", base))
-        if pinned is not None and width - tail + 1 >= used:
-            segments.append(Segment(" " * (width - tail + 1 - used), base))
-            used = width - tail + 1
-            add_hint(*pinned)
-        return Strip(segments).adjust_cell_length(width, base)
+            segments += self._hint_segments(hint, used_cells)
+            segments.append(Segment("  ", base_style))
+            used_cells += hint.cells + 2
+        help_start = width - help_cells + 1
+        if help_hint is not None and help_start >= used_cells:
+            segments.append(Segment(" " * (help_start - used_cells), base_style))
+            segments += self._hint_segments(help_hint, help_start)
+        return Strip(segments).adjust_cell_length(width, base_style)
+
+    def _hint_segments(self, hint: _KeyHint, start: int) -> list[Segment]:
+        """Return the texts of a hint, and record that it is drawn from cell ``start`` on."""
+        self._command_ranges.append((start, start + hint.cells, hint.command))
+        return [
+            Segment(hint.key, self.rich_style + self._part("key")),
+            Segment(f" {hint.title}", self.rich_style + self._part("title")),
+        ]
 
     async def on_click(self, event: events.Click) -> None:
         """Run the action of the hint that was clicked."""
-        for start, end, command in self._spans:
+        for start, end, command in self._command_ranges:
             if start <= event.x < end:
                 await self.screen.run_action(command)
                 return

@@ -25,7 +25,15 @@ MOST_SIDE_KEYS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class SidePlace:
-    """A target that a side has marked, with its quote and note."""
+    """A target that a side has marked.
+
+    Attributes:
+        target: The target.
+        words: The text for the target.
+        quote: The quoted text.
+        note: The note on the label.
+        extra: Further text after ``words``.
+    """
 
     target: Target
     words: str
@@ -36,9 +44,16 @@ class SidePlace:
 
 @dataclass(frozen=True, slots=True)
 class SideView:
-    """One side as it is shown. ``number`` is its key; None for a side that cannot be chosen.
+    """One side as it is shown.
 
-    ``note`` is the note on the verdict. ``is_judge`` is true for the verdict of a judge.
+    Attributes:
+        number: The number that chooses the side; None if it cannot be chosen.
+        name: The name of the annotator or judge.
+        verdict: The text of the verdict.
+        places: The marked targets.
+        remark: Further text after the verdict.
+        note: The note on the verdict.
+        is_judge: True for the verdict of a judge.
     """
 
     number: int | None
@@ -50,13 +65,23 @@ class SideView:
     is_judge: bool = False
 
 
+_StyledText = tuple[str, str]
+"""A text with the name of its style."""
+
+
 @dataclass(frozen=True, slots=True)
 class _SideLine:
-    """A row of the panel: its side and target, and its texts with their styles."""
+    """A row of the panel.
+
+    Attributes:
+        side: The side that the row belongs to.
+        side_place: The target that the row is about; None if it is about the verdict only.
+        parts: The texts with the names of their styles.
+    """
 
     side: SideView
-    mark: SidePlace | None
-    parts: tuple[tuple[str, str], ...]
+    side_place: SidePlace | None
+    parts: Sequence[_StyledText]
 
 
 class SidesPanel(VirtualLines):
@@ -67,6 +92,7 @@ class SidesPanel(VirtualLines):
     css_parts = ("cursor", "number", "name", "verdict", "place", "quote", "note", "quiet")
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without sides."""
         super().__init__(id=id)
         self.sides: Sequence[SideView] = ()
         self.empty = ""
@@ -86,7 +112,7 @@ class SidesPanel(VirtualLines):
     @property
     def place(self) -> SidePlace | None:
         """The target under the cursor."""
-        return self._lines[self.cursor].mark if self._lines else None
+        return self._lines[self.cursor].side_place if self._lines else None
 
     def show(self, sides: Sequence[SideView], *, empty: str = "") -> None:
         """Show other sides, with the cursor on the first.
@@ -104,16 +130,14 @@ class SidesPanel(VirtualLines):
     def rows_changed(self) -> None:
         """Wrap the texts to the present width."""
         width = self.scrollable_content_region.width
-        self._lines = [
-            line
-            for side in map(self._with_hint, self.sides)
-            for line in _lines_of(side, self._key_of(side), width)
-        ]
+        self._lines = []
+        for side in self.sides:
+            self._lines += _lines_of(self._with_hint(side), self._key_of(side), width)
         self._empty_rows = wrapped(self.empty, max(8, width - 2))
         super().rows_changed()
 
     def _with_hint(self, side: SideView) -> SideView:
-        """Return the side with a hint how to choose it, if it has no key."""
+        """Return the side; if it has a number but no key, with a hint how to choose it."""
         if side.number is None or side.number <= MOST_SIDE_KEYS:
             return side
         key_of = context_of(self).key_of
@@ -124,7 +148,7 @@ class SidesPanel(VirtualLines):
         return replace(side, remark=" · ".join(filter(None, (side.remark, hint))))
 
     def _key_of(self, side: SideView) -> str:
-        """Return the key that chooses a side, or a blank."""
+        """Return the key that chooses a side, its number if no key does, or a blank."""
         if side.number is None:
             return " "
         if side.number > MOST_SIDE_KEYS:
@@ -132,18 +156,19 @@ class SidesPanel(VirtualLines):
         return context_of(self).key_of(f"adjudicate.side_{side.number}")
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw one row."""
-        base = self.rich_style
+        """Draw one row of a side, or of the message that there are none."""
+        base_style = self.rich_style
         if not self._lines:
-            message = Segment(f" {self._empty_rows[row]}", base + self._part("quiet"))
-            return Strip([message]).adjust_cell_length(width, base)
-        line = self._lines[row]
-        at_cursor = row == self.cursor and self.has_focus
-        if at_cursor:
-            base += self._part("cursor")
-        parts = [Segment("▌" if at_cursor else " ", base + self._part("number"))]
-        parts += [Segment(text, base + self._part(kind)) for text, kind in line.parts]
-        return Strip(parts).adjust_cell_length(width, base)
+            message = Segment(f" {self._empty_rows[row]}", base_style + self._part("quiet"))
+            return Strip([message]).adjust_cell_length(width, base_style)
+        is_at_cursor = row == self.cursor and self.has_focus
+        if is_at_cursor:
+            base_style += self._part("cursor")
+        edge = "▌" if is_at_cursor else " "
+        segments = [Segment(edge, base_style + self._part("number"))]
+        for text, style_name in self._lines[row].parts:
+            segments.append(Segment(text, base_style + self._part(style_name)))
+        return Strip(segments).adjust_cell_length(width, base_style)
 
     def on_click(self, event: events.Click) -> None:
         """Choose a side if its number was clicked; otherwise show the target."""
@@ -156,59 +181,67 @@ class SidesPanel(VirtualLines):
         if not 0 <= row < len(self._lines):
             return
         self.move_to(row)
-        on_number = offset.x < INDENT - 1 and self._lines[row].parts[0][1] == "number"
-        self.post_message(self.Chosen(self, row) if on_number else self.Moved(self, row))
+        _text, first_style = self._lines[row].parts[0]
+        if first_style == "number" and offset.x < INDENT - 1:
+            self.post_message(self.Chosen(self, row))
+        else:
+            self.post_message(self.Moved(self, row))
 
 
 def _lines_of(side: SideView, key: str, width: int) -> list[_SideLine]:
-    """Return the rows of a side: its verdict, then its targets with quotes and notes."""
-    first = side.places[0] if side.places else None
+    """Return the rows of a side: its verdict, then its targets with quotes and notes.
+
+    The first target is in the row of the verdict.
+    """
+    first_place = side.places[0] if side.places else None
     parts = [
         (f"{key} ", "number"),
         (one_line(side.name, 32), "name"),
         (f"  {side.verdict}" if side.verdict else "", "verdict"),
     ]
-    if first is not None:
-        parts += _place_parts(first, "  ")
+    if first_place is not None:
+        parts += _place_parts(first_place, "  ")
     if side.remark:
         parts.append((f"  {one_line(side.remark)}", "quiet"))
-    lines = [_SideLine(side, first, _fitted(parts, width - 1))]
-    lines += _wrapped(side, None, side.note, "note", width)
-    for mark in side.places:
-        if mark is not first:
-            lines.append(
-                _SideLine(side, mark, _fitted(_place_parts(mark, " " * INDENT), width - 1))
-            )
-        lines += _wrapped(side, mark, f"“{mark.quote}”" if mark.quote else "", "quote", width)
-        lines += _wrapped(side, mark, mark.note, "note", width)
+    lines = [_SideLine(side, first_place, _cut_parts(parts, width - 1))]
+    lines += _wrapped_lines(side, None, side.note, "note", width)
+    for side_place in side.places:
+        if side_place is not first_place:
+            place_parts = _cut_parts(_place_parts(side_place, " " * INDENT), width - 1)
+            lines.append(_SideLine(side, side_place, place_parts))
+        quote = f"“{side_place.quote}”" if side_place.quote else ""
+        lines += _wrapped_lines(side, side_place, quote, "quote", width)
+        lines += _wrapped_lines(side, side_place, side_place.note, "note", width)
     return lines
 
 
-def _place_parts(mark: SidePlace, indent: str) -> list[tuple[str, str]]:
-    parts = [(f"{indent}{mark.words}", "place")]
-    if mark.extra:
-        parts.append((f"  {mark.extra}", "quiet"))
+def _place_parts(side_place: SidePlace, indent: str) -> list[_StyledText]:
+    parts = [(f"{indent}{side_place.words}", "place")]
+    if side_place.extra:
+        parts.append((f"  {side_place.extra}", "quiet"))
     return parts
 
 
-def _fitted(parts: list[tuple[str, str]], width: int) -> tuple[tuple[str, str], ...]:
-    """Return the texts cut to the width, with an ellipsis if something is cut."""
-    fitted: list[tuple[str, str]] = []
-    room = max(1, width)
-    for number, (text, kind) in enumerate(parts):
-        more_follow = number + 1 < len(parts)
-        if cell_len(text) > room or (more_follow and cell_len(text) == room):
-            fitted.append((set_cell_size(text, room - 1) + "…", kind))
+def _cut_parts(parts: Sequence[_StyledText], width: int) -> list[_StyledText]:
+    """Return the parts that fit the width; the last one ends in an ellipsis if parts are cut."""
+    cut_parts: list[_StyledText] = []
+    free_cells = max(1, width)
+    for number, (text, style_name) in enumerate(parts):
+        is_last = number + 1 == len(parts)
+        needed_cells = cell_len(text) if is_last else cell_len(text) + 1
+        if needed_cells > free_cells:
+            cut_parts.append((set_cell_size(text, free_cells - 1) + "…", style_name))
             break
-        fitted.append((text, kind))
-        room -= cell_len(text)
-    return tuple(fitted)
+        cut_parts.append((text, style_name))
+        free_cells -= cell_len(text)
+    return cut_parts
 
 
-def _wrapped(
-    side: SideView, mark: SidePlace | None, text: str, kind: str, width: int
+def _wrapped_lines(
+    side: SideView, side_place: SidePlace | None, text: str, style_name: str, width: int
 ) -> list[_SideLine]:
+    """Return the rows of a wrapped and indented text; none for an empty text."""
     if not text:
         return []
     rows = wrapped(text, max(8, width - 1 - INDENT))
-    return [_SideLine(side, mark, ((" " * INDENT + row, kind),)) for row in rows]
+    return [_SideLine(side, side_place, [(" " * INDENT + row, style_name)]) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModeState:
-    """The state of a mode in a trace: own labels, own verdict, suggestions that wait."""
+    """The state of a mode in a trace.
+
+    Attributes:
+        labels: The number of the annotator's labels.
+        verdict: The annotator's verdict; None if the mode is open.
+        pending: The number of suggestions without an answer.
+    """
 
     labels: int = 0
     verdict: VerdictValue | None = None
@@ -45,35 +51,38 @@ NO_STATE = ModeState()
 
 
 class TaxonomyPanel(VirtualLines):
-    """A row for each category with modes and one for each mode, unless its category is folded.
+    """A row for each category with modes, and for each mode unless its category is folded.
 
-    The cursor goes to modes and folded categories. A category shows the names of those above it; if
-    the previous category row has shown them, it is indented instead. So levels take no rows.
+    The cursor goes to modes and folded categories. The row of a category also shows the names of
+    the categories above it. Names that the previous category row has shown become an indent.
     """
 
     css_prefix = "taxonomy-panel"
     css_parts = ("category", "mode", "code", "cursor", "typed", "state", "own")
 
     def __init__(self, *, id: str | None = None) -> None:
+        """Begin without a taxonomy."""
         super().__init__(id=id)
         self.taxonomy: Taxonomy | None = None
         self._rows: list[Category | Mode] = []
-        self._folded: set[str] = set()
+        self._folded_ids: set[str] = set()
+        """The ids of the folded categories."""
         self._states: Mapping[str, ModeState] = {}
-        self._typed: frozenset[str] = frozenset()
+        """The states of modes by their slugs."""
+        self._typed_slugs: frozenset[str] = frozenset()
+        """The modes that begin with the typed digit."""
 
-    def _show_open_mode(self) -> None:
-        """Show the row of the open mode while it is typed, or if it is used in the trace."""
+    def _update_open_mode_row(self) -> None:
+        """Show the row of the open mode while it is typed or has labels; otherwise remove it."""
         if self.taxonomy is None:
             return
         open_mode = self.taxonomy.open_mode
-        needed = open_mode.slug in self._typed or bool(
-            self._states.get(open_mode.slug, NO_STATE).labels
-        )
-        visible = self._rows[-1:] == [open_mode]
-        if needed and not visible and open_mode not in self._rows:
+        has_labels = self._states.get(open_mode.slug, NO_STATE).labels > 0
+        is_needed = has_labels or open_mode.slug in self._typed_slugs
+        is_last_row = self._rows[-1:] == [open_mode]
+        if is_needed and open_mode not in self._rows:
             self._rows = [*self._rows, open_mode]
-        elif visible and not needed:
+        elif is_last_row and not is_needed:
             self._rows = self._rows[:-1]
             self.cursor = min(self.cursor, len(self._rows) - 1)
         else:
@@ -88,19 +97,23 @@ class TaxonomyPanel(VirtualLines):
     def show_taxonomy(self, taxonomy: Taxonomy) -> None:
         """Show another taxonomy, with the cursor on its first mode."""
         self.taxonomy = taxonomy
-        self._folded = set()
-        self._lay_out()
-        self.cursor = next((i for i, row in enumerate(self._rows) if isinstance(row, Mode)), 0)
+        self._folded_ids = set()
+        self._compute_rows()
+        self.cursor = next(
+            (row for row, item in enumerate(self._rows) if isinstance(item, Mode)), 0
+        )
 
-    def _lay_out(self) -> None:
-        """Compute the rows: categories with their modes, unless they are folded."""
+    def _compute_rows(self) -> None:
+        """Compute the rows: categories that have modes, and the modes that are not folded."""
         assert self.taxonomy is not None
         self._rows = []
         for category in self.taxonomy.tree():
             modes = self._modes_in(category)
             if modes:
-                self._rows += [category, *(() if category.id in self._folded else modes)]
-        self._show_open_mode()
+                self._rows.append(category)
+            if category.id not in self._folded_ids:
+                self._rows += modes
+        self._update_open_mode_row()
         self.rows_changed()
 
     def _modes_in(self, category: Category) -> list[Mode]:
@@ -109,29 +122,31 @@ class TaxonomyPanel(VirtualLines):
         return [mode for mode in self.taxonomy.modes if mode.category == category.id]
 
     def toggle_fold(self, row: int | None = None) -> None:
-        """Fold or unfold the category of a row, by default that of the cursor."""
+        """Fold or unfold the category of a row, by default that of the cursor.
+
+        After unfolding, the cursor goes to the first mode of the category. After folding, it stays
+        on its mode if that is visible, else it goes to the category.
+        """
         if not self._rows:
             return
         item = self._rows[self.cursor if row is None else row]
         current_mode = self.mode
-        ident = item.category if isinstance(item, Mode) else item.id
-        if not ident:  # the open mode has no category
+        category_id = item.category if isinstance(item, Mode) else item.id
+        if not category_id:  # the open mode has no category
             return
-        self._folded ^= {ident}
-        self._lay_out()
+        self._folded_ids ^= {category_id}
+        self._compute_rows()
         category_row = next(
-            i
-            for i, candidate in enumerate(self._rows)
-            if candidate == item or _is_category(candidate, ident)
+            row
+            for row, candidate in enumerate(self._rows)
+            if isinstance(candidate, Category) and candidate.id == category_id
         )
-        if ident not in self._folded:
+        if category_id not in self._folded_ids:
             self.cursor = category_row + 1
-        elif (
-            current_mode is None or current_mode.category == ident or current_mode not in self._rows
-        ):
-            self.cursor = category_row
-        else:
+        elif current_mode is not None and current_mode in self._rows:
             self.cursor = self._rows.index(current_mode)
+        else:
+            self.cursor = category_row
         self.show_row(self.cursor)
         self.post_message(self.Moved(self, self.cursor))
 
@@ -145,20 +160,20 @@ class TaxonomyPanel(VirtualLines):
 
     def show_states(self, states: Mapping[str, ModeState]) -> None:
         """Show the state of each mode, by slug."""
-        changed = {
+        changed_slugs = {
             slug for slug in self._states.keys() | states.keys()
             if self._states.get(slug) != states.get(slug)
         }  # fmt: skip
         self._states = states
-        self._show_open_mode()
-        self._redraw(changed)
+        self._update_open_mode_row()
+        self._redraw_modes(changed_slugs)
 
     def show_typed(self, slugs: frozenset[str]) -> None:
         """Highlight the modes that begin with the typed digit."""
-        changed = self._typed ^ slugs
-        self._typed = slugs
-        self._show_open_mode()
-        self._redraw(changed)
+        changed_slugs = self._typed_slugs ^ slugs
+        self._typed_slugs = slugs
+        self._update_open_mode_row()
+        self._redraw_modes(changed_slugs)
 
     @property
     def mode(self) -> Mode | None:
@@ -169,24 +184,23 @@ class TaxonomyPanel(VirtualLines):
         return row if isinstance(row, Mode) else None
 
     def go_to(self, slug: str) -> None:
-        """Put the cursor on a mode, and unfold its category."""
+        """Put the cursor on a mode, and unfold its category; ignore an unknown mode."""
         modes = () if self.taxonomy is None else self.taxonomy.modes
-        categories = {mode.category for mode in modes if mode.slug == slug}
-        if categories & self._folded:
-            self._folded -= categories
-            self._lay_out()
+        category_ids = {mode.category for mode in modes if mode.slug == slug}
+        if category_ids & self._folded_ids:
+            self._folded_ids -= category_ids
+            self._compute_rows()
         for row, item in enumerate(self._rows):
             if isinstance(item, Mode) and item.slug == slug:
                 self.move_to(row)
                 return
 
     def move_to(self, row: int, *, centre: bool = False) -> None:
-        """Put the cursor on the first row from ``row`` on that can have it, in the direction of the
-        move.
+        """Put the cursor on a row, or on the next row in the same direction that can have it.
 
         Args:
             row: The row to begin with.
-            centre: Whether to scroll it away from the edges, if it is not visible.
+            centre: True to scroll the row away from the edges, if it is not visible.
         """
         if not self._rows:
             return
@@ -200,66 +214,78 @@ class TaxonomyPanel(VirtualLines):
         super().move_to(row, centre=centre)
 
     def _can_have_cursor(self, item: Category | Mode) -> bool:
-        return isinstance(item, Mode) or item.id in self._folded
+        return isinstance(item, Mode) or item.id in self._folded_ids
 
-    def _redraw(self, slugs: set[str] | frozenset[str]) -> None:
+    def _redraw_modes(self, slugs: set[str] | frozenset[str]) -> None:
+        """Draw the rows of some modes and of their categories."""
         for row, item in enumerate(self._rows):
             modes = [item] if isinstance(item, Mode) else self._modes_in(item)
             if any(mode.slug in slugs for mode in modes):
                 self.redraw_row(row)
 
     def _render_category(self, row: int, category: Category, width: int) -> Strip:
-        """Draw a category, with the names of those above it that the previous row does not show."""
-        assert self.taxonomy is not None
-        base = self.rich_style
-        folded = category.id in self._folded
+        """Draw the row of a category; if it is folded, with the sums of its modes."""
+        base_style = self.rich_style
+        is_folded = category.id in self._folded_ids
         modes = self._modes_in(category)
-        if folded and row == self.cursor:
-            base += self._part("cursor")
-        elif folded and any(mode.slug in self._typed for mode in modes):
-            base += self._part("typed")
-        style = base + self._part("category")
-        path = self.taxonomy.path(category.id)
-        previous = next(
-            (item for item in self._rows[:row][::-1] if isinstance(item, Category)), None
-        )
-        previous_path = () if previous is None else self.taxonomy.path(previous.id)
-        shared_levels = sum(a == b for a, b in zip(path[:-1], previous_path, strict=False))
-        parents = "".join(f"{one_line(parent.name)} › " for parent in path[shared_levels:-1])
-        right = ""
-        if folded:
+        if is_folded and row == self.cursor:
+            base_style += self._part("cursor")
+        elif is_folded and any(mode.slug in self._typed_slugs for mode in modes):
+            base_style += self._part("typed")
+        shared_levels, parents = self._parent_names(row, category)
+        sums = ""
+        edge = " " * (1 + shared_levels)
+        if is_folded:
+            edge = "▌▸ " if row == self.cursor else " ▸ "
             states = [self._states.get(mode.slug, NO_STATE) for mode in modes]
-            labels = sum(s.labels for s in states)
-            pending = sum(s.pending for s in states)
-            right = f" ×{len(modes)} {ModeState(labels, pending=pending).text}".rstrip()
-        if folded:
-            mark = "▌▸ " if row == self.cursor else " ▸ "
-        else:
-            mark = " " * (1 + shared_levels)
+            total_state = ModeState(
+                labels=sum(state.labels for state in states),
+                pending=sum(state.pending for state in states),
+            )
+            sums = f" ×{len(modes)} {total_state.text}".rstrip()
         name = one_line(category.name)
-        room = max(3, width - cell_len(mark) - cell_len(right))
-        if parents and cell_len(parents + name) > room:
+        name_cells = max(3, width - cell_len(edge) - cell_len(sums))
+        if parents and cell_len(parents + name) > name_cells:
             # The names above are cut first, because the last name distinguishes the category.
-            parents = set_cell_size(parents, max(0, room - cell_len(name) - 4)) + "… › "
-        text = set_cell_size(parents + name, room)
-        return Strip([Segment(mark + text + right, style)]).adjust_cell_length(width, base)
+            parents = set_cell_size(parents, max(0, name_cells - cell_len(name) - 4)) + "… › "
+        text = edge + set_cell_size(parents + name, name_cells) + sums
+        segment = Segment(text, base_style + self._part("category"))
+        return Strip([segment]).adjust_cell_length(width, base_style)
+
+    def _parent_names(self, row: int, category: Category) -> tuple[int, str]:
+        """Return the number of levels that a category shares with the previous category row.
+
+        Also return the names of the categories above it on the other levels.
+        """
+        assert self.taxonomy is not None
+        path = self.taxonomy.path(category.id)
+        categories_before = (item for item in self._rows[:row][::-1] if isinstance(item, Category))
+        previous_category = next(categories_before, None)
+        previous_path: Sequence[Category] = ()
+        if previous_category is not None:
+            previous_path = self.taxonomy.path(previous_category.id)
+        shared_levels = sum(
+            parent == other for parent, other in zip(path[:-1], previous_path, strict=False)
+        )
+        names = [f"{one_line(parent.name)} › " for parent in path[shared_levels:-1]]
+        return shared_levels, "".join(names)
 
     def render_row(self, row: int, width: int) -> Strip:
         """Draw a category, or a mode with its state.
 
         Args:
-            row: The row.
-            width: Its width in cells.
+            row: The number of the row.
+            width: The width of the row in cells.
         """
-        base = self.rich_style
         item = self._rows[row]
         if isinstance(item, Category):
             return self._render_category(row, item, width)
         assert self.taxonomy is not None
+        base_style = self.rich_style
         if row == self.cursor:
-            base += self._part("cursor")
-        elif item.slug in self._typed:
-            base += self._part("typed")
+            base_style += self._part("cursor")
+        elif item.slug in self._typed_slugs:
+            base_style += self._part("typed")
         state = self._states.get(item.slug, NO_STATE)
         name = one_line(item.name)
         code = self.taxonomy.keys_of(item)
@@ -267,24 +293,21 @@ class TaxonomyPanel(VirtualLines):
             code = item.code
         elif item.code not in (item.slug, code):
             name = f"{one_line(item.code)} {name}"
-        right = state.text
-        room = max(3, width - cell_len(code) - 4 - (cell_len(right) + 1 if right else 0))
-        code_style = base + self._part("code")
-        name_style = base + self._part("mode")
-        kind = "own" if state.labels else "state"
-        right_style = base + self._part(kind)
+        state_text = f" {state.text}" if state.text else ""
+        name_cells = max(3, width - cell_len(code) - 4 - cell_len(state_text))
+        code_style = base_style + self._part("code")
+        state_style = base_style + self._part("own" if state.labels else "state")
         return Strip(
             [
                 Segment("▌" if row == self.cursor else " ", code_style),
                 Segment(f" {code} ", code_style),
-                Segment(set_cell_size(shortened(name, room), room), name_style),
-                Segment(f" {right}" if right else "", right_style),
+                Segment(
+                    set_cell_size(shortened(name, name_cells), name_cells),
+                    base_style + self._part("mode"),
+                ),
+                Segment(state_text, state_style),
             ]
-        ).adjust_cell_length(width, base)
-
-
-def _is_category(row: Category | Mode, category: str) -> bool:
-    return isinstance(row, Category) and row.id == category
+        ).adjust_cell_length(width, base_style)
 
 
 def definition_of(mode: Mode, taxonomy: Taxonomy) -> str:
@@ -292,7 +315,7 @@ def definition_of(mode: Mode, taxonomy: Taxonomy) -> str:
 
     Args:
         mode: The mode.
-        taxonomy: Its taxonomy.
+        taxonomy: The taxonomy of the mode.
     """
     lines = [mode.definition.strip()]
     if mode.applies:
@@ -300,8 +323,8 @@ def definition_of(mode: Mode, taxonomy: Taxonomy) -> str:
     if mode.applies_not:
         lines += ["", "Not when", *(f"• {item}" for item in mode.applies_not)]
     for confusable in mode.confusable:
-        other = next((m for m in taxonomy.modes if m.slug == confusable.slug), None)
-        name = f"{other.code} {other.name}" if other else confusable.slug
+        other_mode = next((m for m in taxonomy.modes if m.slug == confusable.slug), None)
+        name = f"{other_mode.code} {other_mode.name}" if other_mode else confusable.slug
         lines += ["", f"Or {name}?", confusable.difference]
     if mode.fixes:
         lines += ["", "What helps", *(f"• {item}" for item in mode.fixes)]

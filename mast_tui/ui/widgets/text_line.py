@@ -18,7 +18,7 @@ class TextLine(Input):
     def render_line(self, y: int) -> Strip:
         """Draw the line with visible control characters."""
         strip = super().render_line(y)
-        safe = [Segment(safe_line(text), style) for text, style, _ in strip]
-        if all(new.text == old.text for new, old in zip(safe, strip, strict=True)):
+        safe_strip = Strip([Segment(safe_line(text), style) for text, style, _ in strip])
+        if safe_strip.text == strip.text:
             return strip
-        return Strip(safe).adjust_cell_length(strip.cell_length, self.rich_style)
+        return safe_strip.adjust_cell_length(strip.cell_length, self.rich_style)

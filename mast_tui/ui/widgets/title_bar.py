@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from rich.cells import cell_len
@@ -17,6 +18,9 @@ SEPARATOR = " · "
 MIN_FIRST_CELLS: Final = 24
 """The cells to which the first part is cut before later parts are dropped."""
 
+FRAME_CELLS: Final = 4
+"""The cells around and between the two sides."""
+
 _ASSISTED: Final = "suggestions shown"
 _SHORTER: Final = (
     (" finished", ""),  # ``3 of 16`` is clear without it
@@ -29,15 +33,18 @@ ADJUDICATOR: Final = "adjudicator"
 
 
 def sight_words(*, blind: bool) -> str:
-    """Return how the annotator works: blind or with suggestions."""
+    """Return the text of the condition: blind, or with suggestions."""
     return "blind" if blind else _ASSISTED
 
 
 class TitleBar(RenderCache):
     """Two groups of parts, joined by dots.
 
-    If they do not fit, the right side is shortened first, then the first part on the left; then the
-    last parts on the left are dropped.
+    If they do not fit, these steps are taken until they do:
+
+    - The parts on the right are shortened.
+    - The first part on the left is cut.
+    - The last parts on the left are dropped.
     """
 
     css_prefix = "title-bar"
@@ -56,8 +63,8 @@ class TitleBar(RenderCache):
         """Show these parts.
 
         Args:
-            left: What is open; foreign text.
-            right: Who works, and how; foreign text.
+            left: The parts that name what is open; they may be foreign text.
+            right: The annotator and the condition; they may be foreign text.
         """
         left = tuple(one_line(part, 120) for part in left)
         right = tuple(one_line(part, 64) for part in right)
@@ -66,45 +73,55 @@ class TitleBar(RenderCache):
             self._right = right
             self.refresh()
 
-    def _least(self, left: list[str]) -> int:
-        """Return the cells of the left side with its first part cut as far as possible."""
-        first, *later = map(cell_len, left)
-        return min(first, MIN_FIRST_CELLS) + sum(later) + len(SEPARATOR) * len(later)
-
     def render_line(self, y: int) -> Strip:
         """Draw the bar."""
         width = self.size.width
-        base = self.rich_style
-        first_style = base + self._part("first")
-        other_style = base + self._part("rest")
-        right = list(self._right)
-        # The right side may take more than half of the bar if the left side needs less.
-        right_limit = max(width // 2, width - 4 - cell_len(SEPARATOR.join(self._left)))
-        needed = cell_len(SEPARATOR.join(self._left))
-        for long, short in _SHORTER:
-            length = cell_len(SEPARATOR.join(right))
-            if length <= min(right_limit, width - 4 - needed):
-                break
-            right = [
-                part.removesuffix(long) + short if part.endswith(long) else part for part in right
-            ]
-            needed = self._least(list(self._left)) if self._left else 0
-        while len(right) > 1 and cell_len(SEPARATOR.join(right)) > right_limit:
-            right.pop()
-        tail = SEPARATOR.join(right)
-        left_cells = max(0, width - cell_len(tail) - 4)
+        right_text = self._right_text(width)
+        left_cells = max(0, width - cell_len(right_text) - FRAME_CELLS)
         left = list(self._left)
-        while len(left) > 1 and self._least(left) > left_cells:
+        while len(left) > 1 and _least_cells(left) > left_cells:
             left.pop()
-        later = "".join(SEPARATOR + part for part in left[1:])
-        head = shortened(left[0] if left else "", left_cells - cell_len(later))
-        gap = width - 2 - cell_len(head) - cell_len(later) - cell_len(tail)
+        later_text = "".join(SEPARATOR + part for part in left[1:])
+        first_text = shortened(left[0] if left else "", left_cells - cell_len(later_text))
+        gap = width - 2 - cell_len(first_text) - cell_len(later_text) - cell_len(right_text)
+        base_style = self.rich_style
+        rest_style = base_style + self._part("rest")
         return Strip(
             [
-                Segment(" ", base),
-                Segment(head, first_style),
-                Segment(later, other_style),
-                Segment(" " * max(1, gap), base),
-                Segment(tail, other_style),
+                Segment(" ", base_style),
+                Segment(first_text, base_style + self._part("first")),
+                Segment(later_text, rest_style),
+                Segment(" " * max(1, gap), base_style),
+                Segment(right_text, rest_style),
             ]
-        ).adjust_cell_length(width, base)
+        ).adjust_cell_length(width, base_style)
+
+    def _right_text(self, width: int) -> str:
+        """Return the right side, with its parts shortened or dropped so far as needed.
+
+        It may be wider than half of the bar if the left side needs less.
+        """
+        right = list(self._right)
+        needed_left_cells = cell_len(SEPARATOR.join(self._left))
+        max_cells = max(width // 2, width - FRAME_CELLS - needed_left_cells)
+        for long_end, short_end in _SHORTER:
+            right_cells = cell_len(SEPARATOR.join(right))
+            if right_cells <= min(max_cells, width - FRAME_CELLS - needed_left_cells):
+                break
+            right = [
+                part.removesuffix(long_end) + short_end if part.endswith(long_end) else part
+                for part in right
+            ]
+            needed_left_cells = _least_cells(self._left)
+        while len(right) > 1 and cell_len(SEPARATOR.join(right)) > max_cells:
+            right.pop()
+        return SEPARATOR.join(right)
+
+
+def _least_cells(left: Sequence[str]) -> int:
+    """Return the cells of the left side if its first part is cut as far as allowed."""
+    if not left:
+        return 0
+    first_cells, *later_cells = map(cell_len, left)
+    separator_cells = len(SEPARATOR) * len(later_cells)
+    return min(first_cells, MIN_FIRST_CELLS) + sum(later_cells) + separator_cells

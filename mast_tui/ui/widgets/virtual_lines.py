@@ -27,7 +27,7 @@ AHEAD: Final = 3
 
 
 def row_strip(parts: Iterable[Segment], width: int, style: Style) -> Strip:
-    """Return a row of exactly so many cells; one that is cut ends with an ellipsis.
+    """Return a row of an exact width; if text is cut, the row ends with an ellipsis.
 
     Args:
         parts: The texts of the row.
@@ -35,12 +35,10 @@ def row_strip(parts: Iterable[Segment], width: int, style: Style) -> Strip:
         style: The style of the ellipsis and of the space after the texts.
     """
     strip = Strip(parts)
-    if (
-        width > 0
-        and strip.cell_length > width
-        and strip.text.rstrip() != strip.crop(0, width).text.rstrip()
-    ):
-        strip = Strip.join([strip.crop(0, width - 1), Strip([Segment("…", style)])])
+    if width > 0 and strip.cell_length > width:
+        visible_text = strip.crop(0, width).text
+        if strip.text.rstrip() != visible_text.rstrip():
+            strip = Strip.join([strip.crop(0, width - 1), Strip([Segment("…", style)])])
     return strip.adjust_cell_length(width, style)
 
 
@@ -53,9 +51,9 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
 
     BINDINGS: ClassVar[list[BindingType]] = []
     tells_focus: ClassVar[bool] = False
-    """Whether the row of the cursor looks different while the list has no focus."""
+    """True if the row of the cursor looks different while the list has no focus."""
     tells_size: ClassVar[bool] = False
-    """Whether to post ``Resized`` when the size changes."""
+    """True to post ``Resized`` when the size changes."""
 
     DEFAULT_CSS = """
     VirtualLines {
@@ -88,11 +86,14 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         """The report that the list has another size."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        """Begin with the cursor on the first row."""
         super().__init__(id=id, classes=classes)
         self.cursor = 0
         self._cache: LRUCache[tuple[int, int], Strip] = LRUCache(512)
         self._area: Size | None = None
-        self._area_for: tuple[Size, bool] | None = None
+        """The cached ``lines_area``."""
+        self._area_key: tuple[Size, bool] | None = None
+        """The size and the scroll bar from which it was computed."""
 
     @property
     @abstractmethod
@@ -110,30 +111,34 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
 
     def row_style(self, row: int) -> Style:
         """Return the style of a row, which depends on the cursor."""
-        at_cursor = row == self.cursor and (self.has_focus or not self.tells_focus)
-        return self.rich_style + self._part("cursor") if at_cursor else self.rich_style
+        shows_cursor = self.has_focus or not self.tells_focus
+        if shows_cursor and row == self.cursor:
+            return self.rich_style + self._part("cursor")
+        return self.rich_style
 
     @property
     def lines_area(self) -> Size:
         """The width and the number of the visible rows.
 
-        Cached, because Textual computes it each time it is read, which is for every line.
+        It is read for every line, and Textual would compute it each time. So it is cached.
         """
-        measures = (self.outer_size, self.show_vertical_scrollbar)
-        # A widget that appears again has its size before it has its position.
-        if not self._area or measures != self._area_for:
+        area_key = (self.outer_size, self.show_vertical_scrollbar)
+        # A widget that appears again has its size before it has its position: then it is empty.
+        if not self._area or area_key != self._area_key:
             self._area = self.scrollable_content_region.size
-            self._area_for = measures
+            self._area_key = area_key
         return self._area
 
     @property
     def row_width(self) -> int:
-        """The width of a row; before the first layout, the width that the screen will leave.
+        """The width of a row.
 
-        A list is drawn before it receives its first size.
+        A list is drawn before it receives its first size. Until then it is the width of the screen
+        without the scroll bar.
         """
-        bar = self.styles.scrollbar_size_vertical
-        return self.scrollable_content_region.width or max(0, self.screen.size.width - bar)
+        bar_width = self.styles.scrollbar_size_vertical
+        expected_width = max(0, self.screen.size.width - bar_width)
+        return self.scrollable_content_region.width or expected_width
 
     def notify_style_update(self) -> None:
         """Forget drawn rows and sizes, which depend on the styles."""
@@ -168,26 +173,26 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
         self.cursor = max(0, min(self.cursor, self.row_count - 1))
         self.refresh()
 
-    def rows_grown(self, old: int) -> None:
-        """Draw the rows that were added after the first ``old`` ones, which are unchanged."""
+    def rows_grown(self, previous_count: int) -> None:
+        """Draw the rows that were added after the first ``previous_count`` rows."""
         self.virtual_size = Size(self.lines_area.width, self.row_count)
         for row in self.rows_on_screen():
-            if row >= old:
+            if row >= previous_count:
                 self.redraw_row(row)
 
-    def redraw_where(self, changed: Callable[[int], bool], cells: int | None = None) -> None:
-        """Draw the visible rows that have changed.
+    def redraw_where(self, has_changed: Callable[[int], bool], cells: int | None = None) -> None:
+        """Draw the visible rows that have changed, and forget all rows that are not visible.
 
         Args:
-            changed: Returns whether a row has changed; called for visible rows only.
+            has_changed: Returns whether a row has changed; called for visible rows only.
             cells: The number of cells to draw from the left; None for all.
         """
-        on_screen = self.rows_on_screen()
+        visible_rows = self.rows_on_screen()
         for row, width in list(self._cache.keys()):
-            if row not in on_screen:
+            if row not in visible_rows:
                 self._cache.discard((row, width))
-        for row in on_screen:
-            if changed(row):
+        for row in visible_rows:
+            if has_changed(row):
                 self.redraw_row(row, cells)
 
     def redraw_row(self, row: int, cells: int | None = None) -> None:
@@ -208,18 +213,18 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
 
         Args:
             row: The row; it is limited to the rows that exist.
-            centre: Whether to scroll the row away from the edges, if it is not visible.
+            centre: True to scroll the row away from the edges, if it is not visible.
         """
         if self.row_count == 0:
             return
         row = max(0, min(row, self.row_count - 1))
-        old = self.cursor
+        previous_row = self.cursor
         self.cursor = row
-        if row != old:
-            self.redraw_row(old)
+        if row != previous_row:
+            self.redraw_row(previous_row)
             self.redraw_row(row)
         self.show_row(row, centre=centre)
-        if row != old:
+        if row != previous_row:
             self.post_message(self.Moved(self, row))
 
     def show_row(self, row: int, *, centre: bool = False) -> None:
@@ -230,22 +235,28 @@ class VirtualLines(ScrollView, RenderCache, can_focus=True, inherit_bindings=Fal
 
         Args:
             row: The row.
-            centre: Whether to put it a third below the top, if it is not visible.
+            centre: True to put the row a third below the top, if it is not visible.
         """
         height = self.lines_area.height
         if height <= 0:
             return
         top = round(self.scroll_y)
-        context, ahead = (1, height // AHEAD) if height > SMALL else (0, 0)
-        if centre and not top + context <= row < top + height - context:
-            target = row - height // AHEAD
-        elif row < top + context:
-            target = row - ahead
-        elif row > top + height - 1 - context:
-            target = row - height + 1 + ahead
+        context = 0
+        rows_ahead = 0
+        if height > SMALL:
+            context = 1
+            rows_ahead = height // AHEAD
+        is_above = row < top + context
+        is_below = row >= top + height - context
+        if centre and (is_above or is_below):
+            new_top = row - height // AHEAD
+        elif is_above:
+            new_top = row - rows_ahead
+        elif is_below:
+            new_top = row - height + 1 + rows_ahead
         else:
             return
-        self.scroll_to(y=max(0, min(target, self.row_count - height)), animate=False, force=True)
+        self.scroll_to(y=max(0, min(new_top, self.row_count - height)), animate=False, force=True)
 
     def move_by(self, delta: int) -> None:
         """Move the cursor by ``delta`` rows."""
