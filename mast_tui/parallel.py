@@ -409,10 +409,10 @@ class LocalProcesses(Workers):
         """Wait for messages; a process whose pipe is closed is killed and its batches are lost."""
         from multiprocessing.connection import wait  # start-up, as above
 
-        ready = wait([process.connection for process in self._processes], patience)
+        ready_connections = wait([process.connection for process in self._processes], patience)
         messages: list[BatchMessage] = []
         for process in tuple(self._processes):
-            if process.connection not in ready:
+            if process.connection not in ready_connections:
                 continue
             try:
                 answer, error = process.connection.recv()

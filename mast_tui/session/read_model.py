@@ -321,7 +321,7 @@ class ReadModel:
         self._answered: frozenset[str] = frozenset()
         self._suggestions = SuggestionList((), self._suggestion_position)
         self.others: tuple[Label, ...] = ()
-        """The labels of other people, where they may be shown."""
+        """The labels of other people, if they may be shown; else empty."""
         self.verdicts: Mapping[str, VerdictValue] = MappingProxyType({})
 
     def follow(self, current: PassState | None, answered: Iterable[str]) -> None:

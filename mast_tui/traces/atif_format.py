@@ -1,17 +1,27 @@
 """A trace as ATIF, the Agent Trajectory Interchange Format, for tools that read it.
 
-Version 1.7 is declared: it has all that is used here, and more tools take it than take 1.8. A step
-is a message of the system or a user, or a turn of an agent: what it thought, what it said, its
-calls, and their results. What ATIF has no field for stands in ``extra``, from which the reader of
-ATIF takes it back: ``agent`` where another than the trajectory's acted, ``kind`` of a log line,
-``name`` of a log line or of a tool whose call is not there, ``is_error``; and the keys of the
-spans, by which findings of other tools come back.
+The version is 1.7, because more tools read it than 1.8, and it has all fields that are used here.
+A step is a message of the system or a user, or a turn of an agent: its thought, its message, its
+calls and their results. A result is at its call, even if other steps came between.
 
-It cannot hold when a span of a turn began and ended (a step has one time), tokens of what no model
-said, whether what is no tool result went well, the role of a log line, a call whose arguments are
-no JSON object (its text becomes the one argument ``input``), and an empty thought. A result stands
-at its call, even where other steps came between. Outcome, score and answer key are left out: who
-judges the run next should not be told how it went.
+``extra`` has the facts without a field in ATIF, from which the reader of ATIF restores them:
+
+- ``agent``, if another agent than the trajectory's acted;
+- ``kind`` of a log line;
+- ``name`` of a log line, or of a tool whose call is missing;
+- ``is_error`` of a result;
+- the keys of the spans, by which findings of other tools are assigned.
+
+ATIF cannot hold these facts:
+
+- the times of the spans of a turn, as a step has one time;
+- tokens of a span that is not a model's;
+- the status of a span that is no tool result;
+- the role of a log line;
+- the arguments of a call that are no JSON object: their text becomes the argument ``input``;
+- an empty thought.
+
+Outcome, score and answer key are left out, because they would influence the next judge of the run.
 """
 
 from __future__ import annotations

@@ -735,6 +735,7 @@ class Trace:
             )
             if not read_problems:
                 return summary
+            # The file cannot be read any more, so it has no spans.
             return summary._replace(problems=(*summary.problems, *read_problems), spans=0)
         identity = self.identity
         meta = self.meta
