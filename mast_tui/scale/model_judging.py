@@ -158,7 +158,7 @@ class ShardAnswers:
         self._truncations = _truncations(folder)
         self.requests: set[RequestSize] = set()
 
-    async def known(self, key: str) -> Reply | None:
+    async def find_answer(self, key: str) -> Reply | None:
         """Find the answer with this key; return None if there is none or its file is damaged."""
         data = await asyncio.to_thread(self._folder.read, _file(key))
         try:
