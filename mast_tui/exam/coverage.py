@@ -4,7 +4,7 @@ A model of plain features and of a judge's marks gives each step of a run a prob
 in the set if the steps before it in the order of probability, and a part of its own, come to at
 most the quantile of the same sum for the true steps of calibration runs (adaptive prediction sets:
 Romano, Sesia and Candès 2020, arXiv 2006.02544). The set then contains the true step of another
-run with the stated probability, whatever the model is worth; a poor model has large sets.
+run with the stated probability, even if the model is poor; a poor model only has larger sets.
 """
 
 from __future__ import annotations

@@ -414,7 +414,12 @@ def places_figures(
     ]
 
     def match(part: Callable[[Location], object], *, counts: bool = True) -> MatchJson:
-        """Match the true and the named locations of each trace by one part of a location."""
+        """Match the true and the named locations of each trace by one part of a location.
+
+        Args:
+            part: Returns the part of a location that must be equal.
+            counts: Whether the set has this part; otherwise all figures are zero.
+        """
         rows = []
         for true_locations, named_locations in pairs if counts else ():
             true = set(map(part, true_locations))
@@ -445,9 +450,10 @@ def _match_figures(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJs
     """Compute the figures from the right, named and true counts, a row for each trace."""
     right, named, true = rows.T
 
-    def figure(
+    def _share_of(
         numerators: NDArray[np.float64], denominators: NDArray[np.float64]
     ) -> CoefficientJson:
+        """Return the share of two counts, each with a value for each trace."""
         counts = np.stack([numerators, denominators], axis=1)
         return share_of_traces(counts, rounds=rounds, seed=seed)
 
@@ -455,8 +461,8 @@ def _match_figures(rows: NDArray[np.float64], rounds: int, seed: int) -> MatchJs
         "right": int(right.sum()),
         "named": int(named.sum()),
         "true": int(true.sum()),
-        "precision": figure(right, named),
-        "recall": figure(right, true),
-        "f1": figure(2 * right, named + true),
-        "per_trace": figure(ratio(right, true, 0.0), np.sign(true)),
+        "precision": _share_of(right, named),
+        "recall": _share_of(right, true),
+        "f1": _share_of(2 * right, named + true),
+        "per_trace": _share_of(ratio(right, true, 0.0), np.sign(true)),
     }

@@ -1,0 +1,1 @@
+"""The judges: rules, language models and the comparison of paired runs."""

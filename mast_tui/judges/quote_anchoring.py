@@ -362,7 +362,12 @@ class _Quote:
 
     @classmethod
     def from_text(cls, quote: str, is_agent: Callable[[str], bool]) -> _Quote:
-        """Parse a quote; ``is_agent`` checks whether a name before it is that of a speaker."""
+        """Parse a quote.
+
+        Args:
+            quote: The quote.
+            is_agent: Checks whether a name before the quote is the name of an agent.
+        """
         whole_readings: dict[tuple[str, ...], None] = {}
         pieced_readings: dict[tuple[str, ...], None] = {}
         pieces: tuple[str, ...] = ()

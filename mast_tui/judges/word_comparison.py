@@ -182,13 +182,22 @@ class _WordSequence:
         return len(self.texts)
 
     def slice(self, first: int, end: int) -> list[_Word]:
-        """Return the words from index ``first`` to index ``end``, exclusive."""
+        """Return the words of a range.
+
+        Args:
+            first: The index of the first word.
+            end: The index after the last word.
+        """
         return [self._word_at(index) for index in range(first, end)]
 
     def span(self, first: int, end: int) -> tuple[int, int]:
-        """Return the range in the text of the words from index ``first`` to ``end``, exclusive.
+        """Return the range of characters of a range of words.
 
-        Without words, it is an empty range before the next word.
+        A range without words has an empty range of characters before the next word.
+
+        Args:
+            first: The index of the first word.
+            end: The index after the last word.
         """
         if first < end:
             return self.ranges[first][0], self.ranges[end - 1][1]
@@ -199,7 +208,12 @@ class _WordSequence:
         return offset, offset
 
     def has_gap(self, first: int, end: int) -> bool:
-        """Check whether an ellipsis is before one of the words or after the last of them."""
+        """Check whether an ellipsis is before one of some words or after the last of them.
+
+        Args:
+            first: The index of the first word.
+            end: The index after the last word.
+        """
         start = self.ranges[first - 1][1] if first else 0
         stop = self.ranges[end][0] if end < len(self) else len(self._plain_text)
         return _ELLIPSIS.search(self._plain_text, start, stop) is not None

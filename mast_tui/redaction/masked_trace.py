@@ -1,4 +1,4 @@
-"""A trace as readers see it from whom personal data and secrets are hidden.
+"""A trace with masks in place of personal data and secrets, for its readers.
 
 Offsets of quotes refer to the text that is not masked: ``Masks.apply`` converts them.
 """

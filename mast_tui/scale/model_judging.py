@@ -160,7 +160,7 @@ class ShardAnswers:
         self._read_truncations = _read_truncations(folder)
         self.requests: set[RequestSize] = set()
 
-    async def known(self, key: str) -> Reply | None:
+    async def find_answer(self, key: str) -> Reply | None:
         """Return the stored answer to a request by its key.
 
         Return None if there is none or its file is damaged. If the server truncated the request,

@@ -106,7 +106,7 @@ class Fact:
     first: int
     last: int
     mode: str
-    words: str
+    reason: str
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class Kept:
     taken_back: list[int] = field(default_factory=list)
     _last: dict[str, int] = field(default_factory=dict)
 
-    async def known(self, key: str) -> Reply | None:
+    async def find_answer(self, key: str) -> Reply | None:
         return self.usable.get(key)
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:

@@ -235,7 +235,7 @@ TROUBLES: dict[ErrorKind, list[tuple[int, object]]] = {
     ErrorKind.KEY: [(400, {"message": "No connected db.", "type": "no_db_connection"})],
     ErrorKind.DENIED: [(403, "blocked")],
     ErrorKind.LOADING: [(503, "loading model")],
-    ErrorKind.AGAIN: [
+    ErrorKind.TEMPORARY: [
         (500, {"message": "context canceled"}),
         (500, {"message": "context deadline exceeded"}),
         (408, None),

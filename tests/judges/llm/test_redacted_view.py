@@ -90,7 +90,7 @@ def test_texts_are_read_once_while_they_fit_into_what_is_kept() -> None:
 def test_long_traces_are_not_kept_as_a_whole() -> None:
     trace = ReadTrace()
     for _ in range(6):
-        trace.say("x" * (sent_module.KEPT_CHARS // 4))
+        trace.say("x" * (sent_module.MOST_CACHED_CHARS // 4))
     view = view_of(trace)
     assert len(view.tokens) == 6
     assert [view.text(index)[:1] for index in range(6)] == ["x"] * 6

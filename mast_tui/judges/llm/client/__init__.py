@@ -1,1 +1,1 @@
-"""Asking a server that speaks the OpenAI API: keys, pace, allowance, errors, replies."""
+"""Requests to a server with the OpenAI API: keys, pace, allowance, errors and replies."""

@@ -13,7 +13,7 @@ from typing import Final
 
 import orjson
 
-MOST_WORDS: Final = 4_000
+MOST_MESSAGE_CHARS: Final = 4_000
 """The most code points of an error that are read."""
 
 MOST_NAME: Final = 200
@@ -53,7 +53,7 @@ class ErrorKind(Enum):
     """There are too many requests: send fewer, later."""
     LOADING = auto()
     """The model is being loaded: try later."""
-    AGAIN = auto()
+    TEMPORARY = auto()
     """The request may succeed later."""
     KEY = auto()
     DENIED = auto()
@@ -198,7 +198,7 @@ _UNSUPPORTED_STATUS: Final = (400, 404, 415, 422, 500, 501)
 def error_kind_of(api_error: ApiError) -> ErrorKind:
     """Classify an error by its status and, if that is not specific, by its words."""
     status = api_error.status
-    text = " ".join((api_error.message[:MOST_WORDS].lower(), *api_error.names))
+    text = " ".join((api_error.message[:MOST_MESSAGE_CHARS].lower(), *api_error.names))
     if 300 <= status < 400:
         return ErrorKind.REDIRECT
     if status == 401 or (status in (400, 403) and _BAD_KEY.search(text)):
@@ -214,7 +214,7 @@ def error_kind_of(api_error: ApiError) -> ErrorKind:
     if status == 413 or _is_overflow(api_error, text):
         return ErrorKind.OVERFLOW
     if _INVALID_JSON_ANSWER.search(text):
-        return ErrorKind.AGAIN
+        return ErrorKind.TEMPORARY
     if status >= 500 and _LOADING.search(text):
         return ErrorKind.LOADING
     part = _unsupported_part(api_error, text)
@@ -230,7 +230,7 @@ def answer_room(api_error: ApiError) -> int | None:
 
     None if the error does not name the sizes of context and request, or if the rest is too small.
     """
-    sizes = _SIZES.search(api_error.message[:MOST_WORDS].lower())
+    sizes = _SIZES.search(api_error.message[:MOST_MESSAGE_CHARS].lower())
     if sizes is None:
         return None
     room = int(sizes["context"]) - int(sizes["request"]) - ROOM_SPARED
@@ -253,7 +253,7 @@ def longest_answer(api_error: ApiError) -> int | None:
 
 def _number_in(pattern: re.Pattern[str], api_error: ApiError) -> int | None:
     """Return the number that a group of a pattern matches in the message of an error, or None."""
-    match = pattern.search(api_error.message[:MOST_WORDS].lower())
+    match = pattern.search(api_error.message[:MOST_MESSAGE_CHARS].lower())
     digits = "" if match is None else match[match.lastindex or 0].replace(",", "")
     return int(digits) if digits else None
 
@@ -295,7 +295,7 @@ def _kind_by_status(api_error: ApiError) -> ErrorKind:
     if status == 429 or (status == 503 and api_error.wait is not None):
         return ErrorKind.BUSY
     if status in (408, 409, 425) or status >= 500:
-        return ErrorKind.AGAIN
+        return ErrorKind.TEMPORARY
     return ErrorKind.REFUSED
 
 
@@ -311,7 +311,7 @@ def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> A
     try:
         body: object = orjson.loads(content) if content else None
     except orjson.JSONDecodeError:
-        text = content[:MOST_WORDS].decode("utf-8", "replace")
+        text = content[:MOST_MESSAGE_CHARS].decode("utf-8", "replace")
         page = _is_page(text, headers)
         body = text
     error = api_error_of(body, status, wait=requested_wait(headers))
@@ -327,7 +327,7 @@ def api_error_of(body: object, status: int, *, wait: float | None = None) -> Api
         wait: The seconds that the headers ask to wait; if None, those that the body asks for.
     """
     error = body.get("error", body) if isinstance(body, dict) else body
-    message = " ".join(_error_texts(error))[:MOST_WORDS].strip()
+    message = " ".join(_error_texts(error))[:MOST_MESSAGE_CHARS].strip()
     names: list[str] = []
     if isinstance(error, dict):
         for field in ("code", "type", "param", "error_type"):
@@ -366,7 +366,7 @@ def _duration_seconds(text: str) -> float | None:
 def _error_texts(error: object, depth: int = 0) -> Iterator[str]:
     """Yield the texts of an error, to a limited depth, without fields that repeat the request."""
     if isinstance(error, str):
-        yield error[:MOST_WORDS]
+        yield error[:MOST_MESSAGE_CHARS]
     elif depth == DEEPEST:
         return
     elif isinstance(error, list):

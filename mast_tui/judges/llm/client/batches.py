@@ -33,7 +33,7 @@ MOST_COUNTED: Final = 10**9
 ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
 _MISSING_STATUS: Final = frozenset({404, 405, 501})
-_TEMPORARY_ERRORS: Final = frozenset({ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING})
+_TEMPORARY_ERRORS: Final = frozenset({ErrorKind.BUSY, ErrorKind.TEMPORARY, ErrorKind.LOADING})
 
 
 class ServerUnreachable(RunStops):

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import httpx2
 import openai
 
-from mast_tui.judges.llm.client.endpoint import WORDS, Endpoint
+from mast_tui.judges.llm.client.endpoint import MOST_PROBLEM_CHARS, Endpoint
 from mast_tui.judges.llm.client.hosts import is_azure, is_this_machine
 from mast_tui.judges.llm.client.keys import scrub
 from mast_tui.judges.llm.errors import RunStops
@@ -116,7 +116,7 @@ def openai_client(
             default_query=dict(parse_qsl(address.query)),
         )
     except (ValueError, ImportError, httpx2.InvalidURL, openai.OpenAIError) as error:
-        problem = one_line(scrub(str(error), endpoint.api_key), WORDS)
+        problem = one_line(scrub(str(error), endpoint.api_key), MOST_PROBLEM_CHARS)
     if problem is not None:
         raise RunStops(
             f"{endpoint.host} cannot be asked; see to the address and the proxies: {problem}"

@@ -100,7 +100,7 @@ class _FailedTry:
     """A failed try that may be repeated.
 
     Attributes:
-        words: The reason, for a person.
+        reason: The reason, for a person.
         reached: There was a connection.
         lost: The server may have answered, but the answer did not arrive.
         late: The answer did not arrive in time.
@@ -111,7 +111,7 @@ class _FailedTry:
         learned: The request is sent again at once in another form.
     """
 
-    words: str
+    reason: str
     reached: bool = True
     lost: bool = False
     late: bool = False
@@ -228,7 +228,7 @@ class Client(ModelClient):
                 if isinstance(outcome, ContextOverflow):  # a shorter request may be answered
                     self._unproven_count -= 1
                 raise outcome
-            self._last_problem = outcome.words
+            self._last_problem = outcome.reason
             if outcome.learned:
                 continue
             if outcome.wait and (outcome.loading or outcome.away):
@@ -249,7 +249,7 @@ class Client(ModelClient):
                     outcome, failure_count, unreached=unreached_count == failure_count
                 )
             if outcome.late:
-                self._on_wait(f"{self._host}: {outcome.words}; it is asked again")
+                self._on_wait(f"{self._host}: {outcome.reason}; it is asked again")
             if not outcome.wait:
                 await self.limiter.timing.sleep(
                     back_off(max(failure_count, 1), self.limiter.timing.random())
@@ -265,11 +265,12 @@ class Client(ModelClient):
         """
         if unreached:
             return RunStops(
-                f"no answer from {self._host}: {last_try.words}; the same command continues the run"
+                f"no answer from {self._host}: {last_try.reason}; "
+                "the same command continues the run"
             )
         tries = "1 try" if count == 1 else f"{count} tries"
         return Unanswered(
-            f"{self._host} gave no usable answer in {tries}; the last problem: {last_try.words}"
+            f"{self._host} gave no usable answer in {tries}; the last problem: {last_try.reason}"
         )
 
     async def _send_once(
@@ -344,7 +345,7 @@ class Client(ModelClient):
         wait = min(max(away_seconds, MIN_RESTART_WAIT), MAX_RESTART_WAIT)
         if self.limiter.slow_down(turn, wait):
             self._on_wait(
-                f"{self._host} is not ready: {outcome.words}; it is asked again in"
+                f"{self._host} is not ready: {outcome.reason}; it is asked again in"
                 f" {wait:,.0f} s, for {RESTART / 60:g} minutes at most"
             )
         return replace(outcome, wait=wait)
@@ -496,7 +497,7 @@ class Client(ModelClient):
             if self.capabilities.change_form(request_form, part):
                 return _FailedTry(reason, learned=True)
             return Unanswered(f"{self._host} refuses the request: {reason}")
-        if error_kind in (ErrorKind.BUSY, ErrorKind.AGAIN, ErrorKind.LOADING):
+        if error_kind in (ErrorKind.BUSY, ErrorKind.TEMPORARY, ErrorKind.LOADING):
             is_busy = error_kind is ErrorKind.BUSY
             is_loading = error_kind is ErrorKind.LOADING
             wait = api_error.wait or (LOADING_WAIT if is_loading else None)
@@ -606,7 +607,7 @@ class Client(ModelClient):
             raise RunStops(f"{self._host} does not answer within {NAMES_TIMEOUT:g} s") from error
         except openai.APIConnectionError as error:
             raise RunStops(
-                f"{self._host} cannot be reached: {self._connection_failure(error).words}"
+                f"{self._host} cannot be reached: {self._connection_failure(error).reason}"
             ) from error
         except (openai.OpenAIError, orjson.JSONDecodeError):
             return []

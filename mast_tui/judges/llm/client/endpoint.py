@@ -11,7 +11,7 @@ from mast_tui.judges.llm.client.hosts import check_address, host_of
 from mast_tui.judges.llm.client.keys import DEFAULT_VARIABLE, scrub
 from mast_tui.safe_text import one_line
 
-WORDS: Final = 300
+MOST_PROBLEM_CHARS: Final = 300
 """The most code points of a server's text in a message."""
 
 
@@ -49,4 +49,4 @@ class Endpoint:
 
     def clean(self, text: str) -> str:
         """Remove the key from a text of the server or the SDK, and shorten it for a message."""
-        return one_line(scrub(text, self.api_key).strip().rstrip("."), WORDS)
+        return one_line(scrub(text, self.api_key).strip().rstrip("."), MOST_PROBLEM_CHARS)

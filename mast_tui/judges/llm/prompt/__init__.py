@@ -1,1 +1,1 @@
-"""What a model is told: the taxonomy's words, examples, and the trace, redacted and in windows."""
+"""The prompt of a model: definitions of modes, examples, and the redacted trace in windows."""

@@ -472,10 +472,12 @@ def _excerpt_and_quote(
     target = candidate.target
     if target.first is None or target.last is None:
         return None
-    first, last = trace.index_of(target.first), trace.index_of(target.last)
-    if first is None or last is None:
+    ends = (trace.index_of(target.first), trace.index_of(target.last))
+    known_ends = [index for index in ends if index is not None]
+    if len(known_ends) < 2:
         return None
-    first, last = min(first, last), max(first, last)
+    first = min(known_ends)
+    last = max(known_ends)
     indices = list(range(first, last + 1))
     if len(indices) > MOST_SPANS:
         indices = [*indices[: MOST_SPANS - 1], last]

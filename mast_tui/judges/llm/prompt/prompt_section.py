@@ -262,7 +262,7 @@ class _Data:
             return 0
         self.mark(prompt_text.FACTS)
         text = "\n".join(
-            f"- {code}, {self._view.named(fact.first, fact.last)}: {fact.words[:MOST_FACT]}"
+            f"- {code}, {self._view.named(fact.first, fact.last)}: {fact.reason[:MOST_FACT]}"
             for code, fact in facts[:MOST_FACTS]
         )
         self.text(text)

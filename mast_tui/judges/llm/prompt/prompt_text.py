@@ -1,6 +1,6 @@
-"""The words in which a model is told what to do; ``prompt`` puts them together.
+"""The texts of the instructions for a model, which ``prompt`` joins.
 
-Whoever changes them changes the judge: the prompt's hash follows from them.
+A change of a text changes the judge, because the hash of the prompt depends on all texts.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.file_edits import file_edits
 from mast_tui.traces.model import STATUSES, Role, SpanKind, SpanStatus, Trace
 
-KEPT_CHARS: Final = 1_000_000
+MOST_CACHED_CHARS: Final = 1_000_000
 """The most characters of texts that are cached."""
 
 NAME_CHARS: Final = 60
@@ -101,7 +101,8 @@ class RedactedView:
     """A trace as it is sent; the index of the trace must be complete.
 
     The first access to a text reads all texts in order, so that the numbers of secrets do not
-    depend on the access. About ``KEPT_CHARS`` characters are cached; other texts are read again.
+    depend on the access. About ``MOST_CACHED_CHARS`` characters are cached; other texts are read
+    again.
 
     Spans are sent with numbers from ``first_number``, while the timeline counts from 1. ``number``
     and ``index_of`` convert single numbers. ``with_numbers_sent`` and ``with_own_numbers`` convert
@@ -229,7 +230,12 @@ class RedactedView:
         return span
 
     def spans(self, first: int, last: int) -> Iterator[RedactedSpan]:
-        """Yield the spans from ``first`` to ``last``, both included, as they are sent."""
+        """Yield a range of spans as they are sent.
+
+        Args:
+            first: The index of the first span.
+            last: The index of the last span.
+        """
         columns = self._trace.columns(first, last + 1)
         names_by_shape: dict[int, tuple[str, str]] = {}
         for row, shape in enumerate(columns.shapes):
@@ -278,7 +284,7 @@ class RedactedView:
         redacted = self._redact_text(fit(self._trace.text(index)))
         self._cache[index] = redacted
         self._cached_chars += len(redacted.text)
-        while self._cached_chars > KEPT_CHARS and len(self._cache) > 1:
+        while self._cached_chars > MOST_CACHED_CHARS and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._cached_chars -= len(dropped.text)
         return redacted

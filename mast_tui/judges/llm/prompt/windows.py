@@ -121,8 +121,13 @@ class _SpanCosts:
         self._last = last
         self._sums = array("Q", accumulate(costs, initial=0))
 
-    def of(self, first: int, last: int) -> int:
-        """Return the tokens of the spans from ``first`` to ``last``."""
+    def range_tokens(self, first: int, last: int) -> int:
+        """Return the tokens of a range of spans.
+
+        Args:
+            first: The first span.
+            last: The last span.
+        """
         return self._sums[last + 1 - self._first] - self._sums[first - self._first]
 
     def last_fitting(self, first: int, room: int, least: int = 1) -> int:
@@ -134,7 +139,7 @@ class _SpanCosts:
             least: The number of spans that are included in any case.
         """
         last = first + least - 1
-        while last < self._last and self.of(first, last + 1) <= room:
+        while last < self._last and self.range_tokens(first, last + 1) <= room:
             last += 1
         return last
 
@@ -147,7 +152,7 @@ class _SpanCosts:
             least: The number of spans that are included in any case.
         """
         first = last - least + 1
-        while first > self._first and self.of(first - 1, last) <= room:
+        while first > self._first and self.range_tokens(first - 1, last) <= room:
             first -= 1
         return first
 
@@ -187,7 +192,7 @@ def split(
         return (replace(window, tokens=part_tokens),)
     costs = _SpanCosts(view, unit(part_tokens), window.first, window.last)
     # The last span of the first half, by tokens; both halves have at least one span.
-    middle = costs.last_fitting(window.first, costs.of(window.first, window.last) // 2)
+    middle = costs.last_fitting(window.first, costs.range_tokens(window.first, window.last) // 2)
     overlap = spans_room(view, part_tokens, alone=False) // _OVERLAP
     second_first = max(window.first + 1, costs.first_fitting(middle, overlap, least=0))
     second_half = Window(second_first, window.last, window.final, window.modes, part_tokens)

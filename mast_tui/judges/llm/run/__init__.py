@@ -1,1 +1,1 @@
-"""A run over many traces: asking about each, keeping what comes, going on where it broke off."""
+"""A run over many traces: its requests, its stored answers, and its continuation after a stop."""

@@ -34,7 +34,7 @@ from mast_tui.judges.llm.client.replies import UnusableReply, read_body, was_cut
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request
-from mast_tui.judges.llm.run.run_journal import RunRecord, kept_reply
+from mast_tui.judges.llm.run.run_journal import RunRecord, reply_from_record
 from mast_tui.judges.llm.run.running import Report
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.safe_text import one_line
@@ -51,7 +51,7 @@ _KEY_DIGITS: Final = 32
 _TEMPORARY_ERRORS: Final = frozenset(
     (
         ErrorKind.BUSY,
-        ErrorKind.AGAIN,
+        ErrorKind.TEMPORARY,
         ErrorKind.LOADING,
         ErrorKind.KEY,
         ErrorKind.DENIED,
@@ -331,7 +331,7 @@ class Batch:
         answers: AnswerFiles | None,
         requests: RequestFiles | None,
     ) -> None:
-        run = RunRecord(setup, workspace, again=again).before if again else None
+        run = RunRecord(setup, workspace, again=again).previous_run if again else None
         run_id = None if run is None else run.id
         self.unusable_by_key: dict[str, list[Asked]] = defaultdict(list)
         """The unusable answers by the key of their request, in their order."""
@@ -495,7 +495,7 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
             complete_count += 1
         if complete_count % 2 == 0:
             return None
-    return kept_reply(last)
+    return reply_from_record(last)
 
 
 def outcome_of(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:

@@ -19,7 +19,7 @@ def what_is_sent(setup: Setup) -> str:
     return (
         f"The texts of the traces, their tasks{_artefacts_phrase(setup)} and the names of agents "
         f"and tools are sent to {receiver}; labels, notes, outcomes and file names are not. "
-        f"{what_is_taken_out(setup)} The key comes from {setup.key_variable}."
+        f"{redaction_notice(setup)} The key comes from {setup.key_variable}."
     )
 
 
@@ -28,7 +28,7 @@ def what_is_written(setup: Setup) -> str:
     return (
         "Nothing is sent: the file holds the texts of the traces, their tasks"
         f"{_artefacts_phrase(setup)} and the names of agents and tools, for whoever it is given "
-        f"to; labels, notes, outcomes and file names are not in it. {what_is_taken_out(setup)}"
+        f"to; labels, notes, outcomes and file names are not in it. {redaction_notice(setup)}"
     )
 
 
@@ -37,7 +37,7 @@ def _artefacts_phrase(setup: Setup) -> str:
     return ", final patches, test results" if setup.parameters.artefacts else ""
 
 
-def what_is_taken_out(setup: Setup) -> str:
+def redaction_notice(setup: Setup) -> str:
     """Return a sentence on the secrets that the redaction removes."""
     names = list(dict.fromkeys(one_line(rule.name, 40) for rule in setup.redaction.rules))
     if not names:

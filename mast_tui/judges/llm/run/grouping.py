@@ -14,7 +14,7 @@ from mast_tui.judges.llm.answer.parsing import as_number, as_text, object_schema
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Reply, Request
-from mast_tui.judges.llm.run.consent import what_is_taken_out
+from mast_tui.judges.llm.run.consent import redaction_notice
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop
 from mast_tui.judges.llm.run.running import Connect, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
@@ -158,7 +158,7 @@ def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
         receiver += ", this machine"
     return (
         f"The words of {len(notes):,} notes are sent to {receiver}, and nothing else. "
-        f"{what_is_taken_out(setup)} 1 request, about {tokens_in:,} tokens in and at most "
+        f"{redaction_notice(setup)} 1 request, about {tokens_in:,} tokens in and at most "
         f"{tokens_out:,} out{cost}. It stops at {SPARE * (tokens_in + tokens_out):,} tokens."
     )
 
@@ -203,14 +203,28 @@ class _UsageCounter:
     def __init__(self) -> None:
         self.used = Usage()
 
-    async def known(self, key: str) -> Reply | None:
+    async def find_answer(self, key: str) -> Reply | None:
+        """Return None: no answer is stored."""
         return None
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
+        """Count the usage of an answer.
+
+        Args:
+            key: Ignored.
+            reply: The answer.
+            usable: Ignored.
+            sent: Ignored.
+        """
         self.used += reply.usage
 
     async def reject(self, key: str) -> None:
-        pass
+        """Do nothing: no answer is stored."""
 
     async def take_back(self, limit: int, sent: int) -> None:
-        pass
+        """Do nothing: no answer is stored.
+
+        Args:
+            limit: Ignored.
+            sent: Ignored.
+        """

@@ -81,13 +81,14 @@ def recording(file: IO[bytes]) -> Connect:
     """
 
     @asynccontextmanager
-    async def connect(
+    async def _connect_recorder(
         setup: Setup, spent: Usage, on_wait: Report, on_remark: Report
     ) -> AsyncIterator[ModelClient]:
+        """Connect to the server, and record its answers."""
         async with connect_to_server(setup, spent, on_wait, on_remark) as client:
             yield _Recorder(client, setup.parameters, file)
 
-    return connect
+    return _connect_recorder
 
 
 def replaying(path: Path) -> Connect:
@@ -99,12 +100,13 @@ def replaying(path: Path) -> Connect:
     outcomes_by_request = _read_outcomes(path)
 
     @asynccontextmanager
-    async def connect(
+    async def _connect_player(
         setup: Setup, _spent: Usage, _on_wait: Report, _on_remark: Report
     ) -> AsyncIterator[ModelClient]:
+        """Return a client that replays the recorded answers."""
         yield _Player(outcomes_by_request, setup.parameters, path)
 
-    return connect
+    return _connect_player
 
 
 class _SentRoom:
@@ -130,7 +132,13 @@ class _Recorder(ModelClient):
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Send a request, and record its outcome: a reply, an overflow, or no answer."""
+        """Send a request, and record its outcome: a reply, an overflow, or no answer.
+
+        Args:
+            request: The request.
+            answer_tokens: The most tokens of the answer.
+            correction: The problem of an earlier answer.
+        """
         key = _request_key(request, self._parameters, correction)
         room = _SentRoom(answer_tokens)
 
@@ -175,6 +183,11 @@ class _Player(ModelClient):
 
         The most tokens of an answer depend on earlier answers of the run. If there is no outcome
         for a number of tokens, the outcome for the next higher number counts, or for the highest.
+
+        Args:
+            request: The request.
+            answer_tokens: The most tokens of the answer.
+            correction: The problem of an earlier answer.
 
         Raises:
             ContextOverflow: The request was too long.

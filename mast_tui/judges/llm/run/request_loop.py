@@ -16,10 +16,10 @@ from mast_tui.safe_text import one_line
 
 A = TypeVar("A")
 
-MOST_WORDS: Final = 200
+MOST_REFUSAL_CHARS: Final = 200
 """The most characters of a refusal in a message."""
 
-MOST_SAID: Final = 80
+MOST_ANSWER_CHARS: Final = 80
 """The most characters of an unusable answer in a message."""
 
 MOST_ROOM: Final = 32_000
@@ -41,7 +41,7 @@ _PROBLEMS: Final = {"length": "the answer was cut", "refusal": "the model refuse
 class AnswerStore(Protocol):
     """A store of answers, so that no answer is paid for twice."""
 
-    async def known(self, key: str) -> Reply | None:
+    async def find_answer(self, key: str) -> Reply | None:
         """Return the last usable answer of a key, unless it was rejected; None if there is none."""
         ...
 
@@ -222,7 +222,7 @@ class RequestLoop(Generic[A]):
         """
         for room in self._room.all:
             key = self._key_of(request, room)
-            reply = await self._store.known(key)
+            reply = await self._store.find_answer(key)
             if reply is None:
                 continue
             if _is_overflow_note(reply):
@@ -275,7 +275,7 @@ class RequestLoop(Generic[A]):
                     return answer.value
                 self._client.note(_PROBLEMS.get(reply.finish, problem))
                 if reply.finish == "refusal":
-                    reason = one_line(reply.text.strip(), MOST_WORDS) or "it gave no reason"
+                    reason = one_line(reply.text.strip(), MOST_REFUSAL_CHARS) or "it gave no reason"
                     raise TraceFails(f"the model refused to judge {subject}: {reason}")
                 if reply.finish == "length":
                     thinking = _is_only_thought(reply)
@@ -387,7 +387,7 @@ def _cut_message(subject: str, reply: Reply, room: int, thinking: bool) -> str:
 
 
 def _quoted_beginning(text: str) -> str:
-    beginning = one_line(text.strip(), MOST_SAID)
+    beginning = one_line(text.strip(), MOST_ANSWER_CHARS)
     return f"; it began “{beginning}”" if beginning else ""
 
 
@@ -413,4 +413,4 @@ def _read_answer(reply: Reply, parse: Callable[[str], A]) -> tuple[_UsableAnswer
     try:
         return _UsableAnswer(parse(reply.text)), ""
     except Malformed as error:
-        return None, one_line(str(error), MOST_WORDS)
+        return None, one_line(str(error), MOST_REFUSAL_CHARS)

@@ -34,7 +34,7 @@ from mast_tui.workspace import (
 )
 from mast_tui.workspace.records import SpanIndex
 
-AGAIN: Final = "again"
+IGNORES_STORED_ANSWERS: Final = "again"
 """The note of a run that ignores stored answers."""
 
 
@@ -45,7 +45,7 @@ class StartedTrace:
     Attributes:
         record: The trace as it is now.
         trace_id: The id in the workspace; until a new trace is registered, the record's own id.
-        known: The trace is judged, and need not be judged again.
+        judged: The trace is judged, and need not be judged again.
         new: The trace is not registered in the workspace.
         grown: The trace was judged when it was shorter.
         stale: The quotes of its judgement were checked by an earlier version of the search, and its
@@ -54,7 +54,7 @@ class StartedTrace:
 
     record: TraceRecord
     trace_id: str
-    known: bool
+    judged: bool
     new: bool = False
     grown: bool = False
     stale: bool = False
@@ -149,15 +149,15 @@ class RunRecord:
         self._setup = setup
         self._workspace = workspace
         self._again = again
-        self._note = AGAIN if again else ""
+        self._note = IGNORES_STORED_ANSWERS if again else ""
         self._taxonomy_ref = setup.taxonomy.ref
         self.judge = setup.judge
         self._judged = JudgedBefore(setup, workspace)
         self._answer_keys = set(workspace.answer_keys())
-        self.before = self._unfinished_run()
-        self.id: str | None = None if self.before is None else self.before.id
+        self.previous_run = self._unfinished_run()
+        self.id: str | None = None if self.previous_run is None else self.previous_run.id
         self._form: str | None = None
-        traces = () if self.before is None else self.before.traces
+        traces = () if self.previous_run is None else self.previous_run.traces
         self._judged_trace_ids = frozenset(
             trace.trace_id for trace in traces if trace.problem is None
         )
@@ -175,7 +175,7 @@ class RunRecord:
     @property
     def spent(self) -> Usage:
         """The usage of the run before it was continued."""
-        return Usage() if self.before is None else self.before.usage
+        return Usage() if self.previous_run is None else self.previous_run.usage
 
     def has_failed_before(self, trace_id: str) -> bool:
         """Check whether a trace failed before the run was continued."""
@@ -197,7 +197,7 @@ class RunRecord:
         record = TraceRecord.from_trace(trace)
         earlier_record = self._judged.find(record)
         if earlier_record is None:
-            return StartedTrace(record, record.trace_id, known=False, new=True)
+            return StartedTrace(record, record.trace_id, judged=False, new=True)
         grown = has_grown(earlier_record, record)
         is_judged = (
             not self._again or earlier_record.trace_id in self._judged_trace_ids
@@ -244,7 +244,7 @@ class RunRecord:
         stored_answer = self._workspace.find_answer(key)
         if stored_answer is None or (self._again and stored_answer.run_id != self.id):
             return None
-        return kept_reply(stored_answer)
+        return reply_from_record(stored_answer)
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
         """Store an answer.
@@ -342,7 +342,12 @@ class RunRecord:
         return has_withdrawn
 
     def store_part(self, trace_id: str, judgement: Judgement) -> None:
-        """Store the findings so far."""
+        """Store the findings on a trace so far.
+
+        Args:
+            trace_id: The id of the trace.
+            judgement: The findings and verdicts so far.
+        """
         self._store_judgement(trace_id, judgement, partial=True)
 
     def store(
@@ -413,7 +418,12 @@ class RunRecord:
         )
 
     def note_failed(self, trace_id: str, problem: str) -> None:
-        """Record the reason why a trace was not judged."""
+        """Record that a trace was not judged.
+
+        Args:
+            trace_id: The id of the trace.
+            problem: The reason.
+        """
         self._workspace.note_run_trace(self.run_id(), RunTrace(trace_id, 0, problem))
 
     def end(self, ending: str | None = None) -> None:
@@ -443,14 +453,21 @@ class KeptAnswers:
         self._trace_id = trace_id
         self._on_reply = on_reply
 
-    async def known(self, key: str) -> Reply | None:
+    async def find_answer(self, key: str) -> Reply | None:
         """Return the stored answer of a key, or None."""
         if not self._record.may_know(key):
             return None
         return await self._writer.do(partial(self._record.find, key))
 
     async def keep(self, key: str, reply: Reply, usable: bool, sent: int = 0) -> None:
-        """Store an answer; it is on disk when this returns."""
+        """Store an answer; it is on disk when this returns.
+
+        Args:
+            key: The key of the request.
+            reply: The answer.
+            usable: Whether the answer need not be requested again.
+            sent: An estimate of the tokens of the request.
+        """
         keep = partial(self._record.keep, self._trace_id, key, reply, usable, sent)
         await self._writer.do(keep)
         self._on_reply(reply)
@@ -470,7 +487,7 @@ class KeptAnswers:
             self._on_withdrawn(withdrawn)
 
 
-def kept_reply(stored_answer: Asked) -> Reply:
+def reply_from_record(stored_answer: Asked) -> Reply:
     """Convert a stored answer to a reply."""
     return Reply(
         stored_answer.answer,

@@ -209,7 +209,16 @@ class _DeferringClient(ModelClient):
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Defer the request."""
+        """Defer the request.
+
+        Args:
+            request: The request.
+            answer_tokens: The most tokens of its answer.
+            correction: The problem of an earlier answer.
+
+        Raises:
+            Deferred: In any case.
+        """
         raise Deferred("nothing is asked")
 
 
@@ -272,7 +281,7 @@ class _Feed:
         started = self._begin(trace)
         trace_judge = None
         try:
-            if problem is None and (started.stale or not started.known):
+            if problem is None and (started.stale or not started.judged):
                 trace_judge = self._make_judge(trace)
         except (TraceFails, OSError) as error:
             problem = _error_text(error)
@@ -311,14 +320,19 @@ class _Run:
         """The reason for which enough traces failed in a row to end the run."""
 
     async def judge_all(self, traces: Iterable[Trace], connect: Connect) -> ModelRunSummary:
-        """Judge all traces, and return the counts of the run."""
+        """Judge all traces, and return the counts of the run.
+
+        Args:
+            traces: The traces.
+            connect: Makes the connection to the server.
+        """
         stopped: str | None = None
         try:
             self._run_record = await self._writer.do(self._open_record)
             self._writer.together = self._run_record.together
             spent = self._run_record.spent
             self._summary.usage = spent
-            self._summary.resumed = self._run_record.before is not None
+            self._summary.resumed = self._run_record.previous_run is not None
             feed = _Feed(traces, self._run_record.begin, self._trace_judge)
             self._feed = feed
             try:
@@ -423,7 +437,7 @@ class _Run:
 
         Nothing is sent: if an answer is missing, the stored judgement stays.
         """
-        answers = self._kept_answers(started)
+        answers = self._answer_store(started)
         try:
             result = await trace_judge.judge(_DeferringClient(), answers, self._answer_room, None)
         except (Deferred, TraceFails, OSError):
@@ -454,13 +468,13 @@ class _Run:
         self, trace_judge: TraceJudge, started: StartedTrace, client: ModelClient
     ) -> TraceResult:
         """Return the result of a trace, from stored answers and the answers of the client."""
-        answers = self._kept_answers(started)
+        answers = self._answer_store(started)
         on_part = None
         if self._watch.on_part is not None:
             on_part = partial(self._on_part, started.trace_id)
         return await trace_judge.judge(client, answers, self._answer_room, on_part)
 
-    def _kept_answers(self, started: StartedTrace) -> KeptAnswers:
+    def _answer_store(self, started: StartedTrace) -> KeptAnswers:
         return KeptAnswers(
             self._run_record, self._writer, started.trace_id, self._on_reply, self._on_withdrawn
         )
