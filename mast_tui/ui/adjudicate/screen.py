@@ -435,7 +435,7 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def action_trace(self, step: int) -> None:
-        """Move to the next or previous trace: to its first open conflict, or else its first item."""
+        """Move to the next or previous trace: to its first open conflict, or its first item."""
         position = self.main_list.next_trace(self.main_list.cursor, step)
         if position is None:
             self.hints.say("This is the last trace" if step > 0 else "This is the first trace")
