@@ -114,7 +114,8 @@ def test_places_that_overlap_are_not_left_to_decide(tmp_path: Path) -> None:
     study = Study(MAST.ref, ("alice", "bob"), batches=((office.trace_id(store, "one"),),))
     set_study(store, "carol", study)
     opened = OpenWorkspace(store, MAST, "carol", False)
-    seen, quick = study_view(opened, [office.trace("one")]), study_view(opened, counted=False)
+    seen = study_view(opened, [office.trace("one")])
+    quick = study_view(opened, count_conflicts=False)
     store.close()
     assert seen is not None
     assert quick is not None

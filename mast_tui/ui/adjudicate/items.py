@@ -279,7 +279,7 @@ class TraceItems:
         """
         if dispute.is_verdict:
             return []
-        resolved = [
+        resolved_targets = [
             label.target
             for label in self.gold.labels
             if label.mode == dispute.mode and not label.changed
@@ -290,15 +290,15 @@ class TraceItems:
             for decision in dispute.decisions
             if decision.value is not VerdictValue.PRESENT and decision not in changed_decisions
         ]
-        dropped = [
+        dropped_targets = [
             target
             for decision in dropping_decisions
             for answer in decision.said
             for target in answer.targets
         ]
         targets_by_title = {
-            "settled": resolved,
-            "dropped": [*dict.fromkeys(dropped)],
+            "settled": resolved_targets,
+            "dropped": [*dict.fromkeys(dropped_targets)],
             "taken before": targets_taken(changed_decisions),
         }
         return [

@@ -442,9 +442,7 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def action_trace(self, step: int) -> None:
-        """Move to the first open conflict of the next or previous trace, or else to its first
-        row.
-        """
+        """Move to the next or previous trace: to its first open conflict, or its first item."""
         position = self.main_list.next_trace(self.main_list.cursor, step)
         if position is None:
             self.hints.say("This is the last trace" if step > 0 else "This is the first trace")
@@ -678,7 +676,10 @@ class AdjudicateScreen(BaseScreen):
                 if not new_decisions:
                     continue
                 message = self._news_text(trace_id, dispute, new_decisions, items)
-                if any(self._replaces_mine(decision, shown_by_item) for decision in new_decisions):
+                if any(
+                    self._replaces_own_decision(decision, shown_by_item)
+                    for decision in new_decisions
+                ):
                     replaced_messages.append(f"{message}, otherwise than you, and that counts")
                 else:
                     added_messages.append(message)
@@ -698,7 +699,9 @@ class AdjudicateScreen(BaseScreen):
             and decision.decided_by != self._annotator_name
         ]
 
-    def _replaces_mine(self, decision: Decision, shown_by_item: Mapping[str, Decision]) -> bool:
+    def _replaces_own_decision(
+        self, decision: Decision, shown_by_item: Mapping[str, Decision]
+    ) -> bool:
         """Return whether the user had decided the item with another result."""
         replaced = shown_by_item.get(decision.item)
         return (
@@ -1056,7 +1059,8 @@ class AdjudicateScreen(BaseScreen):
         Args:
             work: The adjudicator's work on the trace.
             items: The items that were decided.
-            on_done: Called after the reason was written, or if there is nothing to ask.
+            on_done: Called at the end: after the reason was written, after Escape, or at once if no
+                item has a decision now.
         """
         decided_items = _items_with_decision(work, items)
         if not decided_items:

@@ -42,7 +42,7 @@ def edited_text(text: str, command: list[str]) -> str:
         command: The words of the command, before the path.
 
     Raises:
-        NoEditor: The command cannot be run, ends with an error, or leaves no text.
+        NoEditor: The command cannot be run, ends with an error, or leaves no readable text.
     """
     with TemporaryDirectory(prefix="mast-tui-") as folder:
         path = Path(folder) / "note.md"

@@ -335,6 +335,7 @@ def report_job(
         """Compute the report, add its file, and return the summary."""
 
         def raise_if_stopped() -> bool:
+            """Raise an error if the user has stopped the export, else return False."""
             report_stage("Counting the figures")
             return False
 

@@ -58,9 +58,7 @@ class AnswerCounts:
 
     @property
     def share(self) -> str:
-        """The share of answered suggestions that were accepted, as text; empty if none is
-        answered.
-        """
+        """The share of accepted suggestions among the answered, as text; empty without answers."""
         answered = self.accepted + self.rejected
         return f"{self.accepted / answered:.0%}" if answered else ""
 

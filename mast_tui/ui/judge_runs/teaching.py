@@ -284,6 +284,11 @@ def error_columns(
     def name(row: JudgeError) -> str:
         return row.trace_id if loader is None else loader.name_of(row.trace_id)
 
+    def source(row: JudgeError) -> str:
+        if row.marked_by_person:
+            return "marked"
+        return "" if row.agreed else "one person"
+
     return (
         sign_column(lambda row: "●" if (row.trace_id, row.mode) in chosen else "○", "figure"),
         TableColumn("trace", lambda row: one_line(name(row)), "name", name_width()),
@@ -294,12 +299,7 @@ def error_columns(
             "figure",
             ColumnWidth(94),
         ),
-        TableColumn(
-            "",
-            lambda row: "marked" if row.marked_by_person else "" if row.agreed else "one person",
-            "quiet",
-            ColumnWidth(60, filled=SOME),
-        ),
+        TableColumn("", source, "quiet", ColumnWidth(60, filled=SOME)),
         TableColumn("reason", lambda row: one_line(row.reason), "quiet", name_width(80)),
     )
 

@@ -72,8 +72,9 @@ ROW_ACTIONS: Final = frozenset(
 
 
 class LibraryScreen(ListScreen):
-    """The list of traces. Its matching rows, as they are sorted, are the queue of the annotate
-    screen.
+    """The list of traces.
+
+    Its matching rows, in their order, are the queue of the annotate screen.
     """
 
     CSS_PATH = LIBRARY

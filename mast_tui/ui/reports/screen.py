@@ -40,8 +40,9 @@ from mast_tui.writes import piece_of_work
 
 
 class PageBar(RenderCache):
-    """The titles of the pages, which can be clicked. The open one is in brackets, visible without
-    colours.
+    """The titles of the pages, which can be clicked.
+
+    The title of the open page is in brackets, so that it is visible without colours.
     """
 
     css_prefix = "page-bar"

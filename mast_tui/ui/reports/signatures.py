@@ -313,10 +313,10 @@ class SignaturesScreen(ReportScreen):
         if signatures.experiment is None:
             if signatures.pending:
                 return Page()
-            by = self.mast.key_of("signatures.by")
+            key = self.mast.key_of("signatures.by")
             return Page(
                 text="An experiment has two arms or more; by "
-                f"{signatures.choice.grouping} there are fewer. {by} groups by something else."
+                f"{signatures.choice.grouping} there are fewer. {key} groups by something else."
             )
         experiment, figures = signatures.experiment
         if self._planning is not None:

@@ -268,7 +268,7 @@ class InputQueue:
     async def _deliver_key(self, event: events.Key, target: DOMNode) -> None:
         """Give a key to the question in the last line, or else to its action or its widget."""
         screen = self._app.screen
-        if self._is_answer(event.key, target):
+        if self._offer_as_answer(event.key, target):
             return
         if isinstance(target, VirtualLines) and not isinstance(screen, ModalScreen):
             # Lists and what they are in handle no keys themselves, so the action is run here
@@ -285,7 +285,7 @@ class InputQueue:
             return False
         return await self._app.run_action(active.binding.action, active.node)
 
-    def _is_answer(self, key: str, target: DOMNode) -> bool:
+    def _offer_as_answer(self, key: str, target: DOMNode) -> bool:
         """Offer a key to a question in the last line; return whether the question took it."""
         screen = self._app.screen
         if not isinstance(screen, AsksInLastLine) or not screen.asks or isinstance(target, Input):

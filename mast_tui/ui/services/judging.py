@@ -249,7 +249,13 @@ class JudgeRuns:
     def _start_twins(
         self, traces: Sequence[Trace], opened: OpenWorkspace, runs: Sequence[Trace]
     ) -> None:
-        """Start the twins judge, which reads the other runs first."""
+        """Start the twins judge.
+
+        Args:
+            traces: The traces to judge.
+            opened: The open workspace.
+            runs: The runs of the same tasks, which the judge reads first.
+        """
 
         def run() -> None:
             judge = TwinsJudge(self._read_runs(runs))

@@ -85,14 +85,14 @@ class StudyView:
 
 
 def study_view(
-    opened: OpenWorkspace, open_traces: Sequence[Trace] = (), *, counted: bool = True
+    opened: OpenWorkspace, open_traces: Sequence[Trace] = (), *, count_conflicts: bool = True
 ) -> StudyView | None:
     """Read the study with the open taxonomy. This is slow: call it in a worker.
 
     Args:
         opened: The open workspace.
         open_traces: The traces of the library.
-        counted: Whether to count open conflicts, for which files of traces may be read.
+        count_conflicts: Whether to count open conflicts, for which files of traces may be read.
 
     Returns:
         The study, or None if there is none.
@@ -106,7 +106,7 @@ def study_view(
         return None
     is_annotator = opened.annotator in study.annotators
     conflicts = None
-    if counted and not is_annotator:
+    if count_conflicts and not is_annotator:
         # Without the order of spans, ranges that overlap would count as conflicts.
         orders = SpanOrders(workspace, open_traces)
         traces_with_conflicts = conflicts_by_trace(
@@ -458,7 +458,7 @@ class StudyScreen(TableScreen[StudyProgress]):
         """
         try:
             if first:
-                view = study_view(opened, counted=False)
+                view = study_view(opened, count_conflicts=False)
                 if view is not None:
                     self.call_later(self._show_study, view)
             view = study_view(opened, list(self.mast.catalog.traces.values()))

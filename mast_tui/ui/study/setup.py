@@ -505,9 +505,9 @@ def _has_same_assignment(previous: Study, planned: Study) -> bool:
 
 
 class StudySetup(Form):
-    """The form for a study, with a preview. It calls ``answered`` with the study that the user
-    agreed to.
+    """The form for a study, with a preview.
 
+    It calls ``answered`` with the study once the user has accepted the preview.
     An error is shown at its field, and the form stays open.
     """
 
@@ -592,7 +592,7 @@ class StudySetup(Form):
         workspace = self._opened.workspace
         if study == previous:
             return ""
-        changed = [
+        changed_fields = [
             (field.title, self._texts[field.name], texts[field.name].strip())
             for field in self._fields
             if previous is not None and self._texts[field.name].strip() != texts[field.name].strip()
@@ -600,7 +600,7 @@ class StudySetup(Form):
         return preview_text(
             previous,
             study,
-            changed=changed,
+            changed=changed_fields,
             away=count_reassigned_traces(workspace, study),
             finished=previous is not None and anybody_finished(workspace, previous),
         )
