@@ -357,7 +357,7 @@ def report_command(request: ReportRequest) -> None:
                 f"the outcomes of {counted(hidden_outcomes, 'trace')} are hidden from "
                 f"{viewer.name}, who works blind"
             )
-    by_typed = "--by" in options.typed()
+    by_typed = "--by" in options.typed_names()
     presentation = signatures_report(
         report, extras=extras, groups_asked=by_typed, experiment=experiment
     )

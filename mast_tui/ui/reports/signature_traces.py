@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from mast_tui.figures.record import PAIR, Sources
-from mast_tui.figures.signatures.groups import SHAPES, shapes
+from mast_tui.figures.signatures.groups import SHAPES, trace_shapes
 from mast_tui.figures.signatures.model import (
     FAILED,
     PRESENT,
@@ -198,7 +198,7 @@ def _shapes(inputs: SignatureInput, members: Flags, failed: Flags) -> dict[int, 
     """Return the shapes of a group's traces: of failed ones among the failed, else among all."""
     shape_of: dict[int, str] = {}
     for population in (members, failed):
-        numbers = shapes(inputs.verdicts[population], Rules()).tolist()
+        numbers = trace_shapes(inputs.verdicts[population], Rules()).tolist()
         rows = population.nonzero()[0].tolist()
         shape_of |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
     return shape_of
