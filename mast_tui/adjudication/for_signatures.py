@@ -11,7 +11,7 @@ from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf, SpanOrders, TraceOf, traces_from_files
 from mast_tui.figures.judge.confusion import compared_units
 from mast_tui.figures.judge.input import judge_input_from_workspace
-from mast_tui.figures.prevalence import prevalence
+from mast_tui.figures.prevalence import prevalence_figures
 from mast_tui.figures.record import Figure
 from mast_tui.gold import no_orders
 from mast_tui.reports.examples import extras_from_workspace
@@ -86,7 +86,7 @@ def corrected_prevalence(
     for name, members in signature_input.members().items():
         trace_ids = {signature_input.traces[row] for row in members.nonzero()[0].tolist()}
         group_input = replace(judge_input, unlabelled=judge_input.unlabelled & trace_ids)
-        figures += prevalence(group_input, comparison, group=name)
+        figures += prevalence_figures(group_input, comparison, group=name)
     return tuple(figures)
 
 

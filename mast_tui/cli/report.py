@@ -357,7 +357,7 @@ def report_command(request: ReportRequest) -> None:
                 f"outcomes are hidden from {viewer.name}, who works blind, on "
                 f"{counted(hidden_outcomes, 'trace')}"
             )
-    by_typed = "--by" in options.typed()
+    by_typed = "--by" in options.typed_names()
     presentation = signatures_report(
         report, extras=extras, groups_asked=by_typed, experiment=experiment
     )

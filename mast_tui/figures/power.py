@@ -198,7 +198,7 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     return high if high <= MOST_TASKS else None
 
 
-def detectable(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> float | None:
+def detectable_change(design: RateChange, tasks: int, runs: int, *, seed: int = 0) -> float | None:
     """Return the least change towards ``design.changed`` with the power of ``TARGET``.
 
     Args:
@@ -361,7 +361,7 @@ def power_figures(experiment: Experiment, *, seed: int = 0) -> Iterator[Figure]:
         design = replace(design, alpha=level)
         if tasks:
             yield scope.number("power", power(design, tasks, runs, seed=seed), n=tasks)
-            least_change = detectable(design, tasks, runs, seed=seed)
+            least_change = detectable_change(design, tasks, runs, seed=seed)
             reason = "" if least_change is not None else "more_tasks"
             yield scope.number("detectable", least_change, n=tasks, reason=reason)
         for planned_runs in PLANNED_RUNS:

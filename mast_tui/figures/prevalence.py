@@ -111,7 +111,9 @@ def corrected_prevalence(labelled: Tables, unlabelled: Tables) -> Coefficient:
     return Coefficient(value, ci=ends)
 
 
-def prevalence(judge_input: JudgeInput, units: Compared, *, group: str = "") -> Iterator[Figure]:
+def prevalence_figures(
+    judge_input: JudgeInput, units: Compared, *, group: str = ""
+) -> Iterator[Figure]:
     """Yield the prevalence of each mode, from the labels of a part and the judge's verdicts on all.
 
     The scope ``prevalence`` is over the traces that only the judge has judged. It is right if the

@@ -29,7 +29,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    estimates,
+    estimate_cells,
 )
 from mast_tui.reports.render.cells import NONE, WITHHELD, fixed_number
 from mast_tui.reports.sentences import (
@@ -334,7 +334,7 @@ def _missed_row(ident: str, cells: dict[str, Cell], table: FigureTable) -> Row:
         text += f" [{low:.0f}, {high:.0f}]"
     elif missed.withheld is not None:
         text += f" {WITHHELD}"
-    return Row(ident, {**cells, **estimates(table, _MISSED), "missed": text})
+    return Row(ident, {**cells, **estimate_cells(table, _MISSED), "missed": text})
 
 
 def _missed_notes(agreement: Agreement) -> Iterator[Note]:
@@ -626,7 +626,7 @@ class _People:
             for definition in definitions
         )
         cells: dict[str, Cell] = {"name": "sets of modes", "n": table.count("n")}
-        cells |= estimates(table, set_columns)
+        cells |= estimate_cells(table, set_columns)
         figures = [(definition.label, table[definition.name]) for definition in definitions]
         detail = tuple(why_undefined(figures, reasons, {}))
         return Table(
@@ -1005,7 +1005,7 @@ def _has_few_complete_traces(agreement: Agreement) -> bool:
 
 def _row_cells(table: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]:
     n = table.count("n")
-    return {"n": n, "prevalence": _present_shares(table), **estimates(table, columns, n)}
+    return {"n": n, "prevalence": _present_shares(table), **estimate_cells(table, columns, n)}
 
 
 def _present_shares(table: FigureTable) -> str:

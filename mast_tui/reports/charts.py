@@ -24,10 +24,10 @@ from mast_tui.reports.model import Chart
 from mast_tui.reports.render.svg import (
     WIDTH,
     Drawing,
-    clipped,
+    clipped_text,
     on_shade,
     text_width,
-    wrapped,
+    wrapped_lines,
 )
 from mast_tui.reports.sentences import percent
 
@@ -180,7 +180,7 @@ class _GroupCharts:
                 f"the larger their share of the traces with either. n = {trace_count} "
                 f"{traces_text}."
             )
-            drawing = together(pairs, self.names)
+            drawing = together_matrix(pairs, self.names)
             yield self.chart("together", "Modes that show together", note, drawing)
 
     def of_outcomes(self) -> Iterator[tuple[str, Chart]]:
@@ -236,7 +236,7 @@ class _GroupCharts:
             f"Parts of the bar: shares of n = {self.failed} failed traces, counts in "
             "brackets. Open: modes not judged could change the word."
         )
-        drawing = shares([("failed traces", parts)])
+        drawing = share_bars([("failed traces", parts)])
         return self.chart("shapes", "Isolated and cascading failures", note, drawing)
 
     def rows(self) -> list[_Row]:
@@ -279,7 +279,7 @@ class _GroupCharts:
         if published is not None:
             note += f" Published: what the {published.source} say, not what follows here."
         heads = ("class", "" if published is None else "published")
-        drawing = differences(self.rows(), heads)
+        drawing = difference_rows(self.rows(), heads)
         return self.chart("difference", "Difference and class of each mode", note, drawing)
 
     def categories(self) -> tuple[str, Chart]:
@@ -295,7 +295,7 @@ class _GroupCharts:
             f"{sum(count for _, count in succeeded)} in {self.succeeded} successful traces."
         )
         rows = [("failed traces", failed), ("successful traces", succeeded)]
-        drawing = shares(rows, "no mode shows in these traces")
+        drawing = share_bars(rows, "no mode shows in these traces")
         return self.chart("categories", "Categories of failure", note, drawing)
 
     def of_places(self) -> Iterator[tuple[str, Chart]]:
@@ -324,7 +324,7 @@ class _GroupCharts:
                 f"{places.count('showing')} {traces_text} with a failure, those whose labels name "
                 "spans."
             )
-            drawing = onset(places, onsets, self.names)
+            drawing = onset_strips(places, onsets, self.names)
             yield self.chart("onset", "Where in the run failures set on", note, drawing)
         pairs = self.figures.rows(f"order_{side}", self.name)
         if pairs:
@@ -333,7 +333,7 @@ class _GroupCharts:
                 "before that of the column; the stronger the colour, the larger the share. n = "
                 f"{trace_count} {traces_text} whose labels name spans."
             )
-            drawing = order(pairs, self.names)
+            drawing = order_matrix(pairs, self.names)
             yield self.chart("order", "Which mode sets on first", note, drawing)
         chains = [
             (chain_of(chain), table.count("chains"))
@@ -376,7 +376,7 @@ def _write_row_names(
         least_height: The least height of a row.
     """
     for code, name in names:
-        lines = wrapped(f"{code} {name}", _LABELS)
+        lines = wrapped_lines(f"{code} {name}", _LABELS)
         height = max(least_height, 14 * len(lines) + (8 if least_height > 30 else 6))
         middle = top + height / 2
         drawing.lines(0, middle + 4 - 7 * (len(lines) - 1), lines)
@@ -389,7 +389,7 @@ def _draw_legend(drawing: Drawing, y: float, entries: Sequence[tuple[str, str]])
     x: float = _LEFT
     text_room = (drawing.width - x) / len(entries) - 32
     for label, kind in entries:
-        label = clipped(label, text_room)
+        label = clipped_text(label, text_room)
         drawing.rect(x, y - 9, 14, 10, kind)
         drawing.text(x + 20, y, label)
         x += 20 + text_width(label) + 20
@@ -494,7 +494,7 @@ def _text_class(word: str) -> str:
     return "v-b" if word == "fatal" else "v-m" if word == "unclear" else ""
 
 
-def differences(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
+def difference_rows(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     """Draw the difference of both shares of each mode with its interval, and its classes.
 
     Args:
@@ -610,7 +610,7 @@ def distribution(group: FigureTable) -> Drawing:
     return drawing
 
 
-def shares(
+def share_bars(
     rows: Sequence[tuple[str, Sequence[tuple[str, int]]]], placeholder: str = "nothing to share"
 ) -> Drawing:
     """Draw bars that are divided into parts.
@@ -624,7 +624,7 @@ def shares(
     y = 0.0
     for name, parts in rows:
         total = sum(count for _, count in parts)
-        lines = wrapped(name, 112)
+        lines = wrapped_lines(name, 112)
         drawing.lines(0, y + 19 - 7 * (len(lines) - 1), lines)
         if not total:
             drawing.text(left_edge, y + 19, placeholder, "v-s v-m")
@@ -648,7 +648,7 @@ def shares(
     x = left_edge
     y += 14
     for number, part in sorted(parts_by_number.items()):
-        label = wrapped(part, WIDTH - 150, max_lines=1)[0]
+        label = wrapped_lines(part, WIDTH - 150, max_lines=1)[0]
         if x > left_edge and x + 20 + text_width(label) > WIDTH:
             x = left_edge
             y += 20
@@ -673,7 +673,7 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
         drawing.rect(32, y + 5, 84 * count / largest_count, 16, "v-failed", tip=f"{count} traces")
         x = left_edge
         for number, step in enumerate(chain):
-            label = wrapped(" + ".join(step), WIDTH - left_edge - 24, max_lines=1)[0]
+            label = wrapped_lines(" + ".join(step), WIDTH - left_edge - 24, max_lines=1)[0]
             box_width = text_width(label) + 16
             if number and x + gap + box_width > WIDTH:
                 x = left_edge + gap
@@ -694,7 +694,7 @@ def chain_rows(chains: Sequence[tuple[Chain, int]]) -> Drawing:
 _RUN_ENDS: Final = 560
 
 
-def onset(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) -> Drawing:
+def onset_strips(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) -> Drawing:
     """Draw traces by the tenth of the run with their first failure; below, each mode's onset.
 
     Args:
@@ -795,7 +795,7 @@ _Cell = tuple[str, float, str]
 """The text of a cell, its shade (0 to 1), and its tooltip."""
 
 
-def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
+def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     """Draw a matrix of the traces that show both of two modes.
 
     A cell is darker the larger its share of the traces with either mode.
@@ -821,7 +821,7 @@ def together(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     return _mode_matrix(shown_modes, cells, half=True)
 
 
-def order(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
+def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     """Draw a matrix of the order of onset of two modes.
 
     A cell counts the traces with both modes in which the mode of the row sets on first.
@@ -861,11 +861,11 @@ def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: 
     cell_height = 28.0
     top = 22.0
     for column, (code, _) in enumerate(columns):
-        head = clipped(code, cell_width - 2, 10.5)
+        head = clipped_text(code, cell_width - 2, 10.5)
         drawing.text(_LEFT + cell_width * (column + 0.5), top - 8, head, "v-s v-m", "middle")
     for row, (code, name) in enumerate(rows):
         y = top + cell_height * row
-        lines = wrapped(f"{code} {name}", _LABELS, 11, max_lines=2)
+        lines = wrapped_lines(f"{code} {name}", _LABELS, 11, max_lines=2)
         drawing.lines(0, y + cell_height / 2 + 4 - 6 * (len(lines) - 1), lines, "v-s", step=12)
         for column, (column_code, _) in enumerate(columns[: row + 1] if half else columns):
             x = _LEFT + cell_width * column
@@ -883,7 +883,7 @@ def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: 
                     tip=tooltip,
                     opacity=shade,
                 )
-                label = clipped(label, cell_width - 2, 10.5)
+                label = clipped_text(label, cell_width - 2, 10.5)
                 drawing.text(
                     x + cell_width / 2, y + cell_height / 2 + 4, label, on_shade(shade), "middle"
                 )

@@ -23,7 +23,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    estimates,
+    estimate_cells,
 )
 from mast_tui.reports.sentences import (
     fact,
@@ -190,7 +190,7 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
             {
                 "judge": name,
                 "traces": report.count("compared"),
-                **estimates(pooled_tables[name], (_N, *_RATES, *_CHANCE)),
+                **estimate_cells(pooled_tables[name], (_N, *_RATES, *_CHANCE)),
                 "left_out": ", ".join(_left_out_parts(report)) or "nothing",
             },
         )
@@ -360,7 +360,7 @@ def _row_groups(
     """
 
     def make_row(ident: str, names: dict[str, Cell], table: FigureTable) -> Row:
-        cells = {**names, **_count_cells(table), **estimates(table, columns)}
+        cells = {**names, **_count_cells(table), **estimate_cells(table, columns)}
         if table.mode:
             cells["mcnemar_p_adjusted"] = table.value("mcnemar_p_adjusted")
         sentences_of = _mode_sentences if table.mode else _count_sentences
@@ -378,7 +378,7 @@ def _row_groups(
         for slug, code, name in report.modes
     ]
     macro = report.table("judge_macro")
-    macro_cells: dict[str, Cell] = {"name": "macro mean", **estimates(macro, columns)}
+    macro_cells: dict[str, Cell] = {"name": "macro mean", **estimate_cells(macro, columns)}
     totals = (
         Row("macro", macro_cells, sources=macro.sources),
         make_row("pooled", {"name": "pooled"}, report.table("judge_pooled")),
@@ -396,7 +396,7 @@ def _mode_rows(
     return tuple(
         Row(
             slug,
-            {"code": code, "name": name} | estimates(tables[code], columns),
+            {"code": code, "name": name} | estimate_cells(tables[code], columns),
             detail=tuple(detail(tables[code])),
         )
         for slug, code, name in report.modes
@@ -410,7 +410,7 @@ def _calibration_table(report: JudgeReport) -> Table | None:
     if not total.count("n"):
         return None
     rows = [
-        Row(range_text[:3], {"confidence": range_text} | estimates(table, _CALIBRATION))
+        Row(range_text[:3], {"confidence": range_text} | estimate_cells(table, _CALIBRATION))
         for range_text, table in _filled_bins(report, "calibration_bin")
     ]
     error_text = in_words(total["expected_calibration_error"])
@@ -433,7 +433,7 @@ def _calibration_table(report: JudgeReport) -> Table | None:
         "judge_calibration",
         "Calibration: how sure the judge was, and how often right",
         _CALIBRATION,
-        (tuple(rows), (Row("all", {"confidence": "all"} | estimates(total, _CALIBRATION)),)),
+        (tuple(rows), (Row("all", {"confidence": "all"} | estimate_cells(total, _CALIBRATION)),)),
         f"Findings of {report.judge}. {_WILSON}",
         tuple(notes),
     )
@@ -455,7 +455,7 @@ def _answers_table(report: JudgeReport) -> Table | None:
         return None
 
     def make_row(ident: str, name: str, table: FigureTable) -> Row:
-        return Row(ident, {"name": name} | estimates(table, _ANSWERS))
+        return Row(ident, {"name": name} | estimate_cells(table, _ANSWERS))
 
     bin_rows = [
         make_row(range_text[:3], f"confidence {range_text}", table)
@@ -494,7 +494,7 @@ def _localisation_table(report: JudgeReport) -> Table | None:
     modes = report.rows("localisation_mode")
     compared_tables = {code: table for code, table in modes.items() if table.count("n")}
     rows = _mode_rows(report, compared_tables, place_columns)
-    total_row = Row("all", {"code": "", "name": "all modes"} | estimates(total, place_columns))
+    total_row = Row("all", {"code": "", "name": "all modes"} | estimate_cells(total, place_columns))
     return Table(
         "judge_places",
         "Places, where both call the mode present",

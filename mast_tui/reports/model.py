@@ -132,7 +132,7 @@ def figure_cells(figures: Mapping[str, Any], columns: Iterable[Column]) -> dict[
     return cells
 
 
-def estimates(
+def estimate_cells(
     table: FigureTable, columns: Iterable[Column], row_n: int | None = None
 ) -> dict[str, Cell]:
     """Make the cells of a row from its figures.

@@ -20,7 +20,7 @@ from mast_tui.reports.model import (
     Row,
     Table,
     columns,
-    estimates,
+    estimate_cells,
 )
 from mast_tui.reports.render.cells import fixed_number
 from mast_tui.reports.sentences import (
@@ -113,7 +113,7 @@ def _modes_table(spans: SpanAgreement) -> Table:
             "code": code,
             "name": name,
             **_f1_cells(f1_figures),
-            **estimates(mode, (_ALPHA, _ALPHA_U)),
+            **estimate_cells(mode, (_ALPHA, _ALPHA_U)),
         }
         detail = (*_f1_sentences(f1_figures), *_mode_sentences(mode))
         rows.append(Row(slug, cells, detail=detail, sources=f1_figures.sources))
@@ -238,7 +238,7 @@ def _annotators_table(spans: SpanAgreement) -> Table:
         if column.key not in _SELDOM or any(table.count(column.key) for table in tables.values())
     ]
     rows = [
-        Row(name, {"annotator": name, **estimates(table, columns)})
+        Row(name, {"annotator": name, **estimate_cells(table, columns)})
         for name, table in tables.items()
     ]
     return Table(

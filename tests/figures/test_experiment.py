@@ -21,7 +21,7 @@ from mast_tui.figures.experiment import (
     powered_means,
     task_means,
 )
-from mast_tui.figures.power import RateChange, detectable, power, power_figures, tasks_needed
+from mast_tui.figures.power import RateChange, detectable_change, power, power_figures, tasks_needed
 from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.model import ABSENT, NO_VALUE, OPEN, PRESENT
 from mast_tui.figures.significance import holm, mcnemar, sign_flips, sign_flips_of_rows
@@ -247,10 +247,10 @@ def test_a_plan_is_kept() -> None:
     from_single_runs = tasks_needed(design, 1)
     assert from_single_runs is not None
     assert from_single_runs > needed
-    least = detectable(design, needed, 3)
+    least = detectable_change(design, needed, 3)
     assert least == pytest.approx(0.2, abs=0.03)
     assert power(RateChange(0.4, 0.4, 0.3, 0.2, 0.05), 40, 3, draws=4000) <= 0.06
-    assert detectable(RateChange(0.05, 0.0), 5, 1) is None
+    assert detectable_change(RateChange(0.05, 0.0), 5, 1) is None
 
 
 def test_planning_uses_the_runs_so_far() -> None:

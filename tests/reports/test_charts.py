@@ -19,11 +19,11 @@ from mast_tui.reports.model import Chart
 from mast_tui.reports.render.svg import (
     MARK,
     WIDTH,
-    clipped,
+    clipped_text,
     escaped,
     standalone_svg,
     text_width,
-    wrapped,
+    wrapped_lines,
 )
 from tests.figures.signatures.small_report import small_report
 
@@ -148,10 +148,10 @@ def test_file_names_are_plain_and_unlike_even_where_case_does_not_count(names: s
 def test_wrapped_words_keep_to_the_width_and_the_number_of_lines(
     text: str, width: float, most: int
 ) -> None:
-    lines = wrapped(text, width, max_lines=most)
+    lines = wrapped_lines(text, width, max_lines=most)
     assert 1 <= len(lines) <= most
     assert all(text_width(line) <= width or len(line) == 1 for line in lines)
-    assert text_width(clipped(text, width)) <= width
+    assert text_width(clipped_text(text, width)) <= width
 
 
 @given(st.text(max_size=40))

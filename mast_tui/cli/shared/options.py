@@ -188,7 +188,7 @@ def takes(
     def decorate(command: Callable[[Request], Result]) -> Callable[..., Result]:
         @wraps(command)
         def with_request(**values: Any) -> Result:
-            typed_options = typed()
+            typed_options = typed_names()
             request: Request = declared.value("", values)
             for rule in (_BLIND_OR_ASSISTED, *rules):
                 refusal = rule.refusal(request, typed_options)
@@ -211,7 +211,7 @@ def rules_of(command: click.Command) -> tuple[OptionRule[Any], ...]:
     return rules
 
 
-def typed() -> list[str]:
+def typed_names() -> list[str]:
     """Return the flags and argument names that the user typed for the running command."""
     context = click.get_current_context()
     return [

@@ -19,7 +19,7 @@ from mast_tui.figures.judge.suggestions import (
 )
 from mast_tui.figures.judge.thresholds import ThresholdsJson
 from mast_tui.figures.prevalence import PATHS as PREVALENCE_PATHS
-from mast_tui.figures.prevalence import prevalence
+from mast_tui.figures.prevalence import prevalence_figures
 from mast_tui.figures.record import (
     Figure,
     FigureIndex,
@@ -237,5 +237,5 @@ def _report_figures(
     yield from calibration(judge_input, units)
     yield from acceptance(judge_input)
     yield from localisation(judge_input, units)
-    yield from prevalence(judge_input, units)
+    yield from prevalence_figures(judge_input, units)
     yield from effect_figures(judge_input, rounds=rounds, seed=seed)

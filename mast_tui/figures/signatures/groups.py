@@ -15,7 +15,7 @@ from mast_tui.figures.intervals import LEAST_OF_DIFFERENCE, Z, to_resolve, wilso
 from mast_tui.figures.jackknife import student_t
 from mast_tui.figures.record import PAIR, Figure, FigureIndex, FigureScope
 from mast_tui.figures.signatures.bill import SpentOf, costs
-from mast_tui.figures.signatures.length import lengths
+from mast_tui.figures.signatures.length import length_figures
 from mast_tui.figures.signatures.model import (
     ABSENT,
     FAILED,
@@ -40,7 +40,7 @@ Shape = Literal["none", "isolated", "between", "cascading", "open"]
 SHAPES: Final[tuple[Shape, ...]] = ("none", "isolated", "between", "cascading", "open")
 
 
-def shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
+def trace_shapes(verdicts: NDArray[np.uint8], rules: Rules) -> Whole:
     """Return the shape of each trace as an index in ``SHAPES``.
 
     A trace is ``open`` if its modes without a verdict could change its shape. Modes on which no
@@ -66,7 +66,7 @@ def _shape_indices(mode_counts: Whole, rules: Rules) -> Whole:
     return np.select(conditions, indices, SHAPES.index("between"))
 
 
-def complete(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def judged_on_all_modes(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return a mask of the traces that were judged on each mode that any trace was judged on."""
     is_judged = _judged_mask(verdicts)
     return np.asarray(is_judged[:, is_judged.any(axis=0)].all(axis=1) & is_judged.any(axis=1))
@@ -205,7 +205,7 @@ def _judged_mask(verdicts: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return judged
 
 
-def together(
+def cooccurrence_figures(
     verdicts: NDArray[np.uint8], codes: tuple[str, ...], side: str, group: GroupScope
 ) -> Iterator[Figure]:
     """Yield the figures of each pair of modes that are present among the traces judged on both.
@@ -333,7 +333,7 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     )
     figures += [per_failed, *distribution]
     counts_by_shape = np.bincount(
-        shapes(verdicts[failed], context.rules), minlength=len(SHAPES)
+        trace_shapes(verdicts[failed], context.rules), minlength=len(SHAPES)
     ).tolist()
     figures += [
         scope.number("shape", n, condition=shape)
@@ -358,11 +358,11 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
     figures += _category_figures(inputs, in_group, top_categories, group, "category")
     for level, groups in inputs.levels.items():
         figures += _category_figures(inputs, in_group, groups, group, f"level {level}")
-    figures += lengths(inputs, context.onsets, in_group, group)
+    figures += length_figures(inputs, context.onsets, in_group, group)
     stratum_scopes = [group.scope("stratified", code, code) for code in codes]
     figures += stratified_figures(inputs, in_group, stratum_scopes)
-    figures += together(verdicts[failed], codes, "failed", group)
-    figures += together(verdicts, codes, "all", group)
+    figures += cooccurrence_figures(verdicts[failed], codes, "failed", group)
+    figures += cooccurrence_figures(verdicts, codes, "all", group)
     places = inputs.places
     place_in_group = in_group[places.trace]
     if place_in_group.any():
@@ -460,7 +460,7 @@ def _modes_per_trace(
         needs=needed_verdicts if bounds else None,
     )
     yield replace(figure, unresolved=None if value is None else unresolved or None)
-    complete_verdicts = verdicts[complete(verdicts)]
+    complete_verdicts = verdicts[judged_on_all_modes(verdicts)]
     yield scope.number("modes_judged", int(_judged_mask(verdicts).any(axis=0).sum()))
     yield scope.number("n_complete", len(complete_verdicts))
     counts = (
@@ -505,9 +505,9 @@ def _category_figures_of(
     shows_category = in_category.any(axis=1)
     # A trace without a present mode lacks the category only if it was judged on all its modes.
     category_verdicts = verdicts[:, columns]
-    is_judged = shows_category | complete(category_verdicts)
+    is_judged = shows_category | judged_on_all_modes(category_verdicts)
     is_unresolved = category_verdicts == UNRESOLVED
-    unresolved_only = complete(
+    unresolved_only = judged_on_all_modes(
         np.where(is_unresolved, ABSENT, category_verdicts)
     ) & is_unresolved.any(axis=1)
     category = np.select(

@@ -33,7 +33,7 @@ LEAST_RUNS: Final = 20
 _BINS: Final = 4
 
 
-def lengths(
+def length_figures(
     inputs: SignatureInput, all_onsets: Onsets, in_group: Flags, group: GroupScope
 ) -> Iterator[Figure]:
     """Yield the share and the hazard of each mode by the length of the runs of a group.

@@ -139,7 +139,7 @@ def places_figures(
     yield scope.number("showing", showing_count)
     yield scope.number("uncounted", int((lengths < 1).sum()))
     yield scope.number("tied", int((first_mode_counts > 1).sum()))
-    yield from position(scope, in_traces.first[is_first_step][opening_rows], lengths)
+    yield from position_figures(scope, in_traces.first[is_first_step][opening_rows], lengths)
     for cause, failures in fatal.items():
         yield from _spans_after_fatal(scope, cause, failures, inputs.spans, is_counted)
     for column, code in enumerate(codes):
@@ -154,7 +154,7 @@ def places_figures(
         has_mode = in_traces.mode == column
         if has_mode.any():
             onset = group.scope(f"onset_{side}", code, code, placed="yes")
-            yield from position(
+            yield from position_figures(
                 onset, in_traces.first[has_mode], inputs.spans[in_traces.trace[has_mode]]
             )
     for order in _orders_of_pairs(in_traces, codes):
@@ -175,7 +175,7 @@ def places_figures(
         yield group.scope(f"chains_{side}", text, *modes, chain=text).number("chains", count)
 
 
-def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
+def position_figures(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
     """Yield the figures on positions of spans in their runs, without runs of unknown length.
 
     A position is the index of a span by the number of spans, from 0 up to below 1.
@@ -188,7 +188,7 @@ def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figur
     has_length = lengths > 0
     # A label may name a span that came after the spans were counted.
     shares = np.minimum(first[has_length] / lengths[has_length], np.nextafter(1.0, 0.0))
-    yield from spread(scope, "position", shares)
+    yield from spread_figures(scope, "position", shares)
     counts_by_tenth = np.bincount((shares * BINS).astype(np.int64), minlength=BINS).tolist()
     for tenth, count in enumerate(counts_by_tenth):
         if count:
@@ -196,7 +196,7 @@ def position(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figur
             yield number.narrowed("tenth", str(tenth))
 
 
-def spread(
+def spread_figures(
     scope: FigureScope, statistic: str, values: NDArray[np.float64] | Whole, condition: str = ""
 ) -> Iterator[Figure]:
     """Yield the median with its quartiles (linear between neighbours), and the mean.
@@ -322,6 +322,6 @@ def _spans_after_fatal(
     has_failure = is_counted & (failures.first >= 0) & (spans > 0)
     after_last = np.maximum(spans[has_failure] - 1 - failures.last[has_failure], 0)
     after_first = np.maximum(spans[has_failure] - 1 - failures.first[has_failure], 0)
-    yield from spread(scope, "spans_after", after_last, cause)
-    yield from spread(scope, "spans_after_onset", after_first, cause)
-    yield from spread(scope, "share_after", after_last / spans[has_failure], cause)
+    yield from spread_figures(scope, "spans_after", after_last, cause)
+    yield from spread_figures(scope, "spans_after_onset", after_first, cause)
+    yield from spread_figures(scope, "share_after", after_last / spans[has_failure], cause)

@@ -21,7 +21,7 @@ from mast_tui.figures.signatures.model import (
     SignatureInput,
 )
 from mast_tui.figures.signatures.onset import first_fatal, onsets
-from mast_tui.figures.signatures.trend import TrendAxis, trend, trend_axis
+from mast_tui.figures.signatures.trend import TrendAxis, trend_axis, trend_figures
 from mast_tui.gold.sources import gold_words
 
 CLASSES: Final = ("fatal", "benign", "both")
@@ -162,7 +162,7 @@ def signature_report(
             figures += group_figures(replace(context, seed=seed + number), number, name)
     axis = trend_axis(inputs)
     if axis is not None:
-        figures += trend(inputs, axis)
+        figures += trend_figures(inputs, axis)
     stated = stated_for(inputs.taxonomy_ref)
     index = FigureIndex((*figures, *corrected))
     return SignatureReport(inputs, rules, rounds, seed, stated, index, axis)

@@ -52,7 +52,7 @@ def trend_axis(inputs: SignatureInput) -> TrendAxis | None:
     return TrendAxis(tuple(groups), tuple(day - days[0] for day in days), "day")
 
 
-def trend(inputs: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
+def trend_figures(inputs: SignatureInput, axis: TrendAxis) -> Iterator[Figure]:
     """Yield the trend of each mode along the groups, over the failed traces and over all.
 
     Args:

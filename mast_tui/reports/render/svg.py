@@ -118,7 +118,7 @@ def _char_width(char: str) -> float:
     return 0.72 if char.isupper() else 0.62
 
 
-def wrapped(text: str, width: float, size: float = 12, max_lines: int = 3) -> list[str]:
+def wrapped_lines(text: str, width: float, size: float = 12, max_lines: int = 3) -> list[str]:
     """Break a text into lines at spaces, and inside words that are longer than a line.
 
     Args:
@@ -140,11 +140,11 @@ def wrapped(text: str, width: float, size: float = 12, max_lines: int = 3) -> li
                 lines.append("")
             lines[-1] += char
     if len(lines) > max_lines:
-        lines = [*lines[: max_lines - 1], clipped(f"{lines[max_lines - 1]}…", width, size)]
+        lines = [*lines[: max_lines - 1], clipped_text(f"{lines[max_lines - 1]}…", width, size)]
     return lines
 
 
-def clipped(text: str, width: float, size: float = 12) -> str:
+def clipped_text(text: str, width: float, size: float = 12) -> str:
     """Cut a text to one line.
 
     Args:
@@ -312,8 +312,8 @@ def standalone_svg(chart: Chart, bare: bool = False) -> str:
     margin = 0 if bare else _MARGIN
     width = chart.width + 2 * margin
     frame = Drawing(width)
-    heading = [] if bare else wrapped(chart.title, chart.width, _BOLD)
-    note = [] if bare else wrapped(chart.note, chart.width, 10.5, max_lines=8)
+    heading = [] if bare else wrapped_lines(chart.title, chart.width, _BOLD)
+    note = [] if bare else wrapped_lines(chart.note, chart.width, 10.5, max_lines=8)
     top = 0.0 if bare else margin + 20 * len(heading) + 6
     height = chart.height if bare else top + chart.height + 12 + 14 * len(note) + margin
     frame.rect(0, 0, width, height, "v-paper")

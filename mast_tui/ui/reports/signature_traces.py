@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from mast_tui.figures.record import PAIR, Sources
-from mast_tui.figures.signatures.groups import SHAPES, shapes
+from mast_tui.figures.signatures.groups import SHAPES, trace_shapes
 from mast_tui.figures.signatures.model import (
     FAILED,
     PRESENT,
@@ -225,7 +225,7 @@ def _shape_by_row(inputs: SignatureInput, members: Flags, failed: Flags) -> dict
     """
     shape_by_row: dict[int, str] = {}
     for population in (members, failed):
-        numbers = shapes(inputs.verdicts[population], Rules()).tolist()
+        numbers = trace_shapes(inputs.verdicts[population], Rules()).tolist()
         rows = population.nonzero()[0].tolist()
         shape_by_row |= {row: SHAPES[number] for row, number in zip(rows, numbers, strict=True)}
     return shape_by_row

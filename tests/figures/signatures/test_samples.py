@@ -15,7 +15,7 @@ import pytest
 from mast_tui.cli.report import ReportRequest, compute_report, signature_input
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.figures.signatures.groups import SHAPES, shapes
+from mast_tui.figures.signatures.groups import SHAPES, trace_shapes
 from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.onset import chains
 from mast_tui.figures.signatures.onset import onsets as onsets_of
@@ -144,7 +144,7 @@ def test_cascades_are_the_traces_in_which_much_was_planted(
     sample: Sample, given: SignatureInput, group: Any
 ) -> None:
     numbers = {trace: len({one.mode for one in there}) for trace, there in sample.planted.items()}
-    for trace_id, place in zip(given.traces, shapes(given.verdicts, Rules()), strict=True):
+    for trace_id, place in zip(given.traces, trace_shapes(given.verdicts, Rules()), strict=True):
         number = numbers[trace_id]
         expected = "cascading" if number >= 4 else "isolated" if number else "none"
         if number == 3:

@@ -16,7 +16,7 @@ from mast_tui.figures.signatures.groups import (
     interval,
     modes_per_trace,
     resampled_modes_per_trace,
-    shapes,
+    trace_shapes,
 )
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNSURE, Rules
 from mast_tui.figures.signatures.modes import Counts, mode_figures
@@ -134,7 +134,7 @@ def test_a_trace_has_a_shape_only_where_nothing_open_could_change_it(row: list[i
 
     def shape(cells: list[int]) -> str:
         both = np.concatenate([np.array([cells], dtype=np.uint8), settled])
-        return SHAPES[int(shapes(both, rules)[0])]
+        return SHAPES[int(trace_shapes(both, rules)[0])]
 
     least = [cell if cell == PRESENT else ABSENT for cell in row]
     most = [ABSENT if cell == ABSENT else PRESENT for cell in row]
