@@ -376,7 +376,7 @@ class Finish:
             """Queue the verdict of a mode, and call ``when_written`` once it is on disk."""
 
             async def write_verdict() -> None:
-                await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
+                await self._commands.run_command(lambda s: s.set_verdict(mode.slug, value))
                 when_written()
 
             self._screen.context.writes.do(write_verdict)
@@ -459,7 +459,7 @@ class Finish:
         except MastError as error:
             self._commands.show_refusal(error, session)
             return
-        change = await self._commands.change(
+        change = await self._commands.run_command(
             lambda s: s.finish(open_modes=open_modes, split_modes=split_modes)
         )
         if change is None:
@@ -527,7 +527,7 @@ class Finish:
 
         Then report the labels of other annotators, the first scores, and the key to the answer key.
         """
-        await self._commands.change(lambda s: s.reveal())
+        await self._commands.run_command(lambda s: s.reveal())
         self._screen.session_changed()
         assert self._state.trace is not None
         annotators = sorted({label.annotator for label in session.others})

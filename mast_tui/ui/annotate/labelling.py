@@ -394,7 +394,7 @@ class Labelling:
                 return
 
     async def _run_toggle(self, mode: Mode, target: Target) -> None:
-        await self._commands.change(lambda session: _toggle_label(session, mode, target))
+        await self._commands.run_command(lambda session: _toggle_label(session, mode, target))
 
     def _toggle_or_ask(self, session: Session, mode: Mode, target: Target) -> Change | None:
         """Add or remove the label of a span.
@@ -436,7 +436,7 @@ class Labelling:
         """Set a mode absent or unsure; ask first if it has labels."""
         labels = [label for label in session.labels if label.mode == mode.slug]
         if not labels:
-            await self._commands.change(lambda s: s.set_verdict(mode.slug, value))
+            await self._commands.run_command(lambda s: s.set_verdict(mode.slug, value))
             return
 
         def carry_out_answer(answer: str | None) -> None:
@@ -495,7 +495,7 @@ class Labelling:
     async def _undo_or_redo(self, *, back: bool) -> None:
         """Undo or redo a change, and go to its span and mode."""
         self._hints.clear()
-        change = await self._commands.change(lambda s: s.undo() if back else s.redo())
+        change = await self._commands.run_command(lambda s: s.undo() if back else s.redo())
         if change is None:
             if not self._hints.message:
                 self._hints.say("Nothing to undo" if back else "Nothing to redo")
@@ -553,13 +553,13 @@ class Labelling:
         elif isinstance(entry, NotedSpan):
             index = session.trace.index_of(entry.key)
             if action == "remove":
-                await self._commands.change(lambda s: s.note_span(entry.key, ""))
+                await self._commands.run_command(lambda s: s.note_span(entry.key, ""))
             elif action == "note" and index is not None:
                 self._note_span(session, index)
             else:
                 self._hints.say(f"A note on a span has no {action}", error=True)
         elif action == "remove":
-            await self._commands.change(lambda s: s.set_verdict(entry.mode, None))
+            await self._commands.run_command(lambda s: s.set_verdict(entry.mode, None))
         else:
             self._hints.say(f"A mode that is {entry.value} has no {action}", error=True)
 
@@ -693,15 +693,17 @@ class Labelling:
     async def _perform_action(self, action: LabelAction, label: Label) -> None:
         """Carry out an action on a label; ``edit`` and ``note`` only begin it."""
         if action == "remove":
-            await self._commands.change(lambda s: s.remove_label(label.id))
+            await self._commands.run_command(lambda s: s.remove_label(label.id))
         elif action == "edit":
             self._begin_edit(label)
         elif action == "severity":
             severity = next_severity(label.severity)
-            await self._commands.change(lambda s: s.edit_label(label.id, severity=severity))
+            await self._commands.run_command(lambda s: s.edit_label(label.id, severity=severity))
         elif action == "confidence":
             confidence = next_confidence(label.confidence)
-            await self._commands.change(lambda s: s.edit_label(label.id, confidence=confidence))
+            await self._commands.run_command(
+                lambda s: s.edit_label(label.id, confidence=confidence)
+            )
         else:
             mode = self._state.taxonomy.mode(label.mode)
             self._open_note_dialog(

@@ -286,7 +286,7 @@ class SessionCommands:
             command: Calls one method of the session.
             blocks: The keys that wait for it.
         """
-        self._screen.context.writes.do(partial(self.change, command), blocks)
+        self._screen.context.writes.do(partial(self.run_command, command), blocks)
 
     def queue_unshown(self, work: Callable[[Session], object], session: Session) -> None:
         """Queue work that no key has requested, and for which no key waits.
@@ -313,7 +313,7 @@ class SessionCommands:
 
         self._screen.context.writes.do(run_work, blocks)
 
-    async def change(
+    async def run_command(
         self,
         command: Callable[[Session], Change | None],
         before_drawing: Callable[[], object] | None = None,

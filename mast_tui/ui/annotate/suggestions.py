@@ -395,7 +395,7 @@ class Suggestions:
                 next_position = self._position_near(pending, index, 1, suggestion.doubt)
                 self._current_id = pending[next_position].id
 
-        change = await self._commands.change(answer_suggestion, select_next)
+        change = await self._commands.run_command(answer_suggestion, select_next)
         if change is None:
             return
         next_suggestion = self.current()
@@ -457,7 +457,9 @@ class Suggestions:
             target: The target of the label.
         """
         index = self._state.index
-        change = await self._commands.change(lambda s: s.edit(suggestion_id, mode.slug, target))
+        change = await self._commands.run_command(
+            lambda s: s.edit(suggestion_id, mode.slug, target)
+        )
         if change is None:
             return
         self._current_id = None
@@ -617,7 +619,7 @@ class Suggestions:
                 f"{len(selected_suggestions)} hidden, unanswered: {key}, then w shows them again"
             )
             return
-        change = await self._commands.change(
+        change = await self._commands.run_command(
             lambda s: _answer_all(s, dialog_answer.answer, selected_suggestions)
         )
         if change is None:
@@ -662,7 +664,7 @@ class Suggestions:
             selected_suggestions = standing_answer.scope.select(self.pending)
             if not selected_suggestions:
                 continue
-            change = await self._commands.change(
+            change = await self._commands.run_command(
                 partial(_answer_all, key=standing_answer.answer, suggestions=selected_suggestions)
             )
             if change is not None and change.message:
