@@ -419,8 +419,8 @@ class LocalProcesses(Workers):
             except (EOFError, OSError):
                 self._processes.remove(process)
                 process.kill()
-                started_task, *queued_tasks = process.tasks
-                messages += [(started_task, LOST), *((task, None) for task in queued_tasks)]
+                for position, task in enumerate(process.tasks):
+                    messages.append((task, LOST if position == 0 else None))
                 continue
             if error is not None:
                 raise error

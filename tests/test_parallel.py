@@ -91,6 +91,17 @@ def test_what_a_killed_process_had_is_done_again(tmp_path: Path) -> None:
     assert (tmp_path / "once").exists()
 
 
+def process_ids(numbers: Sequence[int]) -> list[int]:
+    return [os.getpid() for _ in numbers]
+
+
+def test_an_idle_process_that_is_killed_is_replaced() -> None:
+    with LocalProcesses(1) as workers:
+        (process_id,) = workers.map(process_ids, [[0]])
+        os.kill(process_id, signal.SIGKILL)
+        assert list(workers.map(squares, batches(6, 2))) == squares(range(6))
+
+
 def test_an_item_that_ends_every_process_costs_itself_alone() -> None:
     with LocalProcesses(1) as workers:
         found = list(workers.map(KilledAtOne(5), batches(8, 4)))

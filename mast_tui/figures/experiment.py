@@ -318,7 +318,8 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference
     task_count = len(task_differences)
     value = float(task_differences.sum()) / task_count
     p_value = _flip_test(sides)
-    reason = "few_tasks" if task_count < LEAST_TASKS else _rarity_reason(sides, kind)
+    few_cases = _least_task_count(sides, paired=True)
+    reason = _lacking_reason(task_count, few_cases, kind)
     if task_count < 2:
         return ArmDifference(value, None, reason, p_value, task_count)
     standard_error = float(task_differences.std(ddof=1)) / sqrt(task_count)
@@ -327,7 +328,7 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference
     degrees = task_count - 1
     if any(side.labelled is not None for side in sides):
         # The correction of the judge rests on the few tasks that people have labelled.
-        degrees = min(degrees, max(1, 2 * _least_task_count(sides)))
+        degrees = min(degrees, max(1, 2 * few_cases))
     return ArmDifference(
         value, _student_interval(value, standard_error, degrees, kind), reason, p_value, task_count
     )
@@ -345,7 +346,7 @@ def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Arm
     variances = (first_mean.variance, second_mean.variance)
     variance = sum(variances)
     p_value = group_permutations(*_whole_numbers([side.values for side in sides], sides))
-    reason = "few_tasks" if task_count < LEAST_TASKS else _rarity_reason(sides, kind)
+    reason = _lacking_reason(task_count, _least_task_count(sides, paired=False), kind)
     if task_count < 2 or not variance:
         return ArmDifference(value, None, reason or "no_variance", p_value, task_count)
     welch_terms = (part**2 / (size - 1) for part, size in zip(variances, sizes, strict=True))
@@ -362,11 +363,15 @@ def _student_interval(value: float, standard_error: float, degrees: int, kind: K
     return max(-1.0, value - half_width), min(1.0, value + half_width)
 
 
-def _least_task_count(sides: Sequence[TaskMeans]) -> int:
+def _least_task_count(sides: Sequence[TaskMeans], *, paired: bool) -> int:
     """Return the number of tasks with a hit or with a miss, whichever is less.
 
-    If a judge labelled the runs, it is the least number of either arm. Arms with different tasks
-    add their numbers up.
+    If a judge labelled the runs, it is the least number of either arm.
+
+    Args:
+        sides: The means of both arms by task.
+        paired: True if both arms have the same tasks, in the same order. Otherwise the numbers of
+            the arms are added.
     """
     (first_hits, first_misses), (second_hits, second_misses) = (
         side.with_hits_and_misses() for side in sides
@@ -374,7 +379,7 @@ def _least_task_count(sides: Sequence[TaskMeans]) -> int:
     if any(side.labelled is not None for side in sides):
         masks = (first_hits, first_misses, second_hits, second_misses)
         return min(int(tasks.sum()) for tasks in masks)
-    if len(first_hits) != len(second_hits):
+    if not paired:
         hit_count = int(first_hits.sum()) + int(second_hits.sum())
         return min(hit_count, int(first_misses.sum()) + int(second_misses.sum()))
     hit_tasks = first_hits | second_hits
@@ -382,8 +387,17 @@ def _least_task_count(sides: Sequence[TaskMeans]) -> int:
     return min(int(hit_tasks.sum()), int(miss_tasks.sum()))
 
 
-def _rarity_reason(sides: Sequence[TaskMeans], kind: Kind) -> str:
-    return "rare_mode" if kind == "share" and _least_task_count(sides) < LEAST_TASKS else ""
+def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
+    """Return the reason why a difference has no interval; empty if it has one.
+
+    Args:
+        task_count: The number of tasks that are compared.
+        least_task_count: The number of tasks with a hit or with a miss, whichever is less.
+        kind: Only a share can be too rare.
+    """
+    if task_count < LEAST_TASKS:
+        return "few_tasks"
+    return "rare_mode" if kind == "share" and least_task_count < LEAST_TASKS else ""
 
 
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:

@@ -237,7 +237,9 @@ def jackknife_interval(
         # Wilson's formula has the normal distribution's quantile in it.
         cases = position * (1 - position) / standard_error**2 * (Z / student_t(traces - 1)) ** 2
     low, high = wilson_of(position, cases)
-    return scale.lowest + width * low, scale.lowest + width * high
+    # Rounding may put an end of the scale beyond the figure.
+    lowest = min(float(estimate), scale.lowest + width * low)
+    return lowest, max(float(estimate), scale.lowest + width * high)
 
 
 @cache

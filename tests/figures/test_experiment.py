@@ -217,6 +217,15 @@ def test_the_interval_of_independent_arms_is_that_of_welch() -> None:
     assert apart.interval == pytest.approx((low, high), abs=0.01)
 
 
+def test_tasks_of_independent_arms_are_counted_apart() -> None:
+    arm = [1.0] * 3 + [0.0] * 7
+    apart = difference(means([*arm, *[np.nan] * 10]), means([*[np.nan] * 10, *arm]), "share")
+    assert apart.reason == ""  # six tasks have it, three of each arm
+    assert apart.interval is not None
+    shared = difference(means(arm), means([*arm[:-1], 0.0]), "share")
+    assert shared.reason == "rare_mode"
+
+
 def test_corrections_of_a_judge_are_not_rounded_away_in_the_test() -> None:
     labelled = np.ones(12, dtype=np.int64)
     first = replace(means([0.3 + i / 100 for i in range(12)]), labelled=labelled)

@@ -18,6 +18,7 @@ from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
 from mast_tui.ui.reports.screen import Listing, Page, ReportScreen, Stopped, StoppedError
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace
+from tests import waiting
 from tests.ui.office import Office, said
 from tests.ui.stage import Stage, stage
 from tests.waiting import PATIENCE
@@ -165,7 +166,8 @@ async def test_a_later_count_takes_the_place_of_an_earlier_one(tmp_path: Path) -
         await on.press()
         assert "0.22" in on.text
         assert "0.11" not in on.text
-        assert shown.left == 1
+        for _ in waiting.until(lambda: shown.left == 1):
+            await on.pilot.pause()
 
 
 async def test_the_way_to_a_trace_at_its_span_and_back_counts_anew(tmp_path: Path) -> None:

@@ -300,14 +300,18 @@ def picture_widget(app: App[Any]) -> type[Widget] | None:
     # If a terminal does not report its size, the library logs a traceback to the terminal.
     logging.getLogger("textual_image").setLevel(logging.CRITICAL)
     is_imported = "textual_image.widget" in sys.modules
+    can_suspend = True
     try:
-        with nullcontext() if is_imported or not sys.__stdout__ else app.suspend():
-            widgets: Any = import_module("textual_image.widget")
-    except SuspendNotSupported:
-        widgets = import_module("textual_image.widget")
-        return widgets.HalfcellImage  # type: ignore[no-any-return]
+        try:
+            with nullcontext() if is_imported or not sys.__stdout__ else app.suspend():
+                widgets: Any = import_module("textual_image.widget")
+        except SuspendNotSupported:
+            can_suspend = False
+            widgets = import_module("textual_image.widget")
     except ImportError:
         return None
+    if not can_suspend:
+        return widgets.HalfcellImage  # type: ignore[no-any-return]
     is_terminal = sys.__stdout__ is not None and sys.__stdout__.isatty() and not app.is_web
     return widgets.Image if is_terminal else widgets.HalfcellImage  # type: ignore[no-any-return]
 

@@ -142,8 +142,8 @@ class LibraryScreen(ListScreen):
 
         Once all files are read, compare in a worker which traces are the same run.
         """
-        if not self.is_mounted:
-            return
+        if not self.is_mounted or not self.query(LibraryList):
+            return  # a screen that is being closed has lost its list
         catalog = self.mast.catalog
         changed_ids = dict.fromkeys(catalog.changes[self._shown_change_count :])
         self._shown_change_count = len(catalog.changes)
