@@ -98,6 +98,7 @@ def process_ids(numbers: Sequence[int]) -> list[int]:
 def test_an_idle_process_that_is_killed_is_replaced() -> None:
     with LocalProcesses(1) as workers:
         (process_id,) = workers.map(process_ids, [[0]])
+        assert isinstance(process_id, int)
         os.kill(process_id, signal.SIGKILL)
         assert list(workers.map(squares, batches(6, 2))) == squares(range(6))
 
