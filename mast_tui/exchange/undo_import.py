@@ -280,6 +280,7 @@ class _ImportUndo:
         return self._read_work(work) if read is None else read
 
     def _read_work(self, work: _Work) -> Sequence[Event]:
+        """Return all events of exactly this work, which may have no trace or taxonomy."""
         annotator, trace_id, taxonomy = work
         own_events = self._workspace.events(
             annotator=annotator, trace_id=trace_id, taxonomy=taxonomy
