@@ -94,7 +94,7 @@ def continues_import(workspace: Workspace, asked: str) -> bool:
 
 
 def find_import(workspace: Workspace, import_id: str, *, only: str | None = None) -> ImportRecord:
-    """Return an import that was not taken back.
+    """Return an import that was not undone.
 
     Args:
         workspace: The workspace into which it was made.

@@ -125,15 +125,12 @@ def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
 
 
 def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event]) -> ForeignGrowth:
-    """Add the next events of a plain growth.
+    """Add the next events of a plain growth, and return the rest of the growth.
 
     Args:
         connection: An open transaction.
         growth: The growth.
-        events: The first of its remaining events.
-
-    Returns:
-        The growth that remains.
+        events: The first events of ``growth.fresh``.
 
     Raises:
         ChangedElsewhere: The annotator has recorded events in this workspace meanwhile.
@@ -180,13 +177,12 @@ class _AnnotatorMerge:
             and (broken or event.chain is None or stored[event.id].chain != event.chain)
         ]
         stored_rows = known_rows(connection, [event.id for event in to_compare])
-        has_same_content = {
+        same_by_id = {
             event.id: _has_same_content(stored_rows[event.id], event) for event in to_compare
         }
-        self.edited = [event for event in to_compare if not has_same_content[event.id]]
+        self.edited = [event for event in to_compare if not same_by_id[event.id]]
         self.chains_differ = any(
-            has_same_content[event.id] and event.chain != stored[event.id].chain
-            for event in to_compare
+            same_by_id[event.id] and event.chain != stored[event.id].chain for event in to_compare
         )
         self._own_ids = {event.id for event in events if event.id in stored} - {
             event.id for event in to_compare if stored[event.id].annotator != name

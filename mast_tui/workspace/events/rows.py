@@ -190,7 +190,7 @@ def event_to_row(event: Event) -> Row:
 
 
 def event_of(row: RowMapping) -> Event:
-    """Return the event in a row of ``events``; raises ``ValueError`` where it cannot be read."""
+    """Return the event in a row of ``events``; raises ``ValueError`` if it cannot be read."""
     return event_from_dict(
         {
             "id": row["id"],

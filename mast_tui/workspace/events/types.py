@@ -35,7 +35,7 @@ class PassStarted(_Fact, frozen=True, tag="pass_started"):
 
 
 class PassWithdrawn(_Fact, frozen=True, tag="pass_withdrawn"):
-    """A pass is taken back because the change that opened it was undone."""
+    """The removal of a pass, because the change that opened it was undone."""
 
     kind: PassKind
     copy_of: WholeNumber | None = None
@@ -63,25 +63,25 @@ class PassFinished(_Fact, frozen=True, tag="pass_finished"):
 
 
 class PassUnfinished(_Fact, frozen=True, tag="pass_unfinished"):
-    """A finish is taken back."""
+    """The undo of a finish."""
 
     was: PassFinished
 
 
 class LabelAdded(_Fact, frozen=True, tag="label_added"):
-    """A label is there."""
+    """A new label."""
 
     label: Label
 
 
 class LabelRemoved(_Fact, frozen=True, tag="label_removed"):
-    """A label is gone."""
+    """The removal of a label."""
 
     label: Label
 
 
 class LabelChanged(_Fact, frozen=True, tag="label_changed"):
-    """A label of the same id says something else."""
+    """A change of a label, which keeps its id."""
 
     before: Label
     after: Label
@@ -179,7 +179,7 @@ class Judged(_Fact, frozen=True, tag="judged"):
 
 
 class StudySet(_Fact, frozen=True, tag="study_set"):
-    """A study is set up, or changed; None where there is none."""
+    """A new, changed or removed study; None if there is no study."""
 
     context = ("taxonomy",)
 
