@@ -259,13 +259,15 @@ def _as_conflict(decision: Decision, sides: Sequence[TraceWork], order: Order) -
     labels = [label for side in sides for label in side.labels_of(decision.mode)]
     answers = current_answers(decision, sides, order)
     if decision.is_verdict:
-        where = next((target for answer in answers for target in answer.targets), None)
+        first_target = next((target for answer in answers for target in answer.targets), None)
         kind = ConflictKind.VERDICT
-        return Conflict(decision.item, kind, decision.mode, answers, tuple(labels), where)
+        return Conflict(decision.item, kind, decision.mode, answers, tuple(labels), first_target)
     marks = {(answer.annotator, target) for answer in answers for target in answer.targets}
     marked_labels = tuple(label for label in labels if (label.annotator, label.target) in marks)
-    where = first_place(decision)
-    return Conflict(decision.item, ConflictKind.PLACE, decision.mode, answers, marked_labels, where)
+    first_target = first_place(decision)
+    return Conflict(
+        decision.item, ConflictKind.PLACE, decision.mode, answers, marked_labels, first_target
+    )
 
 
 def agreed_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
@@ -277,8 +279,8 @@ def agreed_conflict(mode: str, sides: Sequence[TraceWork]) -> Conflict:
     """
     answers = words_on(mode, sides)
     labels = tuple(label for side in sides for label in side.labels_of(mode))
-    where = next((target for answer in answers for target in answer.targets), None)
-    return Conflict(mode, ConflictKind.VERDICT, mode, answers, labels, where)
+    first_target = next((target for answer in answers for target in answer.targets), None)
+    return Conflict(mode, ConflictKind.VERDICT, mode, answers, labels, first_target)
 
 
 def first_place(decision: Decision) -> Target | None:

@@ -172,6 +172,7 @@ def write_csv_wide(
 
 
 def _row_cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str, str]:
+    """Return the cells of a work by column, also those of columns that may be left out."""
     return {
         "trace_id": trace.trace_id,
         "annotator": work.annotator,

@@ -171,7 +171,7 @@ def _task_values(
         if work.finished_at is not None:
             values_by_number[number]["finished_at"] = work.finished_at
         if not kind.is_person:
-            predictions.append(_prediction(work, results))
+            predictions.append(_prediction_values(work, results))
         else:
             annotations.append(
                 {
@@ -276,7 +276,7 @@ def _choice_result(name: str, mode_names: Sequence[str], number: str) -> Values:
     }
 
 
-def _prediction(work: TraceWork, results: list[Values]) -> Values:
+def _prediction_values(work: TraceWork, results: list[Values]) -> Values:
     scores = [label.confidence for label in work.labels.values() if label.confidence is not None]
     prediction: Values = {"model_version": work.annotator, "result": results}
     return prediction | ({"score": max(scores)} if scores else {})

@@ -99,6 +99,7 @@ def _binding_text(
 
 
 def _mode_by_name(mast: Taxonomy, name: str) -> Mode | None:
+    """Return the mode with this name or alias, without regard to case; None if there is none."""
     folded = " ".join(name.split()).casefold()
     for mode in mast.modes:
         if mode.name.casefold() == folded:

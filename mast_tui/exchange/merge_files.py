@@ -438,7 +438,9 @@ def studies_under(workspace: Workspace, events: Sequence[Event]) -> StudiesByRef
 def studies_in_words(
     workspace: Workspace, events: Sequence[Event], earlier: StudiesByRef
 ) -> Iterator[str]:
-    """Yield a sentence per study that two copies set up differently; the later one counts.
+    """Yield a sentence for each study that was set up differently in the file.
+
+    The later study counts.
 
     Args:
         workspace: The workspace after the merge.

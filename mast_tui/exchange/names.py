@@ -59,7 +59,7 @@ def annotator_of(cell: str, author: str | None) -> str:
 
 
 def checked_judge(name: str) -> str:
-    """Return a judge's name; raises ``ValueError`` where it cannot be one."""
+    """Return a judge's name; raises ``ValueError`` if it is not valid."""
     if len(name) > 128 or not name.isprintable() or "|" in name or "," in name:
         raise ValueError(f"{name!r} is no judge's name: '|' and ',' separate names in tables")
     return name

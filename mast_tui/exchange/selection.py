@@ -125,7 +125,7 @@ def pseudonymous(all_work: Iterable[TraceWork], pseudonyms: Pseudonyms) -> list[
 
 
 def _with_pseudonym(label: Label, pseudonyms: Pseudonyms) -> tuple[str, Label]:
-    """Return the new id of a label, and the label."""
+    """Return a label with letters in place of names, after its new id."""
     new_id = pseudonyms.id(label.id)
     renamed = structs.replace(
         label,

@@ -60,15 +60,15 @@ def redacted_from_files(workspace: Workspace, masks: Masks) -> RedactedOf:
     trace_of = traces_from_files(workspace)
 
     @lru_cache(maxsize=1)
-    def _masked_trace(trace_id: str) -> Trace | None:
+    def _read_masked(trace_id: str) -> Trace | None:
         trace = trace_of(trace_id)
         return None if trace is None else masks.trace(trace)
 
-    def _redacted(trace_id: str, key: str) -> Redacted | None:
-        trace = _masked_trace(trace_id)
+    def _read_redacted(trace_id: str, key: str) -> Redacted | None:
+        trace = _read_masked(trace_id)
         return None if trace is None else redacted_span(trace, key)
 
-    return _redacted
+    return _read_redacted
 
 
 def _texts_of(trace: Trace) -> Iterator[TextSpan]:

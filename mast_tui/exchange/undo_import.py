@@ -94,7 +94,7 @@ def continues_import(workspace: Workspace, asked: str) -> bool:
 
 
 def find_import(workspace: Workspace, import_id: str, *, only: str | None = None) -> ImportRecord:
-    """Return an import that was not taken back.
+    """Return an import that was not undone.
 
     Args:
         workspace: The workspace into which it was made.
@@ -280,6 +280,7 @@ class _ImportUndo:
         return self._read_work(work) if read is None else read
 
     def _read_work(self, work: _Work) -> Sequence[Event]:
+        """Return all events of exactly this work, which may have no trace or taxonomy."""
         annotator, trace_id, taxonomy = work
         own_events = self._workspace.events(
             annotator=annotator, trace_id=trace_id, taxonomy=taxonomy

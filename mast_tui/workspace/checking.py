@@ -1,4 +1,4 @@
-"""The check of a workspace: its state tables against its events, and rows that cannot be read."""
+"""The check of a workspace: differences of state tables from its events, and damaged rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mast_tui.workspace.events.rows import event_of
 from mast_tui.workspace.registers import taxonomies, traces
 from mast_tui.workspace.sqlite_file import SqliteFile
 
-_AT_ONCE: Final = 6000
+_EVENTS_PER_BATCH: Final = 6000
 _JSON_COLUMNS: Final = ("document", "looks_at", "evidence_named")
 """Columns with JSON, which a team's server writes in another layout than Python."""
 
 
 class StateDifference(NamedTuple):
-    """Rows of a state table that are not what follows from an annotator's events."""
+    """The number of rows in a state table that do not follow from an annotator's events."""
 
     annotator: str
     table: str
@@ -33,7 +33,7 @@ class StateDifference(NamedTuple):
 
 
 class DamagedRow(NamedTuple):
-    """A row that cannot be read or is not as it was kept, which everything else passes over."""
+    """A row that cannot be read or was changed; all other readers leave it out."""
 
     table: str
     name: str
@@ -41,7 +41,7 @@ class DamagedRow(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The result of a check: both are empty where the workspace is whole."""
+    """The result of a check; both parts are empty if the workspace is undamaged."""
 
     differences: tuple[StateDifference, ...]
     damaged: tuple[DamagedRow, ...]
@@ -62,7 +62,7 @@ def check_rows(database: Database) -> CheckResult:
         scratch.writing(whole=True) as rebuilt,
     ):
         damaged = list[DamagedRow]()
-        differences = tuple(_differences(stored, rebuilt, damaged))
+        differences = tuple(_state_differences(stored, rebuilt, damaged))
         damaged += _damaged_registers(stored)
         return CheckResult(differences, tuple(damaged))
 
@@ -72,13 +72,14 @@ def damaged_events(connection: Connection) -> tuple[DamagedRow, ...]:
     damaged = list[DamagedRow]()
     statement = select(schema.events).order_by(schema.events.c.annotator, schema.events.c.seq)
     rows = connection.execute(statement.execution_options(stream_results=True)).mappings()
-    for batch in rows.partitions(_AT_ONCE):
+    for batch in rows.partitions(_EVENTS_PER_BATCH):
         for row in batch:
             _read_event(row, damaged)
     return tuple(damaged)
 
 
 def _read_event(row: RowMapping, damaged: list[DamagedRow]) -> Event | None:
+    """Return the event of a row; add it to ``damaged`` and return None if it cannot be read."""
     try:
         return event_of(row)
     except ValueError as error:
@@ -88,6 +89,7 @@ def _read_event(row: RowMapping, damaged: list[DamagedRow]) -> Event | None:
 
 
 def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
+    """Yield the damaged rows of taxonomies, traces and annotators."""
     for ref, problem in taxonomies.unreadable(stored):
         yield DamagedRow("taxonomies", ref, problem)
     for trace_id, problem in traces.unreadable(stored):
@@ -98,9 +100,10 @@ def _damaged_registers(stored: Connection) -> Iterator[DamagedRow]:
             yield DamagedRow("annotators", name, f"{kind!r} is not the kind of this name")
 
 
-def _differences(
+def _state_differences(
     stored: Connection, rebuilt: Connection, damaged: list[DamagedRow]
 ) -> Iterator[StateDifference]:
+    """Rebuild the state of each annotator, and yield the tables that differ from it."""
     events = schema.events
     annotators = {
         name
@@ -114,7 +117,7 @@ def _differences(
             .order_by(events.c.seq, events.c.id)
             .execution_options(stream_results=True)
         )
-        for batch in stored.execute(events_of_annotator).mappings().partitions(_AT_ONCE):
+        for batch in stored.execute(events_of_annotator).mappings().partitions(_EVENTS_PER_BATCH):
             read = (_read_event(row, damaged) for row in batch)
             follow(rebuilt, (event for event in read if event is not None))
         for table in schema.STATE_TABLES:
@@ -125,17 +128,20 @@ def _differences(
 
 
 def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:
-    # Raw values: as a Boolean, a damaged flag such as 7 would read as true and seem equal.
+    """Return the comparable rows of an annotator in a state table.
+
+    The values are not converted, since a damaged Boolean such as 7 would read as true.
+    """
     columns = [type_coerce(column, NullType()) for column in table.columns]
     rows = connection.execute(select(*columns).where(table.c.annotator == annotator))
     json_columns = [
         index for index, column in enumerate(table.columns) if column.name in _JSON_COLUMNS
     ]
-    return {_comparable(row, json_columns) for row in rows}
+    return {_comparable_row(row, json_columns) for row in rows}
 
 
-def _comparable(row: Sequence[Any], json_columns: Sequence[int]) -> tuple[object, ...]:
-    """Return a row in which JSON that says the same is the same text."""
+def _comparable_row(row: Sequence[Any], json_columns: Sequence[int]) -> tuple[object, ...]:
+    """Return a row in which equal JSON values have equal texts."""
     values = list(row)
     for index in json_columns:
         with suppress(TypeError, ValueError):  # null, or damaged: compared as it is

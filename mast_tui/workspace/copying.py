@@ -1,4 +1,4 @@
-"""All rows of a workspace into another, as they are: between a file and a server, both ways."""
+"""Copying of all rows of a workspace into another, between files and servers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mast_tui.workspace.database import Insertion, Values, is_on_server, traces_
 from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.schema import asked, metadata, traces
 
-_AT_ONCE: Final = 5000
-_PATH: Final = list(traces.c.keys()).index("path")
+_ROWS_PER_BATCH: Final = 5000
+_PATH_INDEX: Final = list(traces.c.keys()).index("path")
 
 
 def copy_rows(source: Connection, target: Connection) -> None:
@@ -33,10 +33,10 @@ def copy_rows(source: Connection, target: Connection) -> None:
             )
         insertion = Insertion(table)
         rows = source.execution_options(stream_results=True).execute(select(table))
-        for batch in rows.partitions(_AT_ONCE):
+        for batch in rows.partitions(_ROWS_PER_BATCH):
             values = [tuple(row) for row in batch]
             if table is traces:
-                values = [_seen_from_target(source, target, row) for row in values]
+                values = [_row_for_target(source, target, row) for row in values]
             insertion.write(target, values)
     last = target.execute(select(func.max(asked.c.id))).scalar()
     if is_on_server(target) and last is not None:
@@ -44,10 +44,10 @@ def copy_rows(source: Connection, target: Connection) -> None:
         target.execute(select(func.setval(func.pg_get_serial_sequence("asked", "id"), last)))
 
 
-def _seen_from_target(source: Connection, target: Connection, row: Values) -> Values:
+def _row_for_target(source: Connection, target: Connection, row: Values) -> Values:
     """Return a row of ``traces`` that names the same file from the folder of the target."""
-    path = row[_PATH]
+    path = row[_PATH_INDEX]
     if path is not None:
         trace_path = found_trace_path(path, traces_folder_of(source))
         path = stored_trace_path(trace_path, traces_folder_of(target))
-    return (*row[:_PATH], path, *row[_PATH + 1 :])
+    return (*row[:_PATH_INDEX], path, *row[_PATH_INDEX + 1 :])

@@ -86,7 +86,7 @@ class Database(ABC):
         self.last_write = time.monotonic()
         self.member: Member | None = None
         """The connected member of a team on a server; None for a file, and for an owner."""
-        self.latest: Latest | None = None
+        self.latest: LatestEvent | None = None
         """The last event that was written on a server, so that it need not be read."""
         self.cached_readers: set[int] = set()
         """The threads that read what was read ahead while the server is away; see ``away``."""
@@ -403,7 +403,7 @@ class HeldCalls:
     """The calls so far; None if calls are made at once."""
 
 
-class Latest(NamedTuple):
+class LatestEvent(NamedTuple):
     """The last chained event of an annotator that this program has written."""
 
     annotator: str

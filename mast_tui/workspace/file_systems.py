@@ -17,14 +17,14 @@ _NETWORK: Final = re.compile(
 )
 
 _MOUNT: Final = "/sbin/mount"
-"""Where macOS and the BSDs, which have no table to read, keep the command that prints one."""
+"""The command that prints the mounts on macOS and the BSDs, which have no table to read."""
 
 _MOUNT_SECONDS: Final = 5.0
 _MOUNT_LINE: Final = re.compile(r".*? on (?P<point>/.*) \((?P<kind>[^,()]+)(?P<options>[^()]*)\)")
 
 
 class Mount(NamedTuple):
-    """A file system: where it is mounted, its type, and whether it lies on a network."""
+    """A mounted file system, its type, and whether it is on a network."""
 
     point: Path
     kind: str
@@ -32,13 +32,13 @@ class Mount(NamedTuple):
 
 
 def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
-    """Check whether a path is on a network file system; an unknown file system counts as local.
+    """Return whether a path is on a network file system; an unknown one counts as local.
 
     Args:
         path: The path; links are followed.
         mounts: The system's table of mounted file systems.
     """
-    mount = mount_of(path.resolve(), _mounted(mounts))
+    mount = mount_of(path.resolve(), _mounted_file_systems(mounts))
     return mount is not None and mount.network
 
 
@@ -51,8 +51,8 @@ def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
     """
     best: Mount | None = None
     for mount in table:
-        nearer = best is None or len(mount.point.parts) >= len(best.point.parts)
-        if nearer and path.is_relative_to(mount.point):
+        is_nearer = best is None or len(mount.point.parts) >= len(best.point.parts)
+        if is_nearer and path.is_relative_to(mount.point):
             best = mount
     return best
 
@@ -63,7 +63,9 @@ def linux_mounts(table: str) -> Iterator[Mount]:
         fields = line.split(" ")
         if len(fields) >= 3:
             kind = fields[2]
-            yield Mount(Path(_unescaped(fields[1])), kind, _NETWORK.fullmatch(kind) is not None)
+            yield Mount(
+                Path(_without_octal_escapes(fields[1])), kind, _NETWORK.fullmatch(kind) is not None
+            )
 
 
 def bsd_mounts(printed: str) -> Iterator[Mount]:
@@ -76,7 +78,8 @@ def bsd_mounts(printed: str) -> Iterator[Mount]:
             yield Mount(Path(match["point"]), match["kind"], not local)
 
 
-def _mounted(mounts: Path) -> Iterator[Mount]:
+def _mounted_file_systems(mounts: Path) -> Iterator[Mount]:
+    """Return the mounts in the system's table, or those that a command prints."""
     try:
         return linux_mounts(mounts.read_text(encoding="utf-8", errors="surrogateescape"))
     except OSError:
@@ -90,6 +93,6 @@ def _mounted(mounts: Path) -> Iterator[Mount]:
     return bsd_mounts(printed.decode("utf-8", "surrogateescape"))
 
 
-def _unescaped(field: str) -> str:
+def _without_octal_escapes(field: str) -> str:
     """Decode the octal escapes by which the table writes spaces."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

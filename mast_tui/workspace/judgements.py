@@ -87,7 +87,7 @@ def store_judgement(
     """
     if annotator_kind(judge) is not AnnotatorKind.JUDGE:
         raise WorkspaceError(f"{judge!r}: a judge's name begins with 'judge:'")
-    labels = {label.id: label for label in _labels(judge, taxonomy, trace_id, findings)}
+    labels = {label.id: label for label in _labels_of_findings(judge, taxonomy, trace_id, findings)}
     stored = StoredJudgement(workspace, judge, taxonomy, trace_id, indices or {})
     with workspace.transaction():
         if partial:
@@ -121,11 +121,13 @@ class StoredJudgement:
         self._trace_id = trace_id
 
     def add(self, labels: Mapping[str, Label]) -> int:
-        """Add to the suggestions of a judgement that is not whole yet."""
-        if self._judgements():
+        """Add suggestions of a partial judgement; return 0 if there is a whole judgement."""
+        if self._stored_judgements():
             return 0
         stored_labels = self._stored_labels()
-        self._append(stored_labels, _changes(stored_labels, {**stored_labels, **labels}))
+        self._append_facts(
+            stored_labels, _label_changes(stored_labels, {**stored_labels, **labels})
+        )
         return len(labels)
 
     def replace(
@@ -147,23 +149,26 @@ class StoredJudgement:
             The number of suggestions that the judge has on the trace now.
         """
         stored_labels = self._stored_labels()
-        stay = self._answered(stored_labels)
-        after = {**labels, **{i: label for i, label in stay.items() if i not in labels}}
-        facts = _changes(stored_labels, after)
-        present = {label.mode for label in after.values()}
+        answered_labels = self._answered_labels(stored_labels)
+        new_labels = {
+            **labels,
+            **{i: label for i, label in answered_labels.items() if i not in labels},
+        }
+        facts = _label_changes(stored_labels, new_labels)
+        present = {label.mode for label in new_labels.values()}
         open_modes = [mode for mode in looks_at if mode not in present]
-        verdict = Judged(
+        judgement = Judged(
             looks_at,
             tuple(mode for mode in open_modes if mode not in unsure),
             run_id,
             tuple(mode for mode in open_modes if mode in unsure),
         )
-        if facts or not self._stands(verdict):
-            self._append(stored_labels, [*facts, verdict])
-        return len(after)
+        if facts or not self._has_verdicts(judgement):
+            self._append_facts(stored_labels, [*facts, judgement])
+        return len(new_labels)
 
-    def _answered(self, stored_labels: Mapping[str, Label]) -> dict[str, Label]:
-        """Return those of the labels that an annotator has answered."""
+    def _answered_labels(self, stored_labels: Mapping[str, Label]) -> dict[str, Label]:
+        """Return the labels that any annotator has answered, by id."""
         if not stored_labels:
             return {}
         reviews = self._workspace.reviews(
@@ -178,24 +183,27 @@ class StoredJudgement:
         )
         return {label.id: label for label in labels}
 
-    def _judgements(self) -> tuple[JudgementRecord, ...]:
+    def _stored_judgements(self) -> tuple[JudgementRecord, ...]:
         return self._workspace.judgements(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
 
-    def _stands(self, verdict: Judged) -> bool:
-        """Check whether the judge gave the same verdicts on the modes without labels."""
-        if all(judgement.looks_at != verdict.looks_at for judgement in self._judgements()):
+    def _has_verdicts(self, verdict: Judged) -> bool:
+        """Return whether the stored judgement has the same verdicts on modes without labels."""
+        if all(judgement.looks_at != verdict.looks_at for judgement in self._stored_judgements()):
             return False
         verdicts = self._workspace.verdicts(
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
         unsure = {
-            judgement.mode for judgement in verdicts if judgement.value is VerdictValue.UNSURE
+            stored_verdict.mode
+            for stored_verdict in verdicts
+            if stored_verdict.value is VerdictValue.UNSURE
         }
         return unsure == set(verdict.unsure)
 
-    def _append(self, stored_labels: Mapping[str, Label], facts: Sequence[Fact]) -> None:
+    def _append_facts(self, stored_labels: Mapping[str, Label], facts: Sequence[Fact]) -> None:
+        """Append facts to the judge's pass, which begins if the judge has no labels yet."""
         begins: list[Fact] = [] if stored_labels or not facts else [PassStarted(PassKind.BLIND)]
         self._workspace.append(
             [
@@ -206,7 +214,8 @@ class StoredJudgement:
         )
 
 
-def _changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Fact]:
+def _label_changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Fact]:
+    """Return the facts that turn the old labels into the new ones; both are by id."""
     facts: list[Fact] = [LabelRemoved(label) for id_, label in old.items() if id_ not in new]
     for label_id, label in new.items():
         old_label = old.get(label_id)
@@ -219,9 +228,11 @@ def _changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Fact]:
     return facts
 
 
-def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding]) -> list[Label]:
-    """Convert findings to labels; of several with one mode and target the surest is used."""
-    surest: dict[str, Label] = {}
+def _labels_of_findings(
+    judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding]
+) -> list[Label]:
+    """Convert findings to labels: the most confident one for each mode and target."""
+    most_confident: dict[str, Label] = {}
     time = now()
     for finding in findings:
         label = Label(
@@ -240,10 +251,10 @@ def _labels(judge: str, taxonomy: str, trace_id: str, findings: Iterable[Finding
             severity=Severity.FATAL if finding.remedy else None,
             remedy=finding.remedy,
         )
-        other = surest.get(label.id)
-        if other is None or (other.confidence or 0.0) < finding.confidence:
-            surest[label.id] = label
-    return list(surest.values())
+        earlier_label = most_confident.get(label.id)
+        if earlier_label is None or (earlier_label.confidence or 0.0) < finding.confidence:
+            most_confident[label.id] = label
+    return list(most_confident.values())
 
 
 def suggestion_id(judge: str, trace_id: str, taxonomy: str, mode: str, target: Target) -> str:

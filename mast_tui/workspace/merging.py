@@ -48,14 +48,14 @@ def merge(into: Workspace, other: Workspace, *, replacing: Collection[str] = ())
         into.add_revisions(other.revisions())
         into.add_annotators([(annotator.name, annotator.kind) for annotator in other.annotators()])
         traces = other.traces()
-        names = {record.trace_id: register_foreign(into, record) for record in traces}
-        add_span_indices(into, other.span_indices(), traces, names)
+        local_ids = {record.trace_id: register_foreign(into, record) for record in traces}
+        add_span_indices(into, other.span_indices(), traces, local_ids)
         for run in other.runs():
-            into.add_run(renamed_run(run, names))
+            into.add_run(renamed_run(run, local_ids))
         add_shares(into, shares_set_aside(other))
         for taxonomy, author, tags in all_tags(other):
-            add_tags(into, taxonomy, author, tags, names)
-        return into.merge_events(renamed(foreign, names), replacing=replacing)
+            add_tags(into, taxonomy, author, tags, local_ids)
+        return into.merge_events(renamed(foreign, local_ids), replacing=replacing)
 
 
 def register_foreign(into: Workspace, record: TraceRecord) -> str:
@@ -98,21 +98,21 @@ def add_span_indices(
     for record in traces:
         trace_id = names[record.trace_id]
         own_trace = own_traces.get(trace_id)
-        if own_trace is None or _schemes(own_trace, record) > 1:
+        if own_trace is None or _key_scheme_count(own_trace, record) > 1:
             continue
-        of_own_trace = own_indices.get(trace_id, {})
+        known_indices = own_indices.get(trace_id, {})
         missing = {
             key: index
             for key, index in indices.get(record.trace_id, {}).items()
-            if index.index is not None and of_own_trace.get(key, SpanIndex(None)).index is None
+            if index.index is not None and known_indices.get(key, SpanIndex(None)).index is None
         }
         if missing:
             new[trace_id] = missing
     into.keep_span_indices(new)
 
 
-def _schemes(*records: TraceRecord) -> int:
-    """Return in how many different ways these records make the keys of spans, as far as known."""
+def _key_scheme_count(*records: TraceRecord) -> int:
+    """Return the number of different known schemes by which traces make the keys of spans."""
     identities = (record.identity for record in records)
     return len(
         {(identity.reader, identity.key_scheme) for identity in identities if identity is not None}
@@ -149,8 +149,9 @@ def renamed(foreign: Foreign, names: Mapping[str, str]) -> Foreign:
 
 
 def _renamed_event(event: Event, names: Mapping[str, str]) -> Event:
+    """Return an event whose trace, also in its fact, has its id in this workspace."""
     if event.trace_id is None:
-        return structs.replace(event, fact=_with_names(event.fact, names))
+        return structs.replace(event, fact=_with_local_ids(event.fact, names))
     name = names.get(event.trace_id, event.trace_id)
     if name == event.trace_id:
         return event
@@ -158,6 +159,7 @@ def _renamed_event(event: Event, names: Mapping[str, str]) -> Event:
 
 
 def _renamed_fact(fact: Fact, trace_id: str) -> Fact:
+    """Return a fact whose labels name this trace; other facts unchanged."""
     match fact:
         case LabelAdded(label):
             return LabelAdded(structs.replace(label, trace_id=trace_id))
@@ -172,7 +174,7 @@ def _renamed_fact(fact: Fact, trace_id: str) -> Fact:
             return fact
 
 
-def _with_names(fact: Fact, names: Mapping[str, str]) -> Fact:
+def _with_local_ids(fact: Fact, names: Mapping[str, str]) -> Fact:
     """Rename the traces inside a study or a guideline; return any other fact unchanged."""
     match fact:
         case StudySet(before, after):
@@ -186,17 +188,18 @@ def _with_names(fact: Fact, names: Mapping[str, str]) -> Fact:
 
 
 def _renamed_study(study: Study | None, names: Mapping[str, str]) -> Study | None:
+    """Return a study whose traces have their ids in this workspace."""
     if study is None:
         return None
 
-    def renamed(traces: Iterable[str]) -> tuple[str, ...]:
-        return tuple(names.get(trace_id, trace_id) for trace_id in traces)
+    def local_ids(trace_ids: Iterable[str]) -> tuple[str, ...]:
+        return tuple(names.get(trace_id, trace_id) for trace_id in trace_ids)
 
     return structs.replace(
         study,
-        batches=tuple(map(renamed, study.batches)),
+        batches=tuple(map(local_ids, study.batches)),
         releases=tuple(
-            structs.replace(release, traces=renamed(release.traces)) for release in study.releases
+            structs.replace(release, traces=local_ids(release.traces)) for release in study.releases
         ),
         assignments=tuple(
             structs.replace(

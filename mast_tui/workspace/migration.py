@@ -1,4 +1,4 @@
-"""Workspaces of earlier versions, brought to this one where they lie."""
+"""Migration of workspaces of earlier versions in place."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ _IN_FILE: Final = {"text": "TEXT", "whole": "INTEGER", "without_rowid": " WITHOU
 _ON_SERVER: Final = {"text": 'TEXT COLLATE "C"', "whole": "BIGINT", "without_rowid": ""}
 
 _CHAINED: Final = 4
-"""From this version on events are chained."""
+"""The first version with chained events."""
 
 
 def migrate(connection: Connection, version: int) -> None:

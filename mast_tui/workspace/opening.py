@@ -15,7 +15,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION
 
 FOLDER: Final = ".mast-tui"
-"""The folder that is made for a workspace where none is named."""
+"""The folder for a workspace whose path the user did not give."""
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
@@ -24,17 +24,18 @@ _APPLICATION_ID_AT: Final = 68
 
 
 def is_workspace(path: Path) -> bool:
-    """Check whether there is a workspace at ``path``; if not, there is nothing yet.
+    """Return whether there is a workspace at ``path``; False if there is no file or an empty one.
 
-    Only reads, and leaves nothing behind. Raises ``WorkspaceError`` for anything else: a folder,
-    a pipe, another kind of file, a workspace with a newer schema, or no right to read and write it.
+    Raises:
+        WorkspaceError: There is a folder, a pipe, another kind of file, or a workspace with a newer
+            schema; or the user may not read and write it.
     """
     try:
         if path.is_dir():
             raise WorkspaceError(f"{path}: this is a folder; name a file for the workspace in it")
         if not path.exists():
             return False
-        if not path.is_file():  # a pipe would be waited for
+        if not path.is_file():  # opening a pipe would block
             raise WorkspaceError(f"{path}: this is no regular file; name one for the workspace")
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
@@ -44,7 +45,7 @@ def is_workspace(path: Path) -> bool:
         return False
     journal = path.with_name(path.name + "-journal")
     if journal.exists() and journal.stat().st_size:
-        return True  # a crash left it half-written: SQLite has to mend it first
+        return True  # a crash left it half-written, so SQLite has to repair it first
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         raise WorkspaceError(
             f"{path}: this is no workspace of mast-tui (not an SQLite database); name another file"
@@ -103,8 +104,9 @@ def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
         "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
     ).fetchone()
     if unknown_part is not None:
+        kind, name = unknown_part
         raise WorkspaceError(
-            f"{path}: holds a {unknown_part[0]} ({one_line(unknown_part[1], 40)}), which no "
+            f"{path}: holds a {kind} ({one_line(name, 40)}), which no "
             "workspace of mast-tui has and which could change labels unseen; do not use this file"
         )
 
@@ -112,18 +114,18 @@ def check_schema(path: Path | str, connection: sqlite3.Connection) -> None:
 def why_not_trusted(path: Path) -> str | None:
     """Return a reason not to use a workspace that the user did not name, or None.
 
-    Whoever may write to the file could plant a name, settings and labels in it. Symbolic links
-    count by where they lead.
+    Another user who may write to the file could put a name, settings and labels into it. For a
+    symbolic link its target is checked.
     """
-    for checked in (path, path.parent):
+    for checked_path in (path, path.parent):
         try:
-            status = checked.stat()
+            status = checked_path.stat()
         except OSError:
             continue
         if status.st_uid != os.geteuid():
-            return f"{checked} belongs to another user"
+            return f"{checked_path} belongs to another user"
         if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return f"others may write to {checked}"
+            return f"others may write to {checked_path}"
     return None
 
 
@@ -133,10 +135,10 @@ def keep_private(path: Path) -> None:
     If other users have the right to write, the file is shared on purpose and stays so.
     """
     own_folder = [path.parent] if path.parent.name == FOLDER else []
-    journals = [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]
-    for private in (*own_folder, path, *journals):
+    journals = [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
+    for private_path in (*own_folder, path, *journals):
         with suppress(OSError):
-            status = private.stat()
-            shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if status.st_uid == os.geteuid() and not shared and status.st_mode & 0o077:
-                private.chmod(stat.S_IMODE(status.st_mode) & 0o700)
+            status = private_path.stat()
+            is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if status.st_uid == os.geteuid() and not is_shared and status.st_mode & 0o077:
+                private_path.chmod(stat.S_IMODE(status.st_mode) & 0o700)

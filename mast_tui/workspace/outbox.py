@@ -1,12 +1,11 @@
 """Changes that wait on this machine for a server that is away.
 
-A change is what one key has done: events, each with its id, which is never given anew. It is on
-this machine's disk before anybody is told that it is kept, and gone from there once the server has
-committed it; where that is not known it is sent again, as the server leaves out what it has. A
-trace that was first met meanwhile waits beside them.
+A change holds the events of one key press, each with its final id. It is on this machine's disk
+before the app reports it as saved, and is removed once the server has committed it. If the commit
+is uncertain it is sent again, since the server leaves out known events. New traces wait too.
 
-Meanwhile the annotator works on a copy of their part of the workspace, which is read ahead through
-the connection that reads everything else: it is never more than the server shows to them.
+Meanwhile the annotator works on a copy of their part of the workspace, which was read ahead. It
+never holds more than the server shows to them.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.sqlite_file import SqliteFile
 
 _AT_ONCE: Final = 5000
-_SHARED: Final = (
+_COMMON_TABLES: Final = (
     *(schema.taxonomies, schema.taxonomy_revisions, schema.traces, schema.annotators),
     *(schema.settings, schema.studies, schema.guidelines, schema.span_indices),
 )
-_OF_PEOPLE: Final = (
+_ANNOTATOR_TABLES: Final = (
     *(schema.labels, schema.verdicts, schema.passes, schema.decisions),
     *(schema.reviews, schema.span_notes, schema.sights, schema.events),
 )
-_OWN_ONLY: Final = (schema.reviews, schema.span_notes, schema.events)
-"""What nobody needs of others to adjudicate."""
+_OWN_TABLES: Final = (schema.reviews, schema.span_notes, schema.events)
+"""The tables of which an adjudicator needs no rows of others."""
 
 
 class ReadAhead:
@@ -56,10 +55,10 @@ class ReadAhead:
     def __init__(self, annotator: str) -> None:
         self._annotator = annotator
         self.everybody = False
-        """Whether it has what other people say as well."""
+        """Whether it has the work of other people too."""
         self._copy: SqliteFile | None = None
-        self._new: list[Event] = []
-        """What was written since, and is not in the copy yet."""
+        self._pending_events: list[Event] = []
+        """The events that were written since and are not in the copy yet."""
         self._lock = Lock()
 
     @property
@@ -68,7 +67,7 @@ class ReadAhead:
         return self._copy is not None
 
     def read(self, source: Connection, *, everybody: bool) -> None:
-        """Make the copy, or renew it.
+        """Create the copy, or replace it by a new one.
 
         Args:
             source: A connection that sees one state throughout.
@@ -77,11 +76,11 @@ class ReadAhead:
         self.everybody |= everybody
         copy = SqliteFile(None, create=True)
         with copy.writing(whole=True) as target:
-            for table in (*_SHARED, *_OF_PEOPLE):
+            for table in (*_COMMON_TABLES, *_ANNOTATOR_TABLES):
                 statement = select(table)
-                if self.everybody and table in _OF_PEOPLE and table not in _OWN_ONLY:
+                if self.everybody and table in _ANNOTATOR_TABLES and table not in _OWN_TABLES:
                     statement = statement.where(~table.c.annotator.startswith(JUDGE_PREFIX))
-                elif table in _OF_PEOPLE:
+                elif table in _ANNOTATOR_TABLES:
                     statement = statement.where(table.c.annotator == self._annotator)
                 for rows in source.execute(statement).partitions(_AT_ONCE):
                     Insertion(table).write(target, [tuple(row) for row in rows])
@@ -91,31 +90,36 @@ class ReadAhead:
     def note_seen(self, events: Iterable[Event]) -> None:
         """Add events that were written to the copy; events with a known id are left out."""
         with self._lock:
-            self._new += events
+            self._pending_events += events
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Yield a read-only connection to the known state of the tables."""
-        with self._up_to_date().reading() as connection:
+        with self._updated_copy().reading() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Yield a connection to add other rows than events."""
-        with self._up_to_date().writing() as connection:
+        with self._updated_copy().writing() as connection:
             yield connection
 
-    def _up_to_date(self) -> SqliteFile:
+    def _updated_copy(self) -> SqliteFile:
+        """Return the copy, after adding the events that were written since."""
         with self._lock:
             copy = self._copy
             assert copy is not None, "nothing was read ahead"
-            if self._new:
+            if self._pending_events:
                 with copy.writing(whole=True) as connection:
-                    known_ids = known_rows(connection, [event.id for event in self._new])
-                    new = {event.id: event for event in self._new if event.id not in known_ids}
+                    known_ids = known_rows(connection, [event.id for event in self._pending_events])
+                    new = {
+                        event.id: event
+                        for event in self._pending_events
+                        if event.id not in known_ids
+                    }
                     insert(connection, list(new.values()))
                     follow(connection, new.values())
-                self._new.clear()
+                self._pending_events.clear()
             return copy
 
 
@@ -129,8 +133,8 @@ _ADD: Final = "INSERT INTO changes (known_seq, follows, events) VALUES (?, ?, ?)
 _CHANGE: Final = "UPDATE changes SET events = ? WHERE number = ?"
 _READ_TRACES: Final = "SELECT id, record FROM traces ORDER BY rowid"
 _ADD_TRACE: Final = "INSERT OR REPLACE INTO traces VALUES (?, ?)"
-_NOTES: Final = (PassStarted, SpansRead, SuggestionsSeen)
-"""What no key has asked for."""
+_AUTOMATIC_FACTS: Final = (PassStarted, SpansRead, SuggestionsSeen)
+"""The facts that the app records by itself, not for a key."""
 
 
 class WaitingChange(NamedTuple):
@@ -149,24 +153,24 @@ class WaitingChange(NamedTuple):
 
     @property
     def is_note(self) -> bool:
-        """True if no key has asked for it."""
-        return all(isinstance(event.fact, _NOTES) for event in self.events)
+        """True if the app has recorded it by itself, not for a key."""
+        return all(isinstance(event.fact, _AUTOMATIC_FACTS) for event in self.events)
 
 
 class Outbox:
     """One annotator's changes that wait for one server, in their order; used from any thread."""
 
     def __init__(self, folder: Path, url: str, annotator: str, last_seq: int) -> None:
-        """Look what waits since an earlier time.
+        """Open the outbox, and read the changes that wait since an earlier time.
 
         Args:
-            folder: Where files of this kind lie.
+            folder: The folder of all outboxes.
             url: The server's address.
-            annotator: Whose changes they are.
+            annotator: The annotator whose changes it holds.
             last_seq: The counter of the annotator's last event on the server.
 
         Raises:
-            WorkspaceError: What waits cannot be read.
+            WorkspaceError: The waiting changes cannot be read.
         """
         digest = hashlib.sha256(f"{url}\0{annotator}".encode("utf-8", "replace")).hexdigest()
         self.annotator = annotator
@@ -177,9 +181,9 @@ class Outbox:
         self.last_seq = last_seq
         """The counter of the annotator's last event that is known here."""
         self.known = ReadAhead(annotator)
-        """What the annotator goes on with meanwhile."""
+        """The copy on which the annotator works meanwhile."""
         if self._path.exists():
-            with self._file() as file:
+            with self._open_file() as file:
                 for number, known_seq, follows, text in file.execute(_READ):
                     events = tuple(map(event_from_dict, json.loads(text)))
                     self._waiting.append(WaitingChange(number, known_seq, follows, events))
@@ -199,7 +203,7 @@ class Outbox:
 
     @property
     def count(self) -> int:
-        """The number of waiting changes that a key has asked for."""
+        """The number of waiting changes that key presses have made."""
         return sum(not change.is_note for change in self.waiting)
 
     def events(self, trace_id: str | None, taxonomy: str | None) -> tuple[Event, ...]:
@@ -217,21 +221,21 @@ class Outbox:
         )
 
     def note_seen(self, events: Iterable[Event]) -> None:
-        """Count on from these."""
+        """Add events that were written to the copy, and continue counting after them."""
         own_events = [event for event in events if event.annotator == self.annotator]
         self.last_seq = max(self.last_seq, *(event.seq for event in own_events), 0)
         self.known.note_seen(own_events)
 
     @property
     def traces(self) -> Mapping[str, TraceRecord]:
-        """The traces that the server has not been told of, by the ids that they have here."""
+        """The traces that the server does not know yet, by their ids in this outbox."""
         return dict(self._traces)
 
     def meet(self, record: TraceRecord) -> str:
-        """Keep a trace that was not known here, and return the id that it has until it is sent."""
+        """Store a new trace, and return its id until the server knows it."""
         with self.known.writing() as connection:
             trace_id = trace_register.register(connection, record)
-        with self._lock, self._file() as file:
+        with self._lock, self._open_file() as file:
             row = trace_register.to_row(record, record.trace_id, None)
             file.execute(_ADD_TRACE, (trace_id, json.dumps(row)))
             file.commit()
@@ -239,26 +243,25 @@ class Outbox:
         return trace_id
 
     def met(self, trace_id: str, known_id: str) -> None:
-        """Note that the server knows a trace, and use the server's id in the waiting events.
+        """Remove a trace that the server knows now, and use the server's id in waiting events.
 
         Args:
             trace_id: The id that the waiting events use.
             known_id: The id on the server.
         """
-        with self._lock, self._file() as file:
+        with self._lock, self._open_file() as file:
             if known_id != trace_id:
                 for index, change in enumerate(self._waiting):
                     if change.events[0].trace_id == trace_id:
-                        moved = (
+                        renamed_events = (
                             structs.replace(event, trace_id=known_id) for event in change.events
                         )
-                        # Labels are read anew, as they say on which trace they are.
+                        # Reading events again puts the new id into their labels too.
                         events = tuple(
-                            event_from_dict(event_to_dict(event_on_server))
-                            for event_on_server in moved
+                            event_from_dict(event_to_dict(event)) for event in renamed_events
                         )
                         self._waiting[index] = change._replace(events=events)
-                        file.execute(_CHANGE, (_text(events), change.number))
+                        file.execute(_CHANGE, (_events_as_json(events), change.number))
             file.execute("DELETE FROM traces WHERE id = ?", (trace_id,))
             file.commit()
             del self._traces[trace_id]
@@ -316,8 +319,8 @@ class Outbox:
             events: The events of the change.
             known_seq: The counter of the last event that the annotator knew, or ``UNCHECKED``.
         """
-        text = _text(events)
-        with self._lock, self._file() as file:
+        text = _events_as_json(events)
+        with self._lock, self._open_file() as file:
             earlier = self.events(events[0].trace_id, events[0].taxonomy)
             follows = earlier[-1].id if earlier else None
             number = file.execute(_ADD, (known_seq, follows, text)).lastrowid
@@ -328,7 +331,7 @@ class Outbox:
 
     def sent(self, change: WaitingChange) -> None:
         """Remove a change that the server has stored."""
-        with self._lock, self._file() as file:
+        with self._lock, self._open_file() as file:
             file.execute("DELETE FROM changes WHERE number = ?", (change.number,))
             file.commit()
             self._waiting.remove(change)
@@ -336,14 +339,14 @@ class Outbox:
     def refused(self, change: WaitingChange) -> None:
         """Move a change that the server cannot accept to a file that people can read."""
         lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
-        with self._in_words(), fdopen(open_private(self.refused_path), "a") as file:
+        with self._readable_errors(), fdopen(open_private(self.refused_path), "a") as file:
             file.write(lines)
         self.sent(change)
 
     @contextmanager
-    def _file(self) -> Iterator[sqlite3.Connection]:
-        # Opened for each change: the server is seldom away, and nobody waits for another then.
-        with self._in_words():
+    def _open_file(self) -> Iterator[sqlite3.Connection]:
+        """Open the file of the outbox for one change, and create its tables if necessary."""
+        with self._readable_errors():
             make_private(self._path.parent)
             close(open_private(self._path))
             with closing(sqlite3.connect(self._path, timeout=30)) as file:
@@ -353,7 +356,8 @@ class Outbox:
                 yield file
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _readable_errors(self) -> Iterator[None]:
+        """Convert errors of the file in the block to ``WorkspaceError``."""
         try:
             yield
         except (OSError, sqlite3.Error, ValueError) as error:
@@ -362,5 +366,5 @@ class Outbox:
             ) from error
 
 
-def _text(events: Iterable[Event]) -> str:
+def _events_as_json(events: Iterable[Event]) -> str:
     return json.dumps([event_to_dict(event) for event in events])

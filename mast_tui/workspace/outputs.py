@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _DATABASE: Final = b"SQLite format 3\0"
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 _JOURNALS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
-"""How the logs of SQLite begin: write-ahead logs in either byte order, and rollback journals."""
+"""The first bytes of SQLite's write-ahead logs, in either byte order, and rollback journals."""
 
-_LOOKED_AT: Final = 4 << 20
-"""So many bytes from the start of a file are looked at to recognise a trace."""
+_BYTES_READ: Final = 4 << 20
+"""The bytes from the start of a file that are read to recognise a trace."""
 
 _TEXT_TRACES: Final = (".log", ".txt")
 _OWN_TEXTS: Final = (
@@ -55,7 +55,7 @@ _OWN_TEXTS: Final = (
     b'[\n {\n  "data": {\n   "trace_id"',
     b'[\n {\n  "mas_name"',
 )
-"""How this program's own exports begin, which are no text traces whatever their names end in."""
+"""The first bytes of this program's own exports, which are no text traces."""
 
 
 def marked(*marks: str) -> Callable[[bytes], bool]:
@@ -74,59 +74,60 @@ def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
-    """Tell of a file why it stays in any case: it is the workspace, or of a trace that it knows.
+    """Return a function that returns the reason why a file must never be replaced, None if it may.
 
-    The workspace may be closed when that is asked for.
+    It may be called after the workspace was closed.
     """
     labels = database_files(workspace.path) if workspace.path is not None else ()
     stored = workspace.read_columns("traces", ("path",), list, not_null="path")
-    traces = frozenset(_real(workspace.resolve_trace_path(path)) for (path,) in stored)
+    traces = frozenset(_real_path(workspace.resolve_trace_path(path)) for (path,) in stored)
 
     def reason(target: Path) -> str | None:
-        real = _real(target)
+        real = _real_path(target)
         if real in labels:
             return "the labels are kept in this file"
-        if real.exists() and (real in traces or _is_part(real, traces)):
+        if real.exists() and (real in traces or _is_part_of_trace(real, traces)):
             return "this is a trace, and traces are never written to"
         return None
 
     return reason
 
 
-def _is_part(real: Path, traces: frozenset[Path]) -> bool:
-    """Check whether a file is in the folder of a trace, or holds a sub-agent of one."""
+def _is_part_of_trace(real: Path, traces: frozenset[Path]) -> bool:
+    """Return whether a file is in the folder of a trace, or holds a sub-agent of a trace."""
     if not traces.isdisjoint(real.parents):
         return True
     thread = thread_of(real)
     if thread is None or thread.parent is None:
         return False
-    near = (trace for trace in traces if trace.parent in real.parents)
-    return any(real in map(_real, sub_agents_of(trace)) for trace in near)
+    nearby_traces = (trace for trace in traces if trace.parent in real.parents)
+    return any(real in map(_real_path, sub_agents_of(trace)) for trace in nearby_traces)
 
 
 def protected_kind(target: Path) -> str | None:
-    """Return the kind of a file that only ``--force`` may replace; None for any other.
+    """Return the reason why only ``--force`` may replace a file; None for other files.
 
-    Told from its content, of which no more than some megabytes are looked at.
+    It follows from the first megabytes of the content.
 
     Raises:
         OSError: The file cannot be read.
     """
-    for end in _SIDE_FILES:
-        database = target.with_name(target.name.removesuffix(end))
-        if database != target and _begins_with(database, _DATABASE):
+    for suffix in _SIDE_FILES:
+        database = target.with_name(target.name.removesuffix(suffix))
+        if database != target and _begins_with_any(database, _DATABASE):
             return f"belongs to the database {database.name}"
     if not target.exists() or target.stat().st_size == 0:
         return None
-    if _begins_with(target, _DATABASE, *_JOURNALS):
+    if _begins_with_any(target, _DATABASE, *_JOURNALS):
         return "looks like a database or its log"
     if target.name.casefold() == FILE_NAME:
         return "tells how runs have ended"
-    return _looks_like_trace(target)
+    return _trace_kind(target)
 
 
-def _looks_like_trace(target: Path) -> str | None:
-    source = _Beginning(target)
+def _trace_kind(target: Path) -> str | None:
+    """Return the reason if a file looks like a trace or like labels; None for other files."""
+    source = _FileBeginning(target)
     if (reader := recognise(source)) is not None:
         return f"looks like a trace ({reader.name})"
     if source.is_binary:
@@ -139,24 +140,24 @@ def _looks_like_trace(target: Path) -> str | None:
     return None
 
 
-class _Beginning(Source):
-    """A file of which only the first megabytes are read, as if it had been cut off there."""
+class _FileBeginning(Source):
+    """A source that holds only the first megabytes of a file."""
 
     @cached_property
     def size(self) -> int:
-        """The length in bytes; of a compressed file no more than is looked at."""
+        """The length in bytes; for a compressed file at most the bytes that are read."""
         return self.path.stat().st_size if self.packing is None else len(self.data)
 
     @cached_property
     def data(self) -> bytes:
-        """The content, as far as it is looked at."""
+        """The bytes that are read."""
         if self.packing is not None:
-            return beginning(self.path, _LOOKED_AT)
+            return beginning(self.path, _BYTES_READ)
         with self.path.open("rb") as file:
-            return file.read(_LOOKED_AT)
+            return file.read(_BYTES_READ)
 
 
-def _begins_with(path: Path, *marks: bytes) -> bool:
+def _begins_with_any(path: Path, *marks: bytes) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -165,9 +166,9 @@ def _begins_with(path: Path, *marks: bytes) -> bool:
 
 def database_files(database: Path) -> frozenset[Path]:
     """Return the files of an SQLite database: its own and those that SQLite makes beside it."""
-    real = _real(database)
+    real = _real_path(database)
     return frozenset(real.with_name(real.name + end) for end in ("", *_SIDE_FILES))
 
 
-def _real(path: Path | str) -> Path:
+def _real_path(path: Path | str) -> Path:
     return Path(os.path.realpath(Path(path).expanduser()))

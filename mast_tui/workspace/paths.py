@@ -1,4 +1,4 @@
-"""Paths of workspaces and of their traces, and the name to suggest to an annotator."""
+"""Paths of workspaces and traces, and suggested names of annotators."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from mast_tui.workspace.opening import FOLDER
 FILE: Final = "workspace.db"
 
 BEFORE_FOLDERS: Final = "./"
-"""The beginning of a relative path that a version before schema 9 kept; see ``migration``."""
+"""The beginning of a relative path that a version before schema 9 stored; see ``migration``."""
 
 
 def default_workspace_path(cwd: Path) -> Path:
-    """Return ``.mast-tui/workspace.db`` in the nearest folder from ``cwd`` upwards.
+    """Return ``.mast-tui/workspace.db`` in the nearest folder from ``cwd`` upwards that has one.
 
-    If no folder has one, it is that in ``cwd``.
-
-    The file need not exist.
+    If no folder has one, returns the path in ``cwd``, which does not exist yet.
     """
     for folder in (cwd, *cwd.absolute().parents):
         path = folder / FOLDER / FILE
@@ -32,7 +30,7 @@ def default_workspace_path(cwd: Path) -> Path:
 
 
 def is_url(location: Path | str) -> bool:
-    """Check whether a workspace is on a server."""
+    """Return whether the location of a workspace is a URL."""
     return "://" in str(location)
 
 
@@ -42,9 +40,9 @@ def find_workspace(location: str | None) -> Path:
 
 
 def traces_folder(workspace: Path) -> Path:
-    """Return the folder from which a workspace names the files of its traces.
+    """Return the folder to which a workspace's paths of traces are relative.
 
-    This is the folder that holds the workspace's own folder ``.mast-tui``, or else its file.
+    This is the parent of the workspace's folder ``.mast-tui``, otherwise the folder of its file.
     """
     folder = workspace.absolute().parent
     return folder.parent if folder.name == FOLDER else folder
@@ -61,7 +59,7 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
         path: The file as the program has opened it, or a URL.
         folder: The workspace's ``traces_folder``; None for a server, and in memory.
     """
-    outer, chained, local = _parts(str(path))
+    outer, chained, local = _split_chained_path(str(path))
     if not chained and is_url(local):
         return local
     file = Path(local)
@@ -70,7 +68,7 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
     file = file.absolute()
     if ".." in file.parts:
         file = file.resolve()
-    return f"{outer}{chained}{file if folder is None else _seen_from(folder, file)}"
+    return f"{outer}{chained}{file if folder is None else _relative_path(folder, file)}"
 
 
 def found_trace_path(stored: str, folder: Path | None) -> Path:
@@ -83,7 +81,7 @@ def found_trace_path(stored: str, folder: Path | None) -> Path:
         stored: The text, as ``stored_trace_path`` returned it.
         folder: The workspace's ``traces_folder``; None for a server, and in memory.
     """
-    outer, chained, local = _parts(stored)
+    outer, chained, local = _split_chained_path(stored)
     file = Path(local)
     if folder is None or file.is_absolute() or (not chained and is_url(local)):
         return trace_path(stored)
@@ -93,15 +91,19 @@ def found_trace_path(stored: str, folder: Path | None) -> Path:
     return trace_path(f"{outer}{chained}{candidate}")
 
 
-def _parts(text: str) -> tuple[str, str, str]:
-    """Split off the local file at the end of a chained URL (``zip://run.json::runs.zip``)."""
+def _split_chained_path(text: str) -> tuple[str, str, str]:
+    """Split a chained URL (``zip://run.json::runs.zip``) into its URL, ``::`` and its local file.
+
+    Any other path is returned as the local file, after two empty texts.
+    """
     outer, chained, local = text.rpartition("::")
     if not chained or not is_url(outer) or is_url(local):
         return "", "", text
     return outer, chained, local
 
 
-def _seen_from(folder: Path, file: Path) -> Path:
+def _relative_path(folder: Path, file: Path) -> Path:
+    """Return a path relative to a folder; the path itself if it is outside the folder."""
     for base, target in ((folder, file), (folder.resolve(), file.resolve())):
         if target.is_relative_to(base):
             return target.relative_to(base)
@@ -120,18 +122,19 @@ def suggested_name(config_name: str | None) -> str:
 
     It is the configured name, git's user.name or the login, whichever first is a valid name.
     """
-    for name in (config_name, _git_name(), _login()):
-        if name is not None and (checked := _person(name)):
-            return checked
+    for name in (config_name, _git_name(), _login_name()):
+        valid_name = "" if name is None else _valid_name_or_empty(name)
+        if valid_name:
+            return valid_name
     return ""
 
 
 def login_setting() -> str:
-    """Name the setting that holds who works in a workspace under this login."""
-    return f"person:{_login() or ''}"
+    """Return the name of the setting that holds the annotator's name of this login."""
+    return f"person:{_login_name() or ''}"
 
 
-def _person(name: str) -> str:
+def _valid_name_or_empty(name: str) -> str:
     try:
         return checked_person(name)
     except ValueError:
@@ -139,8 +142,9 @@ def _person(name: str) -> str:
 
 
 def _git_name() -> str | None:
+    """Return the user's name in git's configuration, None if there is none."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "config", "user.name"],
             capture_output=True,
             text=True,
@@ -152,10 +156,10 @@ def _git_name() -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return process.stdout if process.returncode == 0 else None
 
 
-def _login() -> str | None:
+def _login_name() -> str | None:
     try:
         return getpass.getuser()
     except (OSError, KeyError):

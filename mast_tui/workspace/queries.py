@@ -51,7 +51,7 @@ PassChoice = int | Literal["last", "finished"] | None
 
 _EVENTS_AT_ONCE: Final = 1000
 _TRACES_AT_ONCE: Final = 500
-_NO_READINGS: Final = tuple(kind.value for kind in PassKind if not kind.is_reading)
+_OTHER_PASS_KINDS: Final = tuple(kind.value for kind in PassKind if not kind.is_reading)
 
 
 class OfWork(TypedDict, total=False):
@@ -63,30 +63,30 @@ class OfWork(TypedDict, total=False):
 
 
 class OfPass(OfWork, total=False):
-    """The same with the pass: the last one where none is named."""
+    """The filters of a query on passes; without ``pass_number`` the last pass counts."""
 
     pass_number: PassChoice
 
 
-def _conditions(table: Table, work: OfWork) -> list[ColumnElement[bool]]:
+def _filter_conditions(table: Table, work: OfWork) -> list[ColumnElement[bool]]:
     """Return the conditions on a table, except the one on the pass."""
     names = ("trace_id", "annotator", "taxonomy")
-    named = ((name, work.get(name)) for name in names)
-    return [table.c[name] == value for name, value in named if value is not None]
+    filters = ((name, work.get(name)) for name in names)
+    return [table.c[name] == value for name, value in filters if value is not None]
 
 
 def _with_pass(statement: Select[Any], table: Table, work: OfPass) -> Select[Any]:
     """Return the statement with all conditions on its table."""
-    statement = statement.where(*_conditions(table, work))
-    chosen = work.get("pass_number", "last")
-    if isinstance(chosen, int):
-        return statement.where(table.c.pass_number == chosen)
+    statement = statement.where(*_filter_conditions(table, work))
+    pass_choice = work.get("pass_number", "last")
+    if isinstance(pass_choice, int):
+        return statement.where(table.c.pass_number == pass_choice)
     of_one_trace = work.get("trace_id") is not None
     return _in_pass(
         statement,
         table,
-        chosen,
-        lambda source: _conditions(source, work),
+        pass_choice,
+        lambda source: _filter_conditions(source, work),
         of_one_trace=of_one_trace,
     )
 
@@ -115,20 +115,22 @@ def _in_pass(
         return statement
     passes = schema.passes
     work = ("annotator", "trace_id", "taxonomy")
-    counting = [passes.c.withdrawn.is_(False), passes.c.kind.not_in(_NO_READINGS)]
+    pass_conditions = [passes.c.withdrawn.is_(False), passes.c.kind.not_in(_OTHER_PASS_KINDS)]
     if which == "finished":
-        counting.append(passes.c.finished_at.is_not(None))
+        pass_conditions.append(passes.c.finished_at.is_not(None))
     last: ColumnElement[Any] = func.max(passes.c.number)
     if of_one_trace:
-        same = [passes.c[name] == table.c[name] for name in work]
-        last = select(last).where(*same, *counting).scalar_subquery()
+        same_work = [passes.c[name] == table.c[name] for name in work]
+        last = select(last).where(*same_work, *pass_conditions).scalar_subquery()
     else:
-        of_work = [passes.c[name] for name in work]
-        each = select(*of_work, last.label("last")).where(*conditions(passes), *counting)
-        lasts = each.group_by(*of_work).subquery()
-        same = [lasts.c[name] == table.c[name] for name in work]
-        statement = statement.outerjoin_from(table, lasts, and_(*same))
-        last = lasts.c.last
+        work_columns = [passes.c[name] for name in work]
+        grouped = select(*work_columns, last.label("last")).where(
+            *conditions(passes), *pass_conditions
+        )
+        last_passes = grouped.group_by(*work_columns).subquery()
+        same_work = [last_passes.c[name] == table.c[name] for name in work]
+        statement = statement.outerjoin_from(table, last_passes, and_(*same_work))
+        last = last_passes.c.last
     if which == "last":
         last = func.coalesce(last, table.c.pass_number)
     return statement.where(table.c.pass_number == last)
@@ -136,7 +138,7 @@ def _in_pass(
 
 def labels(connection: Connection, **work: Unpack[OfPass]) -> tuple[Label, ...]:
     """Return labels by trace, annotator, taxonomy, pass and id."""
-    statement, values = _in_order(schema.labels, work, "id")
+    statement, values = _ordered_query(schema.labels, work, "id")
     return tuple(map(label_of, connection.execute(statement, values).mappings()))
 
 
@@ -162,31 +164,34 @@ def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, .
 
 def reviews(connection: Connection, **work: Unpack[OfPass]) -> tuple[Review, ...]:
     """Return reviews by trace, annotator, taxonomy, pass and suggestion."""
-    statement, values = _in_order(schema.reviews, work, "suggestion")
+    statement, values = _ordered_query(schema.reviews, work, "suggestion")
     return tuple(map(review_of, connection.execute(statement, values)))
 
 
 def span_notes(connection: Connection, **work: Unpack[OfPass]) -> tuple[SpanNote, ...]:
     """Return notes on spans by trace, annotator, taxonomy, pass and span."""
-    statement, values = _in_order(schema.span_notes, work, "span_key")
+    statement, values = _ordered_query(schema.span_notes, work, "span_key")
     return tuple(map(span_note_of, connection.execute(statement, values)))
 
 
-def _in_order(table: Table, work: OfPass, last: str) -> tuple[Select[Any], dict[str, object]]:
-    """Return a query and its values: rows by trace, annotator, taxonomy, pass and ``last``."""
-    chosen = work.get("pass_number", "last")
+def _ordered_query(table: Table, work: OfPass, last: str) -> tuple[Select[Any], dict[str, object]]:
+    """Return a query and the values of its filters.
+
+    The rows are sorted by trace, annotator, taxonomy, pass and the column ``last``.
+    """
+    pass_choice = work.get("pass_number", "last")
     values = {name: value for name, value in work.items() if value is not None}
-    if not isinstance(chosen, int):
+    if not isinstance(pass_choice, int):
         values.pop("pass_number", None)
-    passes = None if isinstance(chosen, int) else chosen
-    return _statement(table, tuple(sorted(values)), passes, last), values
+    last_or_finished = None if isinstance(pass_choice, int) else pass_choice
+    return _ordered_statement(table, tuple(sorted(values)), last_or_finished, last), values
 
 
 @cache
-def _statement(
+def _ordered_statement(
     table: Table, names: tuple[str, ...], passes: Literal["last", "finished"] | None, last: str
 ) -> Select[Any]:
-    """Make the query for a set of filters; cached, since making it takes longer than running it."""
+    """Return the query for these filters; cached, as building it takes longer than running it."""
 
     def conditions(source: Table) -> list[ColumnElement[bool]]:
         return [source.c[name] == bindparam(name) for name in names]
@@ -202,7 +207,7 @@ def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
     table = schema.passes
     statement = (
         select(*(table.c[name] for name in PASS_COLUMNS))
-        .where(*_conditions(table, work), table.c.withdrawn.is_(False))
+        .where(*_filter_conditions(table, work), table.c.withdrawn.is_(False))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy, table.c.number)
     )
     return tuple(map(pass_of, connection.execute(statement)))
@@ -227,14 +232,17 @@ def finished_traces(connection: Connection, annotator: str, taxonomy: str) -> fr
     statement = (
         select(table.c.trace_id, table.c.finished_at)
         .where(
-            *_conditions(table, {"annotator": annotator, "taxonomy": taxonomy}),
+            *_filter_conditions(table, {"annotator": annotator, "taxonomy": taxonomy}),
             table.c.withdrawn.is_(False),
-            table.c.kind.not_in(_NO_READINGS),
+            table.c.kind.not_in(_OTHER_PASS_KINDS),
         )
         .order_by(table.c.trace_id, table.c.number)
     )
-    last = {row[0]: row[1] for row in connection.execute(statement)}
-    return frozenset(trace_id for trace_id, finished_at in last.items() if finished_at is not None)
+    # Rows are sorted by pass, so the last pass of each trace stays.
+    last_finish = dict(connection.execute(statement).all())
+    return frozenset(
+        trace_id for trace_id, finished_at in last_finish.items() if finished_at is not None
+    )
 
 
 def reads(
@@ -255,12 +263,12 @@ def reads(
     passes = schema.passes
     work: OfWork = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
     kind = passes.c.kind == PassKind.RETEST.value
-    retest_numbers = select(passes.c.number).where(*_conditions(passes, work), kind)
+    retest_numbers = select(passes.c.number).where(*_filter_conditions(passes, work), kind)
     retests = connection.execute(retest_numbers).scalars().all()
     in_pass = table.c.pass_number == pass_number
     up_to_pass = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
     statement = select(table).where(
-        *_conditions(table, work),
+        *_filter_conditions(table, work),
         table.c.kind == KIND_OF[SpansRead],
         in_pass if pass_number in retests else up_to_pass,
     )
@@ -288,7 +296,7 @@ def look_again(
     work: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
     statement = (
         select(table)
-        .where(*_conditions(table, work), table.c.kind == KIND_OF[LookAgainSet])
+        .where(*_filter_conditions(table, work), table.c.kind == KIND_OF[LookAgainSet])
         .order_by(table.c.seq, table.c.id)
     )
     modes_by_trace: dict[str, tuple[str, ...]] = {}
@@ -317,7 +325,7 @@ def decisions(
     table = schema.decisions
     statement = (
         select(table.c.trace_id, table.c.item, table.c.document)
-        .where(*_conditions(table, work))
+        .where(*_filter_conditions(table, work))
         .order_by(table.c.trace_id, table.c.decided_at, table.c.annotator, table.c.item)
     )
     by_trace = defaultdict[str, dict[str, Decision]](dict)
@@ -346,12 +354,12 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
-    """Return the author of each study in force, by taxonomy: of several the last one."""
+    """Return the author of the last study under each taxonomy, by taxonomy."""
     table = schema.studies
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator
     )
-    return {row[0]: row[1] for row in connection.execute(statement)}
+    return dict(connection.execute(statement).all())
 
 
 def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
@@ -381,7 +389,7 @@ def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[Judgemen
     table = schema.judgements
     statement = (
         select(table)
-        .where(*_conditions(table, work))
+        .where(*_filter_conditions(table, work))
         .order_by(table.c.trace_id, table.c.annotator, table.c.taxonomy)
     )
     return tuple(
@@ -401,8 +409,8 @@ def label_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[
     table = schema.labels
     work: OfPass = {"annotator": annotator, "taxonomy": taxonomy}
     statement = _with_pass(select(table.c.trace_id, func.count()), table, work)
-    counted = connection.execute(statement.group_by(table.c.trace_id))
-    return {row[0]: row[1] for row in counted}
+    rows = connection.execute(statement.group_by(table.c.trace_id))
+    return dict(rows.all())
 
 
 def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dict[str, int]:
@@ -414,14 +422,14 @@ def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dic
         taxonomy: The taxonomy.
     """
     table = schema.labels
-    reviewed = schema.reviews
-    answered = (
-        select(reviewed.c.suggestion)
+    reviews_table = schema.reviews
+    is_answered = (
+        select(reviews_table.c.suggestion)
         .where(
-            reviewed.c.annotator == annotator,
-            reviewed.c.trace_id == table.c.trace_id,
-            reviewed.c.taxonomy == table.c.taxonomy,
-            reviewed.c.suggestion == table.c.id,
+            reviews_table.c.annotator == annotator,
+            reviews_table.c.trace_id == table.c.trace_id,
+            reviews_table.c.taxonomy == table.c.taxonomy,
+            reviews_table.c.suggestion == table.c.id,
         )
         .exists()
     )
@@ -430,11 +438,11 @@ def waiting_counts(connection: Connection, annotator: str, taxonomy: str) -> dic
         .where(
             table.c.taxonomy == taxonomy,
             table.c.annotator.startswith("judge:"),
-            ~answered,
+            ~is_answered,
         )
         .group_by(table.c.trace_id)
     )
-    return {row[0]: row[1] for row in connection.execute(statement)}
+    return dict(connection.execute(statement).all())
 
 
 def event_count(connection: Connection) -> int:
@@ -451,14 +459,14 @@ def events(
     """Return the next events by annotator, counter and id, without those that cannot be read.
 
     Args:
-        connection: Sees one state throughout.
-        work: Whose, on which trace and under which taxonomy.
-        pass_number: The pass that they belong to, None for any.
-        after: These three of the event behind which they come, None for the first.
+        connection: A connection that sees one state throughout.
+        work: The filters for annotator, trace and taxonomy.
+        pass_number: Only events of this pass; None for all.
+        after: The annotator, counter and id of the event before them, None for the first events.
     """
     table = schema.events
     order = (table.c.annotator, table.c.seq, table.c.id)
-    statement = select(table).where(*_conditions(table, work)).order_by(*order)
+    statement = select(table).where(*_filter_conditions(table, work)).order_by(*order)
     if pass_number is not None:
         statement = statement.where(table.c.pass_number == pass_number)
     while True:
@@ -477,10 +485,10 @@ def events_on_traces(
     """Return one annotator's events on several traces, by trace, counter and id.
 
     Args:
-        connection: Sees one state throughout.
-        annotator: Whose they are.
-        taxonomy: Under which.
-        trace_ids: The traces; each is a key of what is returned.
+        connection: A connection that sees one state throughout.
+        annotator: The annotator.
+        taxonomy: The taxonomy.
+        trace_ids: The ids of the traces, which are the keys of the result.
     """
     table = schema.events
     by_trace: dict[str, list[Event]] = {trace_id: [] for trace_id in trace_ids}

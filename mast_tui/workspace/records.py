@@ -17,7 +17,7 @@ from mast_tui.labels import AnnotatorKind, Count, QuoteCounts
 from mast_tui.traces.model import Outcome, Trace, TraceIdentity
 
 _FIRST_SPANS: Final = 8
-"""Instructions have no time in some formats; further on nobody looks for one."""
+"""The number of spans in which the start is searched: instructions have no time in some formats."""
 
 
 class TeamRole(StrEnum):
@@ -30,7 +30,7 @@ class TeamRole(StrEnum):
 
 
 class Member(NamedTuple):
-    """Somebody in a team on a server; an annotator who is ``assisted`` sees what judges say."""
+    """A member of a team on a server; an ``assisted`` annotator sees judges' suggestions."""
 
     name: str
     role: TeamRole
@@ -72,9 +72,9 @@ class TraceRecord:
 
     @classmethod
     def from_trace(cls, trace: Trace) -> TraceRecord:
-        """Make the record of a trace, as far as it was read.
+        """Return the record of a trace, as far as it was read.
 
-        The run's start comes from ``outcomes.csv``, else from the first span that has a time.
+        The run's start comes from ``outcomes.csv``, otherwise from the first span with a time.
         """
         meta = trace.meta
         started = trace.meta.started
@@ -113,15 +113,13 @@ class SpanIndex:
 
 
 def indices_in(trace: Trace, keys: Mapping[str, bool]) -> dict[str, SpanIndex]:
-    """Look up spans of a trace.
+    """Return the indices of spans in a trace by key.
+
+    While the trace is still being read, spans that were not found yet are left out.
 
     Args:
         trace: The trace, as far as it is read.
-        keys: The spans' keys. True asks for the length of the text too.
-
-    Returns:
-        The index of each span by its key. A span that is not found is missing while the trace
-        is still being read.
+        keys: The spans' keys, each with whether the length of the text is needed too.
     """
     indices = {}
     for key, with_length in keys.items():
@@ -149,17 +147,18 @@ def missing_indices(
         asked: The keys of the spans; True if the text length is needed too.
         known_indices: The stored indices of the trace.
     """
-    return {
-        key: with_length
-        for key, with_length in asked.items()
-        if (index := known_indices.get(key)) is None
-        or (with_length and index.index is not None and index.text_chars is None)
-    }
+    missing = {}
+    for key, with_length in asked.items():
+        span = known_indices.get(key)
+        lacks_length = span is not None and span.index is not None and span.text_chars is None
+        if span is None or (with_length and lacks_length):
+            missing[key] = with_length
+    return missing
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorInfo:
-    """Somebody who labels; ``blind`` is None until it was said how they work."""
+    """An annotator; ``blind`` is None until their way of work was set."""
 
     name: str
     kind: AnnotatorKind
@@ -168,7 +167,7 @@ class AnnotatorInfo:
 
 @dataclass(frozen=True, slots=True)
 class JudgementRecord:
-    """That a judge has looked at a trace, and at which modes; ``run`` is the run's id."""
+    """A judge's look at a trace for some modes; ``run`` is the id of the run."""
 
     judge: str
     trace_id: str
@@ -256,12 +255,16 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class AnswerStatistics:
-    """The tokens that the answers of a model took.
+    """The tokens of the answers of a model.
 
-    ``answers`` could be used, with ``tokens_out`` together; the longest of their requests took
-    ``longest_request``. ``repeats`` were cut or could not be used, with ``repeats_out`` together.
-    ``thought_out`` is the most that an answer took which was cut before it had begun, as the model
-    was still thinking. ``overflows`` requests were longer than the server reads.
+    Attributes:
+        answers: The number of usable answers.
+        tokens_out: The tokens of the usable answers.
+        longest_request: The most tokens of a request with a usable answer.
+        repeats: The number of answers that were cut or not usable.
+        repeats_out: The tokens of these answers.
+        thought_out: The most tokens of an answer that was cut while the model was still thinking.
+        overflows: The number of requests that were too long for the server.
     """
 
     answers: int = 0
@@ -299,12 +302,12 @@ class Run:
 
     @property
     def quotes(self) -> QuoteCounts:
-        """The quotes on which its suggestions rest, by how they were found in their traces."""
+        """The counts of the quotes of its suggestions by kind of match."""
         return sum((trace.quotes for trace in self.traces), QuoteCounts())
 
     @property
     def cost(self) -> float | None:
-        """Return the cost of the requests, None where no price is known."""
+        """The cost of the requests, None if no price is known."""
         settings = self.settings
         if settings is None or settings.price_in is None or settings.price_out is None:
             return None
@@ -319,9 +322,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EventConflict:
-    """Events that an annotator counted alike in two copies of a workspace, with other content.
+    """Events with one counter but different content, from two copies of a workspace.
 
-    All of them are kept and count, in the order of their ids.
+    All of them stay and count, in the order of their ids.
     """
 
     annotator: str
@@ -330,18 +333,18 @@ class EventConflict:
 
 
 class HistoryRelation(StrEnum):
-    """The relation of an annotator's foreign events to those that are here."""
+    """The relation of an annotator's foreign events to the stored ones."""
 
     NEW = "new"
-    """There are none here."""
+    """There are no stored events."""
     SAME = "same"
-    """Nothing comes that is not here."""
+    """All foreign events are stored."""
     LONGER = "longer"
-    """All that is here comes too, and the rest is later."""
+    """All stored events are among the foreign ones, and the others are later."""
     FORKED = "forked"
     """Both have events that the other lacks."""
     APART = "apart"
-    """They share none, or what comes is not whole: counters are missing."""
+    """They share no events, or counters are missing among the foreign events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The tables of a workspace.
 
-``events`` holds what happened and is only ever added to. The tables in ``STATE_TABLES`` hold
-what follows from it: they are written with the events and can be made anew from them. The
-others are registers of what events speak of.
+``events`` holds all events, and rows are only added to it. The tables in ``STATE_TABLES`` hold the
+state that follows: they are written with the events and can be rebuilt from them. The other tables
+are registers of the objects that events refer to.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _TEXT: Final = Text().with_variant(Text(collation="C"), "postgresql")
 _WHOLE: Final = Integer().with_variant(BigInteger(), "postgresql")
 
 
-def _texts(*names: str, key: bool = False, empty: bool = False) -> list[Column[str]]:
+def _text_columns(*names: str, key: bool = False, empty: bool = False) -> list[Column[str]]:
     return [Column(name, _TEXT, primary_key=key, nullable=empty) for name in names]
 
 
-def _wholes(
+def _whole_number_columns(
     *names: str, key: bool = False, empty: bool = False, default: int | None = None
 ) -> list[Column[int]]:
     default_text = None if default is None else text(str(default))
@@ -53,14 +53,14 @@ def _wholes(
 events: Final = Table(
     "events",
     metadata,
-    *_texts("id", key=True),
-    *_texts("annotator"),
-    *_wholes("seq"),
-    *_texts("at", "kind"),
-    *_texts("trace_id", "taxonomy", empty=True),
-    *_wholes("pass_number", empty=True),
-    *_texts("payload", "replaces", "action"),
-    *_texts("undoes", "redoes", "chain", empty=True),
+    *_text_columns("id", key=True),
+    *_text_columns("annotator"),
+    *_whole_number_columns("seq"),
+    *_text_columns("at", "kind"),
+    *_text_columns("trace_id", "taxonomy", empty=True),
+    *_whole_number_columns("pass_number", empty=True),
+    *_text_columns("payload", "replaces", "action"),
+    *_text_columns("undoes", "redoes", "chain", empty=True),
     # Not unique: two copies of a workspace count on separately, and can be merged all the same.
     Index("events_in_order", "annotator", "seq", "id"),
     Index("events_of_work", "annotator", "trace_id", "taxonomy", "seq"),
@@ -71,34 +71,34 @@ events: Final = Table(
 labels: Final = Table(
     "labels",
     metadata,
-    *_texts("annotator", "id", key=True),
-    *_texts("trace_id", "taxonomy"),
-    *_wholes("pass_number"),
-    *_texts("mode"),
-    *_texts("first_key", "last_key", "quote", empty=True),
-    *_wholes("char_start", "char_end", empty=True),
-    *_texts("note"),
+    *_text_columns("annotator", "id", key=True),
+    *_text_columns("trace_id", "taxonomy"),
+    *_whole_number_columns("pass_number"),
+    *_text_columns("mode"),
+    *_text_columns("first_key", "last_key", "quote", empty=True),
+    *_whole_number_columns("char_start", "char_end", empty=True),
+    *_text_columns("note"),
     Column("confidence", Float, nullable=True),
-    *_texts("severity", empty=True),
-    *_texts("origin"),
-    *_texts("suggestion", empty=True),
+    *_text_columns("severity", empty=True),
+    *_text_columns("origin"),
+    *_text_columns("suggestion", empty=True),
     Column("saw_suggestions", Boolean, nullable=False),
-    *_texts("created_at"),
-    *_texts("evidence_key", "evidence_quote", empty=True),
-    *_wholes("evidence_start", "evidence_end", empty=True),
-    *_texts("evidence_match", "evidence_named", empty=True),
+    *_text_columns("created_at"),
+    *_text_columns("evidence_key", "evidence_quote", empty=True),
+    *_whole_number_columns("evidence_start", "evidence_end", empty=True),
+    *_text_columns("evidence_match", "evidence_named", empty=True),
     Column("decisive", Boolean, nullable=True),
-    *_texts("evidence_wording", "remedy", empty=True),
+    *_text_columns("evidence_wording", "remedy", empty=True),
     Index("labels_of_trace", "trace_id", "taxonomy", "annotator", "pass_number"),
 )
 
 verdicts: Final = Table(
     "verdicts",
     metadata,
-    *_texts("annotator", "trace_id", "taxonomy", key=True),
-    *_wholes("pass_number", key=True),
-    *_texts("mode", key=True),
-    *_texts("value"),
+    *_text_columns("annotator", "trace_id", "taxonomy", key=True),
+    *_whole_number_columns("pass_number", key=True),
+    *_text_columns("mode", key=True),
+    *_text_columns("value"),
     sqlite_with_rowid=False,
 )
 """Absent and unsure only: a mode with labels is present by itself."""
@@ -106,35 +106,35 @@ verdicts: Final = Table(
 reviews: Final = Table(
     "reviews",
     metadata,
-    *_texts("annotator", "trace_id", "taxonomy", key=True),
-    *_wholes("pass_number", key=True),
-    *_texts("suggestion", key=True),
-    *_texts("answer"),
-    *_texts("label", empty=True),
-    *_texts("reason"),
+    *_text_columns("annotator", "trace_id", "taxonomy", key=True),
+    *_whole_number_columns("pass_number", key=True),
+    *_text_columns("suggestion", key=True),
+    *_text_columns("answer"),
+    *_text_columns("label", empty=True),
+    *_text_columns("reason"),
     sqlite_with_rowid=False,
 )
 
 span_notes: Final = Table(
     "span_notes",
     metadata,
-    *_texts("annotator", "trace_id", "taxonomy", key=True),
-    *_wholes("pass_number", key=True),
-    *_texts("span_key", key=True),
-    *_texts("text"),
+    *_text_columns("annotator", "trace_id", "taxonomy", key=True),
+    *_whole_number_columns("pass_number", key=True),
+    *_text_columns("span_key", key=True),
+    *_text_columns("text"),
     sqlite_with_rowid=False,
 )
 
 passes: Final = Table(
     "passes",
     metadata,
-    *_texts("annotator", "trace_id", "taxonomy", key=True),
-    *_wholes("number", key=True),
-    *_texts("kind", "started_at"),
-    *_texts("finished_at", empty=True),
+    *_text_columns("annotator", "trace_id", "taxonomy", key=True),
+    *_whole_number_columns("number", key=True),
+    *_text_columns("kind", "started_at"),
+    *_text_columns("finished_at", empty=True),
     Column("judge_seen", Boolean, nullable=False),
-    *_wholes("spans_read", "spans", empty=True),
-    *_texts("revealed_at", empty=True),
+    *_whole_number_columns("spans_read", "spans", empty=True),
+    *_text_columns("revealed_at", empty=True),
     Column("withdrawn", Boolean, nullable=False),
     Column("withheld", Boolean, nullable=False, server_default=false()),
     sqlite_with_rowid=False,
@@ -145,25 +145,25 @@ passes: Final = Table(
 decisions: Final = Table(
     "decisions",
     metadata,
-    *_texts("annotator", "trace_id", "taxonomy", "item", key=True),
-    *_texts("decided_at", "document"),
+    *_text_columns("annotator", "trace_id", "taxonomy", "item", key=True),
+    *_text_columns("decided_at", "document"),
     sqlite_with_rowid=False,
 )
 
 judgements: Final = Table(
     "judgements",
     metadata,
-    *_texts("annotator", "trace_id", "taxonomy", key=True),
-    *_texts("looks_at"),
-    *_texts("run", empty=True),
-    *_texts("at"),
+    *_text_columns("annotator", "trace_id", "taxonomy", key=True),
+    *_text_columns("looks_at"),
+    *_text_columns("run", empty=True),
+    *_text_columns("at"),
     sqlite_with_rowid=False,
 )
 
 sights: Final = Table(
     "sights",
     metadata,
-    *_texts("annotator", key=True),
+    *_text_columns("annotator", key=True),
     Column("blind", Boolean, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -171,16 +171,16 @@ sights: Final = Table(
 studies: Final = Table(
     "studies",
     metadata,
-    *_texts("annotator", "taxonomy", key=True),
-    *_texts("set_at", "document"),
+    *_text_columns("annotator", "taxonomy", key=True),
+    *_text_columns("set_at", "document"),
     sqlite_with_rowid=False,
 )
 
 guidelines: Final = Table(
     "guidelines",
     metadata,
-    *_texts("annotator", "id", key=True),
-    *_texts("taxonomy", "written_at", "document"),
+    *_text_columns("annotator", "id", key=True),
+    *_text_columns("taxonomy", "written_at", "document"),
     sqlite_with_rowid=False,
 )
 
@@ -202,15 +202,15 @@ STATE_TABLES: Final = (
 taxonomies: Final = Table(
     "taxonomies",
     metadata,
-    *_texts("ref", key=True),
-    *_texts("content_hash", "document"),
+    *_text_columns("ref", key=True),
+    *_text_columns("content_hash", "document"),
 )
 
 taxonomy_revisions: Final = Table(
     "taxonomy_revisions",
     metadata,
-    *_texts("ref", "since", "content_hash", key=True),
-    *_texts("document"),
+    *_text_columns("ref", "since", "content_hash", key=True),
+    *_text_columns("document"),
 )
 """Every text that a taxonomy has had here, with the time from which on: the last one holds, and
 stands in ``taxonomies``. ``since`` is empty where nobody noted it."""
@@ -218,31 +218,31 @@ stands in ``taxonomies``. ``since`` is empty where nobody noted it."""
 traces: Final = Table(
     "traces",
     metadata,
-    *_texts("id", key=True),
-    *_texts("base_id"),
-    *_texts("content_hash", empty=True),
-    *_wholes("content_bytes", empty=True),
-    *_texts("reader", empty=True),
-    *_wholes("key_scheme", empty=True),
+    *_text_columns("id", key=True),
+    *_text_columns("base_id"),
+    *_text_columns("content_hash", empty=True),
+    *_whole_number_columns("content_bytes", empty=True),
+    *_text_columns("reader", empty=True),
+    *_whole_number_columns("key_scheme", empty=True),
     Column("native", Boolean, nullable=False),
-    *_texts("path", empty=True),
-    *_wholes("record", empty=True),
-    *_texts("task", "system", "model", "benchmark", empty=True),
-    *_texts("outcome"),
+    *_text_columns("path", empty=True),
+    *_whole_number_columns("record", empty=True),
+    *_text_columns("task", "system", "model", "benchmark", empty=True),
+    *_text_columns("outcome"),
     Column("score", Float, nullable=True),
-    *_wholes("spans", empty=True),
-    *_texts("version", empty=True),
+    *_whole_number_columns("spans", empty=True),
+    *_text_columns("version", empty=True),
     Column("started", Float, nullable=True),
-    *_texts("task_id", empty=True),
-    *_wholes("trial", empty=True),
+    *_text_columns("task_id", empty=True),
+    *_whole_number_columns("trial", empty=True),
     Index("traces_by_base", "base_id"),
 )
 
 span_indices: Final = Table(
     "span_indices",
     metadata,
-    *_texts("trace_id", "span_key", key=True),
-    *_wholes("span_index", "text_chars", empty=True),
+    *_text_columns("trace_id", "span_key", key=True),
+    *_whole_number_columns("span_index", "text_chars", empty=True),
     sqlite_with_rowid=False,
 )
 """The index of each span that an event refers to, from when its trace was last read.
@@ -254,46 +254,48 @@ length of the span's text, counted where a quote lies in it."""
 annotators: Final = Table(
     "annotators",
     metadata,
-    *_texts("name", key=True),
-    *_texts("kind"),
+    *_text_columns("name", key=True),
+    *_text_columns("kind"),
 )
 
-settings: Final = Table("settings", metadata, *_texts("key", key=True), *_texts("value"))
+settings: Final = Table(
+    "settings", metadata, *_text_columns("key", key=True), *_text_columns("value")
+)
 
 runs: Final = Table(
     "runs",
     metadata,
-    *_texts("id", key=True),
-    *_texts("judge", "taxonomy", "started_at"),
-    *_texts("finished_at", empty=True),
-    *_texts("note"),
-    *_texts("settings", "form", "ending", empty=True),
-    *_wholes("told_requests", "told_in", "told_out", "told_cached", empty=True),
+    *_text_columns("id", key=True),
+    *_text_columns("judge", "taxonomy", "started_at"),
+    *_text_columns("finished_at", empty=True),
+    *_text_columns("note"),
+    *_text_columns("settings", "form", "ending", empty=True),
+    *_whole_number_columns("told_requests", "told_in", "told_out", "told_cached", empty=True),
 )
 """``told``: what a run elsewhere has used, of which no answers are here; null for a run of here."""
 
 run_traces: Final = Table(
     "run_traces",
     metadata,
-    *_texts("run", "trace_id", key=True),
-    *_wholes("findings"),
-    *_texts("problem", empty=True),
-    *_wholes("quotes", "verified", "windows", default=0),
+    *_text_columns("run", "trace_id", key=True),
+    *_whole_number_columns("findings"),
+    *_text_columns("problem", empty=True),
+    *_whole_number_columns("quotes", "verified", "windows", default=0),
     Column("remarks", _TEXT, nullable=False, server_default=text("'[]'")),
-    *_texts("quote_kinds", empty=True),
+    *_text_columns("quote_kinds", empty=True),
     sqlite_with_rowid=False,
 )
 
 asked: Final = Table(
     "asked",
     metadata,
-    *_wholes("id", key=True),
-    *_texts("run", "trace_id", "key", "finish", "form"),
-    *_wholes("tokens_in", "tokens_out"),
+    *_whole_number_columns("id", key=True),
+    *_text_columns("run", "trace_id", "key", "finish", "form"),
+    *_whole_number_columns("tokens_in", "tokens_out"),
     Column("usable", Boolean, nullable=False),
     Column("counted", Boolean, nullable=False),
-    *_texts("at", "answer"),
-    *_wholes("tokens_cached", default=0),
+    *_text_columns("at", "answer"),
+    *_whole_number_columns("tokens_cached", default=0),
     # What is meant for servers alone would have SQLAlchemy import all that it knows of them.
     Index("asked_usable", "key", sqlite_where=text("usable = 1")),
     # It holds all that is summed up, so that no answer is read for it.
@@ -304,11 +306,11 @@ asked: Final = Table(
 imports: Final = Table(
     "imports",
     metadata,
-    *_texts("id", key=True),
-    *_texts("at"),
-    *_texts("who", empty=True),
-    *_texts("format", "files", "asked"),
-    *_texts("finished_at", "undo_begun_at", "undone_at", "undone_by", empty=True),
+    *_text_columns("id", key=True),
+    *_text_columns("at"),
+    *_text_columns("who", empty=True),
+    *_text_columns("format", "files", "asked"),
+    *_text_columns("finished_at", "undo_begun_at", "undone_at", "undone_by", empty=True),
 )
 """Every import that brought something. ``asked`` is how it was asked for: the same words again go
 on with one that was broken off."""
@@ -316,7 +318,7 @@ on with one that was broken off."""
 imported_events: Final = Table(
     "imported_events",
     metadata,
-    *_texts("import", "event", key=True),
+    *_text_columns("import", "event", key=True),
     sqlite_with_rowid=False,
 )
 """What came of an import whose events keep the actions that they were recorded under elsewhere; any

@@ -86,7 +86,7 @@ class SqliteFile(Database):
             if not has_lock or self._is_gone:
                 return  # closing would write into the file that has replaced this one
             with suppress(sqlite3.Error):
-                self._driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._writer_driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._writer.close()
             self._writer.engine.dispose()
         finally:
@@ -115,10 +115,10 @@ class SqliteFile(Database):
         self._writer.begin()
 
     def _run_statement(self, statement: str) -> object:
-        return self._driver.execute(statement)
+        return self._writer_driver.execute(statement)
 
     def _in_transaction(self) -> bool:
-        return self._driver.in_transaction
+        return self._writer_driver.in_transaction
 
     def _begin_writing(self, connection: Connection) -> None:
         """Begin a transaction that writes, so that no other writer can change what it reads."""
@@ -152,7 +152,7 @@ class SqliteFile(Database):
             driver.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)}")
 
     def _commit(self) -> None:
-        self._driver.execute("COMMIT")
+        self._writer_driver.execute("COMMIT")
 
     # The file
 
@@ -225,7 +225,7 @@ class SqliteFile(Database):
         with new_file(target) as draft, self._readable_errors(), self._taking_turn():
             copy = sqlite3.connect(draft)
             try:
-                self._driver.backup(copy)
+                self._writer_driver.backup(copy)
                 _name_traces_from(copy, self.traces_folder, traces_folder(target))
                 copy.execute("PRAGMA journal_mode=DELETE")
             finally:
@@ -300,12 +300,12 @@ class SqliteFile(Database):
         return connection
 
     @property
-    def _driver(self) -> sqlite3.Connection:
+    def _writer_driver(self) -> sqlite3.Connection:
         return _sqlite_driver(self._writer)
 
     def _run_pragma(self, assignment: str) -> Any:
         """Read or set a pragma outside of transactions."""
-        row = self._driver.execute(f"PRAGMA {assignment}").fetchone()
+        row = self._writer_driver.execute(f"PRAGMA {assignment}").fetchone()
         return None if row is None else row[0]
 
     def _prepare_file(self) -> None:
@@ -314,7 +314,7 @@ class SqliteFile(Database):
             self._create_tables()
         application_id, version = self._stored_versions()
         check_version(self.name, application_id=application_id, version=version)
-        check_schema(self.name, self._driver)
+        check_schema(self.name, self._writer_driver)
         if version < SCHEMA_VERSION:
             self._migrate_tables()
         if self.path is not None:

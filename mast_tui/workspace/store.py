@@ -1,4 +1,4 @@
-"""A workspace: where labels, reviews, runs of judges and decisions are kept."""
+"""The workspace, which holds labels, reviews, runs of judges and decisions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ Result = TypeVar("Result")
 def reading(
     query: Callable[Concatenate[Connection, P], Result],
 ) -> Callable[Concatenate[Workspace, P], Result]:
-    """Make a method of a workspace of a query."""
+    """Return a method of a workspace that runs a query on a connection for reading."""
 
     @wraps(query)
     def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -78,7 +78,7 @@ def reading(
 def writing(
     change: Callable[Concatenate[Connection, P], Result],
 ) -> Callable[Concatenate[Workspace, P], Result]:
-    """Make a method of a workspace of a change, which is one transaction."""
+    """Return a method of a workspace that makes a change in one transaction."""
 
     @wraps(change)
     def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -88,7 +88,8 @@ def writing(
     return method
 
 
-def _server(url: str, *, create: bool, password: str | None) -> Database:
+def _open_server_database(url: str, *, create: bool, password: str | None) -> Database:
+    """Connect to a server; raises ``WorkspaceError`` if its driver is not installed."""
     # The driver is an optional dependency, which workspaces in files do not need.
     try:
         module = import_module("mast_tui.team.postgresql")
@@ -104,15 +105,15 @@ def _server(url: str, *, create: bool, password: str | None) -> Database:
 class Workspace:
     """An open workspace; may be used from any thread.
 
-    Whatever a method changes is on disk when it returns. Every method raises ``WorkspaceError``,
-    in words for people, where the workspace cannot be read or written; then nothing has changed.
+    The changes of a method are on disk when it returns. Every method raises ``WorkspaceError`` with
+    a message for users if the workspace cannot be read or written; then nothing has changed.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._ids = IdSource()
         self.outbox: Outbox | None = None
-        """Where changes wait for a server that is away, once ``keep_waiting`` was called."""
+        """The changes that wait for a server that is away; None until ``keep_waiting``."""
 
     @classmethod
     def open(
@@ -121,10 +122,10 @@ class Workspace:
         """Open the workspace in a file or on a server.
 
         Args:
-            path: The file, which is made with its folder if it does not exist; ``:memory:`` keeps
-                everything in memory. ``postgresql://…`` is a database of a server, where nothing
-                is made; see ``create_on_server``.
-            create: Whether a file may be made.
+            path: The file, which is created with its folder if it does not exist; ``:memory:``
+                keeps everything in memory. ``postgresql://…`` is a database of a server, where
+                nothing is created; see ``create_on_server``.
+            create: Whether a file may be created.
             password: The password of the server, if the user has typed it.
 
         Raises:
@@ -133,7 +134,7 @@ class Workspace:
                 does not exist; or the server does not answer or has no workspace.
         """
         if is_url(path):
-            return cls(_server(str(path), create=False, password=password))
+            return cls(_open_server_database(str(path), create=False, password=password))
         if str(path) == ":memory:":
             return cls(SqliteFile(None, create=True))
         return cls(SqliteFile(Path(path).expanduser().absolute(), create=create))
@@ -149,7 +150,7 @@ class Workspace:
         Raises:
             WorkspaceError: The workspace cannot be made. An existing one is opened.
         """
-        return cls(_server(url, create=True, password=password))
+        return cls(_open_server_database(url, create=True, password=password))
 
     @property
     def path(self) -> Path | None:
@@ -179,10 +180,10 @@ class Workspace:
         """Return a new id (UUID version 7); later ids are greater."""
         return self._ids.new()
 
-    # All of it
+    # The whole workspace
 
     def check_there(self) -> None:
-        """Raise ``WorkspaceGone`` where the file that is open is not at its path any more."""
+        """Raise ``WorkspaceGone`` if the open file is no longer at its path."""
         self._database.check_there()
 
     def changed_elsewhere(self) -> bool:
@@ -204,7 +205,7 @@ class Workspace:
         return self._database.last_write
 
     def check(self) -> None:
-        """Raise ``WorkspaceError`` where SQLite finds the file damaged."""
+        """Raise ``WorkspaceError`` if the database is damaged."""
         self._database.check()
 
     def differences(self) -> tuple[StateDifference, ...]:
@@ -221,13 +222,13 @@ class Workspace:
     event_count = reading(queries.event_count)
 
     def copy_to(self, target: Path) -> None:
-        """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
-        cannot."""
+        """Copy everything into a new file; raises ``WorkspaceError`` and leaves no file if it
+        fails."""
         self._database.copy_to(target)
 
     def copy_into(self, other: Workspace) -> None:
-        """Copy everything into a workspace with nothing in it; raises ``WorkspaceError`` and copies
-        nothing where it cannot."""
+        """Copy everything into an empty workspace; raises ``WorkspaceError`` and copies nothing if
+        it fails."""
         self._database.check_sees_all()
         with (
             self._database.reading() as source,
@@ -254,7 +255,7 @@ class Workspace:
                 yield copy
 
     def move_to(self, target: Path) -> None:
-        """Copy everything into a new file and go on there: the old one is gone."""
+        """Copy everything into a new file and continue there, after the old file was deleted."""
         self._database.move_to(target)
 
     # The team
@@ -326,7 +327,7 @@ class Workspace:
 
         Args:
             taxonomy: The taxonomy.
-            in_use: Whether these texts are put in force; else the texts of a stored taxonomy stay.
+            in_use: Whether these texts come into force; otherwise stored texts stay in force.
 
         Raises:
             WorkspaceError: The stored taxonomy of this id and version has other modes.
@@ -367,26 +368,28 @@ class Workspace:
     used_taxonomies = reading(queries.used_taxonomies)
 
     def current_taxonomies(self) -> tuple[str, ...]:
-        """Return the taxonomies that were not carried over to another, by name."""
-        carried = {
+        """Return the used taxonomies that were not migrated to another taxonomy, by name."""
+        migrated = {
             record.files[0]
             for record in self.imports()
             if record.format == import_register.MIGRATION and record.state is ImportState.FINISHED
         }
-        return tuple(ref for ref in self.used_taxonomies() if ref not in carried)
+        return tuple(ref for ref in self.used_taxonomies() if ref not in migrated)
 
     # Traces
 
     def register_trace(self, record: TraceRecord) -> str:
-        """Keep a trace at first contact and return the id that it has in this workspace.
+        """Store a trace if it is new, and return its id in this workspace.
 
-        The same id and content, or a file that has only grown, is the trace that is known; the
-        same id with other content is kept as ``id~2``.
+        A trace is known if its id and content are known, or if its file has only grown. A trace
+        with a known id and other content is stored as ``id~2``.
         """
         with self._database.reading() as connection:
-            # Within a transaction it is looked for when it is kept, and once is enough.
-            within = connection.in_transaction()
-            known_record = None if within else trace_register.find(connection, record)
+            # Within a transaction the trace is searched when it is stored, which is enough.
+            is_inside_transaction = connection.in_transaction()
+            known_record = None
+            if not is_inside_transaction:
+                known_record = trace_register.find(connection, record)
         folder = self._database.traces_folder
         if (
             known_record is not None
@@ -418,13 +421,13 @@ class Workspace:
             raise WorkspaceError(f"trace {trace_id!r} is not known in this workspace")
         return matching[0]
 
-    # Where the spans stand that events refer to
+    # The indices of spans that events refer to
 
     span_indices = reading(index_register.span_indices)
     referred_spans = reading(index_register.referred_spans)
 
     def keep_span_indices(self, indices: Mapping[str, Mapping[str, SpanIndex]]) -> None:
-        """Keep the indices of spans, by trace and key, in place of those kept before."""
+        """Store the indices of spans, by trace and key, and replace those stored before."""
         if any(indices.values()):
             with self._database.writing() as connection:
                 index_register.keep_span_indices(connection, indices)
@@ -438,19 +441,19 @@ class Workspace:
             trace_id: The id of the trace in this workspace.
             trace: The trace, as far as it is read.
         """
-        referred = self.referred_spans(trace_id)
-        if not referred or self.away:
+        referred_keys = self.referred_spans(trace_id)
+        if not referred_keys or self.away:
             return
         stored = self.span_indices(trace_id).get(trace_id, {})
         # The text of a span never changes, so its length is counted once.
-        missing = missing_indices(referred, stored)
-        asked = {key: missing.get(key, False) for key in referred}
-        changed = {
+        missing = missing_indices(referred_keys, stored)
+        needed_keys = {key: missing.get(key, False) for key in referred_keys}
+        changed_indices = {
             key: index
-            for key, index in indices_in(trace, asked).items()
+            for key, index in indices_in(trace, needed_keys).items()
             if key in missing or index.index != stored[key].index
         }
-        self.keep_span_indices({trace_id: changed})
+        self.keep_span_indices({trace_id: changed_indices})
 
     # Annotators
 
@@ -506,10 +509,10 @@ class Workspace:
         """Return the decisions of others since the first of these changes, on the same items.
 
         Args:
-            sent: Changes that have waited for the server.
+            sent: The changes that have waited for the server.
 
         Raises:
-            WorkspaceError: It cannot be read.
+            WorkspaceError: The workspace cannot be read.
         """
         own_events = [event for change in sent for event in change.events]
         items = {
@@ -518,9 +521,9 @@ class Workspace:
             if isinstance(event.fact, Decided)
         }
         since = min((event.at for event in own_events), default="")
-        decided = list[Event]()
-        for trace_id, taxonomy in {item[:2] for item in items}:
-            decided += (
+        decisions = list[Event]()
+        for trace_id, taxonomy in {(trace_id, taxonomy) for trace_id, taxonomy, _ in items}:
+            decisions += (
                 event
                 for event in self.events(trace_id=trace_id, taxonomy=taxonomy)
                 if isinstance(event.fact, Decided)
@@ -528,11 +531,14 @@ class Workspace:
                 and event.annotator != own_events[0].annotator
                 and (trace_id, taxonomy, event.fact.item) in items
             )
-        return tuple(decided)
+        return tuple(decisions)
 
     @contextmanager
     def as_known(self) -> Iterator[None]:
-        """Let this thread read everybody's work from what was read ahead, inside the block."""
+        """Let this thread read the work of all people from the data read ahead, in the block.
+
+        Changes nothing if no work of others was read ahead.
+        """
         outbox = self.outbox
         caller = get_ident()
         if outbox is not None and outbox.known.everybody:
@@ -552,9 +558,10 @@ class Workspace:
         """The number of changes that wait on this machine until the server is back."""
         return 0 if self.outbox is None else self.outbox.count
 
-    def _waiting(
+    def _waiting_events(
         self, annotator: str | None, trace_id: str | None, taxonomy: str | None
     ) -> tuple[Event, ...]:
+        """Return the events in the outbox; none for another annotator than that of the outbox."""
         if self.outbox is None or annotator != self.outbox.annotator:
             return ()
         return self.outbox.events(trace_id, taxonomy)
@@ -567,7 +574,7 @@ class Workspace:
             trace_id: The trace; None for events that belong to no trace.
             taxonomy: The taxonomy; None for events that belong to none.
         """
-        waiting = self._waiting(annotator, trace_id, taxonomy)
+        waiting = self._waiting_events(annotator, trace_id, taxonomy)
         with self._database.reading() as connection:
             last = recording.last_seq(connection, annotator, trace_id, taxonomy)
         return max(last, *(event.seq for event in waiting), 0)
@@ -594,13 +601,13 @@ class Workspace:
         """Add foreign events that are not here yet, all in one transaction.
 
         The outcome does not depend on the order of merges, and merging twice changes nothing.
-        Register their traces, taxonomies and annotators beside it (``merge`` does all of it).
+        Their traces, taxonomies and annotators must be registered too, as ``merge`` does.
 
         Args:
             events: The foreign events; call ``examined`` on them before a transaction begins.
             replacing: The people and judges whose finished passes, decisions, guidelines, studies,
-                sight and suggestions may be replaced, and whose edited histories take the place of
-                those here.
+                sight and suggestions may be replaced, and whose edited histories replace the
+                stored ones.
             in_force: The decisions, guidelines and studies that must not be replaced by others,
                 as ``entries_in_force`` returns them; None for those in force now.
 
@@ -649,8 +656,10 @@ class Workspace:
             "annotator": annotator,
             "taxonomy": taxonomy,
         }
-        of_trace = () if trace_id is None else self._waiting(annotator, trace_id, taxonomy)
-        waiting = {event.id: event for event in of_trace}
+        waiting: dict[str, Event] = {}
+        if trace_id is not None:
+            waiting_events = self._waiting_events(annotator, trace_id, taxonomy)
+            waiting = {event.id: event for event in waiting_events}
         after: tuple[str, int, str] | None = None
         while True:
             with self._database.reading() as connection:

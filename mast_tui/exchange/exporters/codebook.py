@@ -113,6 +113,7 @@ def _latex_text(text: str) -> str:
 
 
 def _codebook_parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_CodebookPart]:
+    """Yield the headings, lists and texts of the codebook in order."""
     yield _Heading(0, f"Codebook of {taxonomy.name} ({taxonomy.ref})")
     for category in taxonomy.categories:
         modes = [mode for mode in taxonomy.modes if mode.category == category.id]
@@ -123,6 +124,7 @@ def _codebook_parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_Codeboo
 
 
 def _mode_parts(mode: Mode, taxonomy: Taxonomy, page: Values) -> Iterator[_CodebookPart]:
+    """Yield the definition, guidelines and decided cases of a mode."""
     names = {other.slug: f"{other.code} {other.name}" for other in taxonomy.modes}
     yield _Heading(2, names[mode.slug])
     if mode.definition:

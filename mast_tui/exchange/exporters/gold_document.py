@@ -392,7 +392,7 @@ def _label_values(label: Label, codes: Mapping[str, str], order: Order) -> Value
 
 
 def target_values(target: Target, order: Order) -> Values:
-    """Return a target with the indices (from 0) of its spans, None where they are not known.
+    """Return a target with the indices (from 0) of its spans, None if they are not known.
 
     Args:
         target: The target.

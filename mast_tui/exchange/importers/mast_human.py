@@ -61,13 +61,13 @@ def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
     groups = sorted({heading.first for heading in ordered})
     return from_dict(
         {
-            "id": _slug(scheme).replace("_", "-"),
+            "id": _slug_of_name(scheme).replace("_", "-"),
             "version": VERSION,
             "name": f"MAST study, {scheme}",
             "categories": [{"id": f"group-{n}", "name": f"Group {n}"} for n in groups],
             "modes": [
                 {
-                    "slug": _slug(heading.name),
+                    "slug": _slug_of_name(heading.name),
                     "code": f"{heading.first}.{heading.second}",
                     "name": heading.name,
                     "category": f"group-{heading.first}",
@@ -80,7 +80,7 @@ def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
     )
 
 
-def _slug(name: str) -> str:
+def _slug_of_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")[:64].strip("_")
 
 
@@ -141,7 +141,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
         )
     kinds = {_is_label(record) for record in records}
     if len(kinds) == 1:
-        records += [r for r in _records_beside(named) if _is_label(r) not in kinds]
+        records += [r for r in _neighbour_records(named) if _is_label(r) not in kinds]
     reader = _Reader([r for r in records if not _is_label(r)], problems)
     for record in filter(_is_label, records):
         reader.people(record)
@@ -166,7 +166,7 @@ def _label_and_trace_records(
                 yield _Record(file, number, fields)
 
 
-def _records_beside(named: Sequence[Path]) -> Iterator[_Record]:
+def _neighbour_records(named: Sequence[Path]) -> Iterator[_Record]:
     """Yield the records of the other JSON files in the folders of files."""
     folders = sorted({file.parent for file in named})
     files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
@@ -312,6 +312,7 @@ def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
 
 
 def _traces_by_record(texts: Sequence[_Record]) -> dict[tuple[Path, int] | None, Trace]:
+    """Return the traces in the files of records by file and record number."""
     traces: dict[tuple[Path, int] | None, Trace] = {}
     for file in {record.file for record in texts}:
         for trace in read_traces(file):
@@ -325,7 +326,7 @@ def _people_answers(headings: Mapping[str, object]) -> Iterator[_Answer]:
         if not isinstance(answers, Mapping):
             raise ValueError(f"{heading.split(chr(10))[0]!r}: no answers by annotator")
         for name, present in _yes_or_no(answers):
-            yield _Answer(checked_person(name), _slug(_Heading.of(heading).name), present)
+            yield _Answer(checked_person(name), _slug_of_name(_Heading.of(heading).name), present)
 
 
 def _yes_or_no(answers: Mapping[str, object]) -> Iterator[tuple[str, bool]]:

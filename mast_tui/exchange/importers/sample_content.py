@@ -15,7 +15,7 @@ CONTENT: Final = "workspace.jsonl"
 
 
 def fill_samples_workspace(workspace: Workspace) -> None:
-    """Bring the content into a workspace in which nobody has done anything yet.
+    """Add the content to a workspace without any work.
 
     Any other is left as it is, so this may be called at every start; so is one whose samples came
     without content. Raises ``WorkspaceError``, also for content that cannot be read.

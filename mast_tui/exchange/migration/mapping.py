@@ -158,7 +158,9 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
 
 def _refuse_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
     """Refuse a mode that is dropped in one place and kept in another."""
-    dropped = {entry.source for entry in entries if not entry.targets}
-    kept = {entry.source for entry in entries if entry.targets}
-    if dropped & kept:
-        raise ExchangeError(f"{path}: {min(dropped & kept)!r} is both dropped and kept")
+    dropped_slugs = {entry.source for entry in entries if not entry.targets}
+    mapped_slugs = {entry.source for entry in entries if entry.targets}
+    if dropped_slugs & mapped_slugs:
+        raise ExchangeError(
+            f"{path}: {min(dropped_slugs & mapped_slugs)!r} is both dropped and kept"
+        )

@@ -35,7 +35,7 @@ continued since."""
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A reading that stays as it is, and why: ``OWN_WORK`` or ``GONE_ON``."""
+    """A reading that was not carried over, with the reason: ``OWN_WORK`` or ``GONE_ON``."""
 
     annotator: str
     trace_id: str
@@ -235,7 +235,7 @@ class _Migration:
 
     def done(self, works: Mapping[Work, Sequence[Event]]) -> Migrated:
         """Compare the new labels with the old ones, and return the completed result."""
-        done = self._result
+        result = self._result
         carried_works = set(self._result.works)
         new_labels = self._workspace.labels(taxonomy=self._map.new.ref, pass_number=None)
         new_ids = {label.id for label in new_labels}
@@ -246,29 +246,29 @@ class _Migration:
                 continue
             new_id = self._owners.get(label.id)
             if new_id is None or new_id not in new_ids:
-                done.lost.append(label)
+                result.lost.append(label)
                 continue
-            done.carried[label.id] = label
+            result.carried[label.id] = label
             if new_id in used_ids:
-                done.joined.add(label.id)
+                result.joined.add(label.id)
             used_ids.add(new_id)
         last_labels = self._workspace.labels(taxonomy=self._map.old.ref)
         split_labels: dict[Work, list[Label]] = defaultdict(list)
         for label in last_labels:
             if self._map.change(label.mode) is ModeChange.SPLIT:
                 split_labels[label.annotator, label.trace_id].append(label)
-        done.dropped = [
+        result.dropped = [
             label
             for label in last_labels
             if (label.annotator, label.trace_id) in carried_works
             and self._map.change(label.mode) is ModeChange.DROPPED
         ]
-        done.look_again = [
+        result.look_again = [
             LookAgain(*work, self._repeated[work], tuple(split_labels[work]))
             for work in works
             if work in self._repeated
         ]
-        return done
+        return result
 
 
 def _sets_study(event: Event) -> bool:

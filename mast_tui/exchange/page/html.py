@@ -72,7 +72,7 @@ class _ShownStep:
 
 
 class _ShownPicture(NamedTuple):
-    """A picture as the template writes it; ``source`` is empty where it is not at hand."""
+    """A picture as the template shows it; ``source`` is empty if its data is missing."""
 
     source: Markup
     size: tuple[int, int] | None
@@ -153,7 +153,7 @@ def _shown_picture(picture: Picture) -> _ShownPicture:
 
 
 def _readable_call(text: str) -> str:
-    """Return the arguments of a call with a line for each; another text as it is."""
+    """Return the arguments of a call with a line for each; any other text unchanged."""
     if not text.startswith("{"):
         return text
     try:

@@ -1,8 +1,8 @@
-"""Events in, with what follows from them: the state tables are written in the same transaction.
+"""Recording of events, with the state tables that follow from them in the same transaction.
 
-The state of an annotator follows from that annotator's events alone, taken in the order of their
-counters (and of their ids where two copies of a workspace counted alike). So writing them one by
-one, making all of it anew, and merging in any order come to the same.
+The state of an annotator follows from that annotator's events alone, in the order of their counters
+and, for equal counters from two copies of a workspace, of their ids. So recording events one by
+one, rebuilding the state, and merging in any order all have the same result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mast_tui.workspace.database import (
     LOOK_FOR_SERVER,
     Among,
     Insertion,
-    Latest,
+    LatestEvent,
     NotLatest,
     Values,
     call_function,
@@ -64,24 +64,24 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 UNCHECKED: Final = -1
-"""In place of a counter: what waits holds whatever else has happened on its trace meanwhile."""
+"""A value instead of a counter: the waiting change is valid after any other event on its trace."""
 
-_AT_ONCE: Final = 500
-_FOLLOWED_AT_ONCE: Final = 6000
-"""Events of which what follows is held back at most."""
+_ROWS_PER_QUERY: Final = 500
+_EVENTS_PER_BATCH: Final = 6000
+"""The most events whose state changes are collected before they are written."""
 
 _INSERT: Final = Insertion(
     schema.events, varying=("id", "seq", "kind", "trace_id", "payload", "chain")
 )
-_LABELLING: Final = (LabelAdded, LabelRemoved, LabelChanged)
+_LABEL_FACTS: Final = (LabelAdded, LabelRemoved, LabelChanged)
 _LAST: Final = select(func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
 _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _OWN_LAST: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
-_AMONG: Final = Among(schema.events.c.id)
-"""Those of some ids that events here have."""
+_KNOWN_IDS: Final = Among(schema.events.c.id)
+"""The query for those of some ids that stored events have."""
 _OF_WORK: Final = (
     schema.events.c.annotator == bindparam("annotator"),
     schema.events.c.trace_id == bindparam("trace_id"),
@@ -142,32 +142,34 @@ def append(
     annotators = dict.fromkeys(event.annotator for event in events)
     action = action or workspace.new_id()
     recorded: tuple[Event, ...] = ()
-    within = database.within
-    outbox = None if within or not chain.links(action) else workspace.outbox
+    is_inside_transaction = database.within
+    outbox = None if is_inside_transaction or not chain.links(action) else workspace.outbox
     if outbox is not None and not _may_wait(events, outbox.annotator):
         outbox = None
-    after = UNCHECKED if known_seq is None else known_seq
+    last_known_seq = UNCHECKED if known_seq is None else known_seq
     if outbox is not None and (outbox.waiting or database.away):
-        return outbox.put(events, workspace.new_id, action, undoes, redoes, after)
+        return outbox.put(events, workspace.new_id, action, undoes, redoes, last_known_seq)
     latest = database.latest
     database.latest = None
-    if latest is not None and (within or not _is_known(latest, events, action, known_seq)):
+    if latest is not None and (
+        is_inside_transaction or not _can_follow_latest(latest, events, action, known_seq)
+    ):
         latest = None
     while True:
         try:
             with database.writing(annotators=annotators) as connection:
-                if within:
+                if is_inside_transaction:
                     take_turns(connection, annotators)
-                # Whether they were committed is not known where the connection was lost meanwhile.
-                recorded = _stored_again(connection, recorded) or _record(
+                # If the connection was lost, the events may have been committed before the retry.
+                recorded = _stored_again(connection, recorded) or _record_events(
                     connection, events, workspace.new_id, action, undoes, redoes, known_seq, latest
                 )
                 if indices:
                     keep_span_indices(connection, indices)
             if outbox is not None:
                 outbox.note_seen(recorded)
-            if writes_by_calls(connection) and not within:
-                database.latest = _latest(recorded)
+            if writes_by_calls(connection) and not is_inside_transaction:
+                database.latest = _latest_event_of(recorded)
             return recorded
         except NotLatest:
             recorded = ()
@@ -177,41 +179,48 @@ def append(
             latest = None
             if outbox is not None:
                 if not recorded:
-                    return outbox.put(events, workspace.new_id, action, undoes, redoes, after)
-                outbox.keep(recorded, after)
+                    return outbox.put(
+                        events, workspace.new_id, action, undoes, redoes, last_known_seq
+                    )
+                outbox.keep(recorded, last_known_seq)
                 return recorded
-            if within or monotonic() > until:
+            if is_inside_transaction or monotonic() > until:
                 raise
         pause(LOOK_FOR_SERVER)
 
 
-def _is_known(
-    latest: Latest, events: Sequence[NewEvent], action: str, known_seq: int | None
+def _can_follow_latest(
+    latest: LatestEvent, events: Sequence[NewEvent], action: str, known_seq: int | None
 ) -> bool:
-    """Check whether events can be added after the last one written here, without a query.
+    """Return whether events can be added after the last written event without a query.
 
     Args:
-        latest: The last event that was written here.
-        events: What is to be added.
-        action: What groups them.
-        known_seq: The counter of the last event known of the first one's work.
+        latest: The last event that this program has written.
+        events: The events to add.
+        action: The action that groups them.
+        known_seq: The counter of the last known event on the work of the first event.
     """
     if not events or not chain.links(action):
         return False
-    of_work = (latest.annotator, latest.trace_id, latest.taxonomy, latest.seq)
-    return all(event.annotator == latest.annotator and event.id is None for event in events) and (
-        known_seq is None or (*events[0][:3], known_seq) == of_work
-    )
+    if any(event.annotator != latest.annotator or event.id is not None for event in events):
+        return False
+    first = events[0]
+    latest_work = (latest.annotator, latest.trace_id, latest.taxonomy)
+    is_same_work = (first.annotator, first.trace_id, first.taxonomy) == latest_work
+    return known_seq is None or (is_same_work and known_seq == latest.seq)
 
 
-def _latest(recorded: Sequence[Event]) -> Latest | None:
-    """Return the event that the next one of an annotator follows, where these are of one."""
+def _latest_event_of(recorded: Sequence[Event]) -> LatestEvent | None:
+    """Return the event that the annotator's next event follows.
+
+    Returns None if the events are by several annotators, or if the last one has no chain.
+    """
     if len({event.annotator for event in recorded}) != 1:
         return None
     last = recorded[-1]
     if last.chain is None or not chain.is_linked(last):
         return None
-    return Latest(last.annotator, last.trace_id, last.taxonomy, last.seq, last.chain)
+    return LatestEvent(last.annotator, last.trace_id, last.taxonomy, last.seq, last.chain)
 
 
 def _may_wait(events: Sequence[NewEvent], annotator: str) -> bool:
@@ -231,12 +240,12 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     """
     outbox = workspace.outbox
     refused: list[WaitingChange] = []
-    if outbox is None or not _meet(workspace, outbox):
+    if outbox is None or not _register_waiting_traces(workspace, outbox):
         return ()
     for change in outbox.waiting:
         try:
             with workspace._database.writing(annotators=[outbox.annotator]) as connection:
-                stored = _stored_again(connection, change.events) or _send(
+                stored = _stored_again(connection, change.events) or _record_waiting_change(
                     connection, change, workspace.new_id
                 )
         except ServerAway:
@@ -250,8 +259,8 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     return tuple(refused)
 
 
-def _meet(workspace: Workspace, outbox: Outbox) -> bool:
-    """Tell the server of the traces that were met without it; whether it is there."""
+def _register_waiting_traces(workspace: Workspace, outbox: Outbox) -> bool:
+    """Register the traces in the outbox on the server; return False if it is out of reach."""
     for trace_id, record in outbox.traces.items():
         try:
             with workspace._database.writing() as connection:
@@ -262,19 +271,23 @@ def _meet(workspace: Workspace, outbox: Outbox) -> bool:
     return True
 
 
-def _send(
+def _record_waiting_change(
     connection: Connection, change: WaitingChange, new_id: Callable[[], str]
 ) -> tuple[Event, ...]:
-    """Record a change that has waited, but not in a pass that was finished meanwhile."""
+    """Record a change that has waited, and return its events.
+
+    Returns no events if others have been added to the work meanwhile and its pass is finished.
+    """
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
-    last = connection.execute(_LAST_OF_WORK, work).one_or_none()
-    last_known = change.known_seq if change.follows is None else change.follows
-    if change.known_seq != UNCHECKED and last_known not in (last or (0,)):
+    # The id and the counter of the last event, since the change names its predecessor by either.
+    last_names = connection.execute(_LAST_OF_WORK, work).one_or_none() or (0,)
+    predecessor = change.known_seq if change.follows is None else change.follows
+    if change.known_seq != UNCHECKED and predecessor not in last_names:
         table = schema.passes
-        of_pass = {**work, "number": first.pass_number}
-        finished = select(table.c.finished_at).filter_by(**of_pass, withdrawn=False)
-        if connection.execute(finished).scalar() is not None:
+        pass_filters = {**work, "number": first.pass_number}
+        finished_at = select(table.c.finished_at).filter_by(**pass_filters, withdrawn=False)
+        if connection.execute(finished_at).scalar() is not None:
             return ()
     new = [
         NewEvent(
@@ -283,7 +296,7 @@ def _send(
         )
         for event in change.events
     ]
-    return _record(connection, new, new_id, first.action, first.undoes, first.redoes, None)
+    return _record_events(connection, new, new_id, first.action, first.undoes, first.redoes, None)
 
 
 def _stored_again(connection: Connection, events: Sequence[Event]) -> tuple[Event, ...]:
@@ -292,7 +305,7 @@ def _stored_again(connection: Connection, events: Sequence[Event]) -> tuple[Even
     return tuple(map(event_of, rows.values()))
 
 
-def _record(
+def _record_events(
     connection: Connection,
     new: Sequence[NewEvent],
     new_id: Callable[[], str],
@@ -300,8 +313,11 @@ def _record(
     undoes: str | None,
     redoes: str | None,
     known_seq: int | None,
-    latest: Latest | None = None,
+    latest: LatestEvent | None = None,
 ) -> tuple[Event, ...]:
+    """Record new events after the last ones of their annotators, and update the state.
+
+    Events whose id is stored already are left out. For the other arguments see ``append``."""
     recorded_at = now()
     is_linked = chain.links(action)
     by_calls = writes_by_calls(connection)
@@ -309,42 +325,42 @@ def _record(
     rows = list[Values]()
     counters: dict[str, int] = {}
     links: dict[str, str] = {}
-    named_here = [event.id for event in new if event.id is not None]
+    given_ids = [event.id for event in new if event.id is not None]
     if sees_own_only(connection):
-        known_ids: Collection[str] = known_rows(connection, named_here)
+        known_ids: Collection[str] = known_rows(connection, given_ids)
     else:
-        known_ids = _AMONG(connection, named_here)
+        known_ids = _KNOWN_IDS(connection, given_ids)
     for event in new:
-        name, trace_id, taxonomy, pass_number, fact, replaces, named, happened = event
-        if named in known_ids:
+        name, trace_id, taxonomy, pass_number, fact, replaces, given_id, given_time = event
+        if given_id in known_ids:
             continue
-        if isinstance(fact, _LABELLING):
+        if isinstance(fact, _LABEL_FACTS):
             _check_label(event)
         if name not in counters and latest is not None:
             counters[name] = latest.seq
             links[name] = latest.chain
         elif name not in counters:
-            last, previous_link = _last(
+            last_counter, previous_link = _last_counter_and_link(
                 connection, event, is_linked, known_seq if not counters else None
             )
-            if last is None:
+            if last_counter is None:
                 note_annotator(connection, name)
-            counters[name] = last or 0
+            counters[name] = last_counter or 0
             if chain.has_chain(name):
                 links[name] = previous_link
-        time = happened or recorded_at
+        time = given_time or recorded_at
         seq = counters[name] = counters[name] + 1
-        own_id = named or new_id()
+        own_id = given_id or new_id()
         payload = payload_text(fact)
         if by_calls:
             _check_text(payload)
-        chained: str | None = None
+        event_chain: str | None = None
         if name in links:
-            placed = (seq, time, action, undoes, redoes) if is_linked else None
-            event_digest = chain.digest_of(event, own_id, placed, payload)
-            chained = chain.link(links[name], event_digest)
+            placement = (seq, time, action, undoes, redoes) if is_linked else None
+            event_digest = chain.digest_of(event, own_id, placement, payload)
+            event_chain = chain.link(links[name], event_digest)
             if is_linked:
-                links[name] = chained
+                links[name] = event_chain
         recorded.append(
             Event(
                 id=own_id,
@@ -359,13 +375,13 @@ def _record(
                 undoes=undoes,
                 redoes=redoes,
                 replaces=replaces,
-                chain=chained,
+                chain=event_chain,
             )
         )
         work = (trace_id, taxonomy, pass_number)
-        made_void = json.dumps(replaces) if replaces else "[]"
+        replaced_text = json.dumps(replaces) if replaces else "[]"
         first_columns = (own_id, name, seq, time, KIND_OF[type(fact)], *work, payload)
-        rows.append((*first_columns, made_void, action, undoes, redoes, chained))
+        rows.append((*first_columns, replaced_text, action, undoes, redoes, event_chain))
     if by_calls:
         call_function(connection, "append_event", schema.events, rows)
     else:
@@ -375,7 +391,7 @@ def _record(
 
 
 def _check_text(payload: str) -> None:
-    """Raise ``UnicodeEncodeError`` for half a character, which no server keeps."""
+    """Raise ``UnicodeEncodeError`` for half of a surrogate pair, which no server can store."""
     if "\\ud" in payload:
         json.dumps(json.loads(payload), ensure_ascii=False).encode()
 
@@ -390,8 +406,8 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
         events: The events.
     """
     take_turns(connection, (event.annotator for event in events))
-    for start in range(0, len(events), _AT_ONCE):
-        batch = events[start : start + _AT_ONCE]
+    for start in range(0, len(events), _ROWS_PER_QUERY):
+        batch = events[start : start + _ROWS_PER_QUERY]
         rows = [tuple(event_to_row(event).values()) for event in batch]
         if writes_by_calls(connection):
             call_function(connection, "insert_event", schema.events, rows)
@@ -410,13 +426,13 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
     """
     sorted_ids = sorted(ids)
     touched = {row["annotator"] for row in known_rows(connection, sorted_ids).values()}
-    for start in range(0, len(sorted_ids), _AT_ONCE):
-        batch = sorted_ids[start : start + _AT_ONCE]
+    for start in range(0, len(sorted_ids), _ROWS_PER_QUERY):
+        batch = sorted_ids[start : start + _ROWS_PER_QUERY]
         connection.execute(delete(schema.events).where(schema.events.c.id.in_(batch)))
     rebuild(connection, touched)
 
 
-# What is here
+# Reading events
 
 
 def last_counter(connection: Connection, annotator: str) -> int:
@@ -427,7 +443,8 @@ def last_counter(connection: Connection, annotator: str) -> int:
         annotator: The annotator.
     """
     if sees_own_only(connection):
-        return connection.execute(_OWN_LAST, {"trace_id": "", "taxonomy": ""}).one()[0] or 0
+        row = connection.execute(_OWN_LAST, {"trace_id": "", "taxonomy": ""}).one()
+        return row.seq or 0
     return connection.execute(_LAST, {"annotator": annotator}).scalar_one() or 0
 
 
@@ -468,15 +485,15 @@ def known_rows(connection: Connection, ids: Sequence[str]) -> dict[str, Any]:
     if ids and sees_own_only(connection):
         rows = connection.execute(_OWN_BY_ID, {"ids": list(ids)}).mappings()
         return {row["id"]: row for row in rows}
-    for start in range(0, len(ids), _AT_ONCE):
+    for start in range(0, len(ids), _ROWS_PER_QUERY):
         statement = select(schema.events).where(
-            schema.events.c.id.in_(ids[start : start + _AT_ONCE])
+            schema.events.c.id.in_(ids[start : start + _ROWS_PER_QUERY])
         )
         rows_by_id.update((row["id"], row) for row in connection.execute(statement).mappings())
     return rows_by_id
 
 
-def _last(
+def _last_counter_and_link(
     connection: Connection, event: NewEvent, is_linked: bool, known_seq: int | None
 ) -> tuple[int | None, str]:
     """Return the counter of an annotator's last event, and the link that the next one follows.
@@ -498,32 +515,34 @@ def _last(
     values: dict[str, str | None] = {"annotator": event.annotator}
     work = {"trace_id": event.trace_id, "taxonomy": event.taxonomy}
     if sees_own_only(connection):
-        last, previous_link, last_of_work = connection.execute(_OWN_LAST, work).one()
+        last_counter, previous_link, last_of_work = connection.execute(_OWN_LAST, work).one()
     elif not is_linked:
         return connection.execute(_LAST, values).scalar_one(), chain.START
     elif known_seq is None:
-        last, previous_link = connection.execute(_LAST_AND_LINK, values).one()
-        return last, previous_link or chain.START
+        last_counter, previous_link = connection.execute(_LAST_AND_LINK, values).one()
+        return last_counter, previous_link or chain.START
     else:
-        last, previous_link, last_of_work = connection.execute(_LAST_OF_BOTH, values | work).one()
+        last_counter, previous_link, last_of_work = connection.execute(
+            _LAST_OF_BOTH, values | work
+        ).one()
     if known_seq is not None and (last_of_work or 0) != known_seq:
         raise ChangedElsewhere(
             f"{event.annotator} has changed {event.trace_id} through another window meanwhile"
         )
-    return last, previous_link or chain.START
+    return last_counter, previous_link or chain.START
 
 
 def _check_label(event: NewEvent) -> None:
     """Raise ``ValueError`` if a label names another annotator or work than its event."""
     fact = event.fact
-    assert isinstance(fact, _LABELLING)
+    assert isinstance(fact, _LABEL_FACTS)
     label = fact.after if isinstance(fact, LabelChanged) else fact.label
     label_context = (label.annotator, label.trace_id, label.taxonomy, label.pass_number)
     if label_context != (event.annotator, event.trace_id, event.taxonomy, event.pass_number):
         raise ValueError(f"label {label.id} belongs to other work than its event: {label_context}")
 
 
-# What follows
+# State tables
 
 
 def follow(connection: Connection, events: Iterable[Event]) -> None:
@@ -534,12 +553,12 @@ def follow(connection: Connection, events: Iterable[Event]) -> None:
         events: The events, in the order of their counters.
     """
     if writes_by_calls(connection):
-        return  # the server has done so when the events were added
+        return  # the server has updated them when the events were added
     remaining = iter(events)
-    while batch := list(islice(remaining, _FOLLOWED_AT_ONCE)):
-        state = _State(connection)
+    while batch := list(islice(remaining, _EVENTS_PER_BATCH)):
+        state = _StateChanges(connection)
         for event in batch:
-            state.take(event)
+            state.add(event)
         state.write()
 
 
@@ -554,7 +573,7 @@ def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> 
         take_turns(connection, connection.execute(_ANNOTATORS).scalars())
         for table in schema.STATE_TABLES:
             connection.execute(delete(table))
-        _replay(connection, None)
+        _replay_events(connection, None)
         return
     names = sorted(set(annotators))
     take_turns(connection, names)
@@ -565,49 +584,50 @@ def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> 
     for annotator in names:
         for table in schema.STATE_TABLES:
             connection.execute(delete(table).where(table.c.annotator == annotator))
-        _replay(connection, annotator)
+        _replay_events(connection, annotator)
 
 
-def _replay(connection: Connection, annotator: str | None) -> None:
+def _replay_events(connection: Connection, annotator: str | None) -> None:
+    """Update the state tables by all events of an annotator, or of all if it is None."""
     statement = _READ_ALL
     if annotator is not None:
         statement = statement.where(schema.events.c.annotator == annotator)
-    for batch in connection.execute(statement).mappings().partitions(_FOLLOWED_AT_ONCE):
+    for batch in connection.execute(statement).mappings().partitions(_EVENTS_PER_BATCH):
         follow(connection, readable_events(batch))
 
 
-_VARYING: Final = {
+_VARYING_COLUMNS: Final = {
     schema.verdicts: ("trace_id", "mode", "value"),
     schema.labels: ("id", "trace_id", "mode"),
     schema.passes: ("trace_id", "number"),
 }
-"""In which columns the many rows of an import differ; in the others most are alike."""
+"""The columns in which the many rows of an import differ; they mostly share all others."""
 
 
-def _keys(table: Table) -> list[str]:
+def _key_names(table: Table) -> list[str]:
     return [column.name for column in table.primary_key]
 
 
-def _delete(table: Table, *names: str) -> str:
+def _delete_statement(table: Table, *names: str) -> str:
     return f"DELETE FROM {table.name} WHERE {' AND '.join(f'{name} = ?' for name in names)}"
 
 
 _UPSERTS: Final = {
-    table: upsert(table, _VARYING.get(table, ()))
+    table: upsert(table, _VARYING_COLUMNS.get(table, ()))
     for table in schema.STATE_TABLES
     if table is not schema.passes
 }
-_DELETES: Final = {table: _delete(table, *_keys(table)) for table in _UPSERTS}
-_DROP_VERDICTS: Final = _delete(schema.verdicts, *_keys(schema.verdicts)[:-1])
-_PASS: Final = [column.name for column in schema.passes.columns]
-_PASS_KEY: Final = _keys(schema.passes)
+_DELETES: Final = {table: _delete_statement(table, *_key_names(table)) for table in _UPSERTS}
+_DROP_VERDICTS: Final = _delete_statement(schema.verdicts, *_key_names(schema.verdicts)[:-1])
+_PASS_COLUMNS: Final = [column.name for column in schema.passes.columns]
+_PASS_KEY: Final = _key_names(schema.passes)
 
 
 @lru_cache
-def _begin_passes(changed: tuple[str, ...]) -> Insertion:
-    """Insert passes in which these columns have changed since they began.
+def _insertion_of_passes(changed: tuple[str, ...]) -> Insertion:
+    """Return an insertion of passes that also sets these changed columns.
 
-    One that is there already stays as it began, unless it was withdrawn.
+    A stored pass keeps the columns of its start, unless it was withdrawn.
     """
     sets = {
         name: f"CASE WHEN passes.withdrawn THEN excluded.{name} ELSE passes.{name} END"
@@ -617,17 +637,20 @@ def _begin_passes(changed: tuple[str, ...]) -> Insertion:
     sets |= {name: f"excluded.{name}" for name in changed}
     assignments = ", ".join(f"{name} = {value}" for name, value in sets.items())
     on_conflict = f"ON CONFLICT ({', '.join(_PASS_KEY)}) DO UPDATE SET {assignments}"
-    return Insertion(schema.passes, varying=_VARYING[schema.passes], where_known=on_conflict)
+    return Insertion(
+        schema.passes, varying=_VARYING_COLUMNS[schema.passes], where_known=on_conflict
+    )
 
 
 @lru_cache
-def _change_passes(changed: tuple[str, ...]) -> str:
+def _update_of_passes(changed: tuple[str, ...]) -> str:
+    """Return the SQL statement that changes these columns of a stored pass."""
     sets = ", ".join(f"{name} = ?" for name in changed)
     where = " AND ".join(f"{name} = ?" for name in _PASS_KEY)
     return f"UPDATE passes SET {sets} WHERE {where}"
 
 
-class _State:
+class _StateChanges:
     """Changes to the state tables, collected so that many rows are written at once.
 
     A later change of a key replaces an earlier one.
@@ -638,13 +661,15 @@ class _State:
         self._rows = defaultdict[Table, dict[Values, Values | None]](dict)
         self._verdicts = defaultdict[Values, dict[str, VerdictValue | None]](dict)
         """The changed verdicts of each pass; None removes a verdict."""
-        self._emptied = set[Values]()
+        self._cleared_passes = set[Values]()
         """The passes whose stored verdicts are deleted first."""
-        self._begun: dict[Values, dict[str, Any]] = {}
-        self._changed = defaultdict[Values, dict[str, Any]](dict)
+        self._new_passes: dict[Values, dict[str, Any]] = {}
+        """The columns of passes that begin."""
+        self._changed_passes = defaultdict[Values, dict[str, Any]](dict)
+        """The changed columns of passes."""
 
-    def take(self, event: Event) -> None:
-        """Take in what follows from the next event."""
+    def add(self, event: Event) -> None:
+        """Add the changes that follow from the next event."""
         fact = event.fact
         annotator = event.annotator
         work = (annotator, event.trace_id, event.taxonomy)
@@ -661,15 +686,15 @@ class _State:
                 case "notes":
                     self._rows[schema.span_notes][*pass_key, name] = value and (value,)
                 case "pass":
-                    self._changed[pass_key][name] = value
+                    self._changed_passes[pass_key][name] = value
         match fact:
             case PassStarted(kind, _, withheld):
-                self._begin(pass_key, kind, event.at, withheld=withheld)
+                self._begin_pass(pass_key, kind, event.at, withheld=withheld)
             case Judged():
-                self._judged(event, fact, pass_key)
+                self._add_judgement(event, fact, pass_key)
             case PassWithdrawn() if annotator_kind(annotator) is AnnotatorKind.JUDGE:
-                # That a judge was through with a trace is taken back with its pass.
-                self._empty(pass_key)
+                # Without the pass the judge counts as not having looked at the trace.
+                self._clear_verdicts(pass_key)
                 self._rows[schema.judgements][work] = None
             case Decided(item, _, decision):
                 decision_row: Values | None = None
@@ -687,8 +712,11 @@ class _State:
                     page = event.taxonomy, words.written_at, json.dumps(to_values(words))
                 self._rows[schema.guidelines][annotator, name] = page
 
-    def _begin(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
-        if key in self._changed and (key not in self._begun or "withdrawn" in self._changed[key]):
+    def _begin_pass(self, key: Values, kind: PassKind, started_at: str, *, withheld: bool) -> None:
+        """Add a pass that begins; write earlier changes first if it was withdrawn or is stored."""
+        if key in self._changed_passes and (
+            key not in self._new_passes or "withdrawn" in self._changed_passes[key]
+        ):
             self.write()
         values = {
             "kind": kind.value,
@@ -696,61 +724,64 @@ class _State:
             "judge_seen": False,
             "withdrawn": False,
         }
-        self._begun.setdefault(key, values | {"withheld": withheld})
+        self._new_passes.setdefault(key, values | {"withheld": withheld})
 
-    def _judged(self, event: Event, fact: Judged, key: Values) -> None:
+    def _add_judgement(self, event: Event, fact: Judged, key: Values) -> None:
         """Finish the judge's pass on a trace and replace all its verdicts."""
-        self._begin(key, PassKind.BLIND, event.at, withheld=False)
+        self._begin_pass(key, PassKind.BLIND, event.at, withheld=False)
         for name, value in (("finished_at", event.at), ("spans_read", None), ("spans", None)):
-            self._changed[key][name] = value
-        self._empty(key)
+            self._changed_passes[key][name] = value
+        self._clear_verdicts(key)
         self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         self._verdicts[key] |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
-        looked = (json.dumps(list(fact.looks_at)), fact.run, event.at)
-        self._rows[schema.judgements][key[:-1]] = looked
+        *work, _ = key
+        judgement_row = (json.dumps(list(fact.looks_at)), fact.run, event.at)
+        self._rows[schema.judgements][tuple(work)] = judgement_row
 
-    def _empty(self, key: Values) -> None:
-        self._emptied.add(key)
+    def _clear_verdicts(self, key: Values) -> None:
+        self._cleared_passes.add(key)
         self._verdicts.pop(key, None)
 
     def write(self) -> None:
-        """Write all that is held back."""
+        """Write all collected changes."""
         self._write_verdicts()
         for table, rows in self._rows.items():
-            gone = [key for key, values in rows.items() if values is None]
-            put = [(*key, *values) for key, values in rows.items() if values is not None]
-            change_rows(self._connection, _DELETES[table], gone)
-            _UPSERTS[table].write(self._connection, put)
+            removed_keys = [key for key, values in rows.items() if values is None]
+            new_rows = [(*key, *values) for key, values in rows.items() if values is not None]
+            change_rows(self._connection, _DELETES[table], removed_keys)
+            _UPSERTS[table].write(self._connection, new_rows)
         self._rows.clear()
         self._write_passes()
 
     def _write_verdicts(self) -> None:
-        gone = list[Values]()
-        put = list[Values]()
+        """Delete the verdicts of cleared passes, then write the changed verdicts."""
+        removed_keys = list[Values]()
+        new_rows = list[Values]()
         for key, values in self._verdicts.items():
             for mode, value in values.items():
                 if value is None:
-                    gone.append((*key, mode))
+                    removed_keys.append((*key, mode))
                 else:
-                    put.append((*key, mode, str(value)))
-        change_rows(self._connection, _DROP_VERDICTS, list(self._emptied))
-        change_rows(self._connection, _DELETES[schema.verdicts], gone)
-        _UPSERTS[schema.verdicts].write(self._connection, put)
+                    new_rows.append((*key, mode, str(value)))
+        change_rows(self._connection, _DROP_VERDICTS, list(self._cleared_passes))
+        change_rows(self._connection, _DELETES[schema.verdicts], removed_keys)
+        _UPSERTS[schema.verdicts].write(self._connection, new_rows)
         self._verdicts.clear()
-        self._emptied.clear()
+        self._cleared_passes.clear()
 
     def _write_passes(self) -> None:
-        begun = defaultdict[tuple[str, ...], list[Values]](list)
-        changed = defaultdict[tuple[str, ...], list[Values]](list)
-        for key, values in self._begun.items():
-            later = self._changed.pop(key, {})
-            row = map((values | later).get, _PASS[len(_PASS_KEY) :])
-            begun[tuple(later)].append((*key, *row))
-        for key, values in self._changed.items():
-            changed[tuple(values)].append((*values.values(), *key))
-        for names, rows in begun.items():
-            _begin_passes(names).write(self._connection, rows)
-        for names, rows in changed.items():
-            change_rows(self._connection, _change_passes(names), rows)
-        self._begun.clear()
-        self._changed.clear()
+        """Write new and changed passes, grouped by the columns that they set."""
+        new_rows = defaultdict[tuple[str, ...], list[Values]](list)
+        changed_rows = defaultdict[tuple[str, ...], list[Values]](list)
+        for key, values in self._new_passes.items():
+            later_changes = self._changed_passes.pop(key, {})
+            row = map((values | later_changes).get, _PASS_COLUMNS[len(_PASS_KEY) :])
+            new_rows[tuple(later_changes)].append((*key, *row))
+        for key, values in self._changed_passes.items():
+            changed_rows[tuple(values)].append((*values.values(), *key))
+        for names, rows in new_rows.items():
+            _insertion_of_passes(names).write(self._connection, rows)
+        for names, rows in changed_rows.items():
+            change_rows(self._connection, _update_of_passes(names), rows)
+        self._new_passes.clear()
+        self._changed_passes.clear()

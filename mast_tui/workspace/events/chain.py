@@ -1,14 +1,13 @@
-"""Each person's events in a chain of hashes, so that an edited history is told from a longer one.
+"""A chain of hashes over each person's events, which shows whether a history was edited.
 
-An event's ``chain`` is a hash over what it says and the chain of the event before it, which is the
-last one with a lower counter. Where two copies of a workspace counted on from the same event, each
-branch goes on from there, and stays as it was recorded once they are merged. Events that an import
-named are hashed by what they say alone: the same file makes them on any machine, at another hour
-and between other events, so nothing hangs on their order. Judges look at traces in any order, so
-theirs have no chain.
+An event's ``chain`` is a hash over its content and the chain of the event before it, which is the
+last one with a lower counter. If two copies of a workspace continued from the same event, each
+branch has its own chain, which stays after a merge. Events of an import are hashed by their content
+alone, since the same file makes them on any machine at other times and between other events.
+Judges look at traces in any order, so their events have no chain.
 
-The hash has no key. It tells what was changed by accident or by hand, not what somebody forged with
-this program at hand; what a merge may change is kept by ``changes``.
+The hash has no key. It detects changes by accident or by hand, but not forgery with this program.
+The module ``changes`` decides which changes a merge may make.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ from mast_tui.workspace.events.rows import event_to_row, readable_events
 from mast_tui.workspace.events.types import KIND_OF, GuidelineSet, StudySet
 
 LENGTH: Final = 32
-"""Hexadecimal digits of a hash that are kept."""
+"""The number of stored hexadecimal digits of a hash."""
 
 START: Final = ""
-"""What the first event of a chain follows."""
+"""The predecessor of the first event of a chain."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
-_NAMING_TRACES: Final = (StudySet, GuidelineSet)
+_FACTS_WITH_TRACES: Final = (StudySet, GuidelineSet)
 
-_TRIES: Final = 200_000
-"""How many events back branches are looked for, over all events of a person: seconds at most."""
+_MOST_TRIES: Final = 200_000
+"""The most tries to find the branch of an event, over all events of a person; seconds at most."""
 
 _LOCAL_NAME: Final = re.compile(r"(?:-[0-9a-f]{8})?(?:~[0-9]+)*\Z")
-"""What a workspace may put behind a trace's name: so one trace is hashed alike in all of them."""
+"""The suffix that a workspace may add to a trace's name; hashes leave it out."""
 
-_READ: Final = (
+_READ_PERSON: Final = (
     select(schema.events)
     .where(schema.events.c.annotator == bindparam("name"))
     .order_by(schema.events.c.seq, schema.events.c.id)
@@ -66,7 +65,7 @@ LAST_LINK: Final = (
     .limit(1)
     .scalar_subquery()
 )
-"""What the next event of ``annotator`` follows; null where it is the first."""
+"""The chain that the next event of ``annotator`` follows; null if it is the first event."""
 
 _REPLACE: Final = (
     update(schema.events)
@@ -74,7 +73,7 @@ _REPLACE: Final = (
     .values({column.name: bindparam(f"new_{column.name}") for column in schema.events.columns})
 )
 
-Placed = tuple[int, str, str, str | None, str | None]
+Placement = tuple[int, str, str, str | None, str | None]
 """An event's counter, time and action, and the actions that it undoes and redoes."""
 
 
@@ -82,9 +81,11 @@ Placed = tuple[int, str, str, str | None, str | None]
 class Foreign:
     """Events of another workspace, each once, with the result of the check of their chains.
 
-    ``events`` are sorted by annotator, counter and id; those of people have chains. ``broken`` has
-    the first event that does not fit for each person whose history was edited, or the first that
-    came twice with two contents, of which the first counts. ``repeats`` counts the repeated events.
+    Attributes:
+        events: The events, sorted by annotator, counter and id; those of people have chains.
+        broken: For each person whose history was edited, the first event that does not fit its
+            chain, or the first one that came twice with different contents.
+        repeats: The number of repeated events, of which the first counts.
     """
 
     events: Sequence[Event] = ()
@@ -93,29 +94,29 @@ class Foreign:
 
 
 def has_chain(annotator: str) -> bool:
-    """Check whether the events of an annotator are chained."""
+    """Return whether the events of an annotator have chains."""
     return annotator_kind(annotator) is not AnnotatorKind.JUDGE
 
 
 def is_linked(event: Event) -> bool:
-    """Check whether an event is linked to the one before it."""
+    """Return whether an event is linked to the event before it."""
     return links(event.action)
 
 
 def links(action: str) -> bool:
-    """Check whether the events of an action are linked to those before them."""
+    """Return whether the events of an action are linked to the events before them."""
     return not action.startswith(IMPORT_PREFIX)
 
 
 def digest(event: Event) -> bytes:
     """Compute the hash of an event's content, which is the same in every workspace."""
-    placed: Placed | None = None
+    placed: Placement | None = None
     if is_linked(event):
         placed = (event.seq, event.at, event.action, event.undoes, event.redoes)
     return digest_of(event, event.id, placed, payload_text(event.fact))
 
 
-def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload: str) -> bytes:
+def digest_of(event: Event | NewEvent, name: str, placed: Placement | None, payload: str) -> bytes:
     """Compute the hash of an event's content from its parts, before the event is complete.
 
     Args:
@@ -125,15 +126,17 @@ def digest_of(event: Event | NewEvent, name: str, placed: Placed | None, payload
         payload: The ``payload_text`` of its fact.
     """
     fact = event.fact
-    described = _described(event.annotator, KIND_OF[type(fact)], event.trace_id, event.taxonomy)
+    content_text = _context_json(
+        event.annotator, KIND_OF[type(fact)], event.trace_id, event.taxonomy
+    )
     if placed is not None:
         seq, time, action, undoes, redoes = placed
         position = (seq, time, event.pass_number or None, action, undoes or None, redoes or None)
-        described += "," + _ENCODER.encode([*position, event.replaces])[1:-1]
-    if isinstance(fact, _NAMING_TRACES):
-        payload = _named_payload(fact)
-    whole = f"[{encode_basestring_ascii(name)},{described}]{payload}"
-    return hashlib.sha256(whole.encode("ascii")).digest()
+        content_text += "," + _ENCODER.encode([*position, event.replaces])[1:-1]
+    if isinstance(fact, _FACTS_WITH_TRACES):
+        payload = _shared_payload(fact)
+    hashed_text = f"[{encode_basestring_ascii(name)},{content_text}]{payload}"
+    return hashlib.sha256(hashed_text.encode("ascii")).digest()
 
 
 def link(previous: str, event_digest: bytes) -> str:
@@ -193,35 +196,35 @@ def first_break(events: Iterable[Event]) -> Event | None:
         events: The person's events, by counter and id.
     """
     counter = 0
-    earlier = [START]
-    same = list[str]()
-    tries = _TRIES
+    possible_links = [START]
+    links_of_counter = list[str]()
+    remaining_tries = _MOST_TRIES
     for event in events:
         if event.chain is None:
             continue
         if event.seq != counter:
             counter = event.seq
-            earlier += same
-            same = []
+            possible_links += links_of_counter
+            links_of_counter = []
         event_digest = digest(event)
         if not is_linked(event):
             if link(START, event_digest) != event.chain:
                 return event
             continue
-        for previous in reversed(earlier):
-            tries -= previous is not earlier[-1]
-            if tries < 0:
+        for previous in reversed(possible_links):
+            remaining_tries -= previous is not possible_links[-1]
+            if remaining_tries < 0:
                 return event
             if link(previous, event_digest) == event.chain:
                 break
         else:
             return event
-        same.append(event.chain)
+        links_of_counter.append(event.chain)
     return None
 
 
 def examined(events: Iterable[Event]) -> Foreign:
-    """Look at events from elsewhere before they are merged; writes nothing."""
+    """Return foreign events without repeats, with the result of the check of their chains."""
     unique: dict[str, Event] = {}
     repeats = 0
     broken = dict[str, Event]()
@@ -257,7 +260,9 @@ def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple
         connection: An open connection.
         annotators: The annotators to check; judges have no chain and are passed over.
     """
-    breaks = (first_break(_read(connection, name)) for name in annotators if has_chain(name))
+    breaks = (
+        first_break(_events_of_person(connection, name)) for name in annotators if has_chain(name)
+    )
     return tuple(event for event in breaks if event is not None)
 
 
@@ -270,7 +275,9 @@ def rebuild_chain(connection: Connection, annotator: str) -> None:
     """
     if not has_chain(annotator):
         return
-    bare = (structs.replace(event, chain=None) for event in _read(connection, annotator))
+    bare = (
+        structs.replace(event, chain=None) for event in _events_of_person(connection, annotator)
+    )
     replace(connection, list(chained(bare)))
 
 
@@ -291,16 +298,16 @@ def replace(connection: Connection, events: Sequence[Event]) -> None:
         )
 
 
-def _read(connection: Connection, annotator: str) -> Iterator[Event]:
-    """Read one person's events by counter and id; the one after an unreadable one does not fit."""
-    return readable_events(connection.execute(_READ, {"name": annotator}).mappings())
+def _events_of_person(connection: Connection, annotator: str) -> Iterator[Event]:
+    """Yield one person's readable events by counter and id."""
+    return readable_events(connection.execute(_READ_PERSON, {"name": annotator}).mappings())
 
 
 @lru_cache(maxsize=1000)
-def _described(annotator: str, kind: str, trace_id: str | None, taxonomy: str | None) -> str:
-    """Return the annotator, kind, trace and taxonomy as JSON: the same for many in a row."""
+def _context_json(annotator: str, kind: str, trace_id: str | None, taxonomy: str | None) -> str:
+    """Return the annotator, kind, trace and taxonomy as JSON; cached, since events share it."""
     annotator_text, trace_text, taxonomy_text = map(
-        _json_of, (annotator, _named(trace_id), taxonomy or None)
+        _json_of, (annotator, _shared_trace_name(trace_id), taxonomy or None)
     )
     return f'{annotator_text},"{kind}",{trace_text},{taxonomy_text}'
 
@@ -311,17 +318,17 @@ def _json_of(text: str | None) -> str:
 
 
 @lru_cache(maxsize=1000)
-def _named(trace_id: str | None) -> str | None:
+def _shared_trace_name(trace_id: str | None) -> str | None:
     return None if not trace_id else _LOCAL_NAME.sub("", trace_id, count=1)
 
 
-def _named_payload(fact: StudySet | GuidelineSet) -> str:
+def _shared_payload(fact: StudySet | GuidelineSet) -> str:
     """Return the values of a fact as JSON, with the trace names that all workspaces share."""
     values = fact_to_values(fact)
     for document in (values["before"], values["after"]):
         if isinstance(document, dict):
             if "trace_id" in document:
-                document["trace_id"] = _named(document["trace_id"])
+                document["trace_id"] = _shared_trace_name(document["trace_id"])
             for batch in (*document.get("batches", ()), *document.get("releases", ())):
-                batch["traces"] = [_named(trace_id) for trace_id in batch["traces"]]
+                batch["traces"] = [_shared_trace_name(trace_id) for trace_id in batch["traces"]]
     return _ENCODER.encode(values)

@@ -47,7 +47,7 @@ _TABLES: Final = (
 _READ: Final = {
     table.name: select(table).where(table.c.annotator == bindparam("name")) for table in _TABLES
 }
-_OF_A_PASS: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span_notes)
+_PASS_TABLES: Final = (schema.labels, schema.verdicts, schema.reviews, schema.span_notes)
 
 
 def read_state(connection: Connection, annotator: str) -> State:
@@ -70,16 +70,16 @@ def read_state(connection: Connection, annotator: str) -> State:
 
 
 def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
-    """Check whether events remove nothing, whatever the state is.
+    """Return whether events remove nothing in any state.
 
-    It is meant for events that are not linked to the stored ones: their effect may show only later,
-    once the events that they refer to are stored too.
+    This is for events that are not linked to the stored ones. Their effect may appear only later,
+    when the events that they refer to are stored too.
 
     Args:
         events: The events of one person.
         whole: Whether the counters of all foreign events of the person have no gap.
     """
-    begun = {_work(event) for event in events if isinstance(event.fact, PassStarted)}
+    started_passes = {_pass_key(event) for event in events if isinstance(event.fact, PassStarted)}
     for event in events:
         match event.fact:
             case (
@@ -96,13 +96,13 @@ def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
             case SightSet():
                 adds = whole
             case _:
-                adds = _work(event) in begun
+                adds = _pass_key(event) in started_passes
         if not adds:
             return False
     return True
 
 
-def _work(event: Event) -> Key:
+def _pass_key(event: Event) -> Key:
     return event.trace_id, event.taxonomy, event.pass_number
 
 
@@ -113,7 +113,7 @@ NOTHING: Final[State] = {table.name: {} for table in _TABLES}
 def compare(
     annotator: str, history: HistoryRelation, old: State, new: State, *, events: int
 ) -> PersonChanges:
-    """Count the changes to an annotator's work, and check if they need consent.
+    """Return the counts of changes to an annotator's work, and whether they need consent.
 
     Args:
         annotator: The author of the work.
@@ -131,9 +131,10 @@ def compare(
     decisions = _Difference(old, new, "decisions")
     guidelines = _Difference(old, new, "guidelines")
     studies = _Difference(old, new, "studies")
-    frozen = _frozen_touched(old, new)
-    reopened = sum(_finished_at(new["passes"].get(key)) is None for key in frozen)
-    sight = _sight(old), _sight(new)
+    changed_passes = _changed_finished_passes(old, new)
+    reopened_count = sum(_finished_at(new["passes"].get(key)) is None for key in changed_passes)
+    old_sight = _works_blind(old)
+    new_sight = _works_blind(new)
     changes = PersonChanges(
         annotator,
         history,
@@ -144,127 +145,140 @@ def compare(
         verdicts_added=len(verdicts.added),
         verdicts_changed=len(verdicts.changed) + len(verdicts.removed),
         passes_added=len(passes.added),
-        passes_joined=len(_joined(old, new)),
+        passes_joined=len(_extended_passes(old, new)),
         passes_finished=sum(_finished_at(new["passes"][key]) is not None for key in passes.added)
         + len(_finished_now(old, new)),
-        passes_reopened=reopened,
-        passes_changed=len(frozen) - reopened,
+        passes_reopened=reopened_count,
+        passes_changed=len(changed_passes) - reopened_count,
         decisions_added=len(decisions.added),
         decisions_changed=len(decisions.changed),
         decisions_taken_back=len(decisions.removed),
         guidelines_written=len(guidelines.added | guidelines.changed),
         studies_set=len(studies.added | studies.changed),
-        sight=sight[1] if sight[0] != sight[1] else None,
+        sight=new_sight if old_sight != new_sight else None,
     )
     if history in (HistoryRelation.NEW, HistoryRelation.SAME):
         return changes
     if annotator_kind(annotator) is AnnotatorKind.JUDGE:
         return replace(changes, refused=_replaces_judgement(old, new))
-    return replace(changes, refused=_needs_asking(changes, old, new))
+    return replace(changes, refused=_needs_consent(changes, old, new))
 
 
 def _replaces_judgement(old: State, new: State) -> bool:
-    """Check if labels or verdicts of a judge are removed or changed.
+    """Return whether labels or verdicts of a judge are removed or changed.
 
-    A judge may add to traces that it had not finished, and may also drop its earlier suggestions on
-    these. The times of labels are ignored, since a judge gives the same labels at any time, and so
-    are origins, which earlier versions wrote differently.
+    A judge may change its suggestions on traces that it finishes now. The times and origins of
+    labels do not count, since a judge gives the same labels at any time, and earlier versions wrote
+    other origins.
     """
-    finished = {key for key, row in old["passes"].items() if _finished_at(row) is not None}
-    done = {key for key, row in new["passes"].items() if _finished_at(row) is not None}
+    finished_before = {key for key, row in old["passes"].items() if _finished_at(row) is not None}
+    finished_now = {key for key, row in new["passes"].items() if _finished_at(row) is not None}
     for key, row in old["labels"].items():
-        now = new["labels"].get(key)
-        continues = row[:_WORK] not in finished and row[:_WORK] in done
-        if not continues and (now is None or _essential(now) != _essential(row)):
+        new_row = new["labels"].get(key)
+        finishes_now = (
+            row[:_PASS_KEY_LENGTH] not in finished_before and row[:_PASS_KEY_LENGTH] in finished_now
+        )
+        if not finishes_now and (
+            new_row is None or _essential_columns(new_row) != _essential_columns(row)
+        ):
             return True
-    values = _values(new)
+    values = _values_by_mode(new)
     return any(
-        (key[:_WORK] not in done or values.get(key) != value)
-        for key, value in _values(old).items()
-        if key[:_WORK] in finished
+        (key[:_PASS_KEY_LENGTH] not in finished_now or values.get(key) != value)
+        for key, value in _values_by_mode(old).items()
+        if key[:_PASS_KEY_LENGTH] in finished_before
     )
 
 
-def _values(state: State) -> Mapping[Key, str]:
-    """Get the verdict on each mode of each pass; a label says present."""
+def _values_by_mode(state: State) -> Mapping[Key, str]:
+    """Return the verdict on each mode of each pass; a mode with a label is present."""
     values = {key: row[0] for key, row in state["verdicts"].items()}
-    return values | {(*row[:_WORK], row[_MODE]): "present" for row in state["labels"].values()}
+    return values | {
+        (*row[:_PASS_KEY_LENGTH], row[_MODE_INDEX]): "present" for row in state["labels"].values()
+    }
 
 
-def _essential(label: Key) -> Key:
-    return tuple(value for index, value in enumerate(label) if index not in _INCIDENTAL)
+def _essential_columns(label: Key) -> Key:
+    return tuple(value for index, value in enumerate(label) if index not in _INCIDENTAL_COLUMNS)
 
 
-def _needs_asking(changes: PersonChanges, old: State, new: State) -> bool:
-    """Check if more has happened than that the person continued."""
+def _needs_consent(changes: PersonChanges, old: State, new: State) -> bool:
+    """Return whether the changes do more than continue the person's work."""
     if changes.passes_reopened or changes.passes_changed or changes.sight is not None:
         return True
     if changes.decisions_changed or changes.decisions_taken_back:
         return True
     if changes.history is HistoryRelation.LONGER:
         return False
-    # Two branches may both add. Neither can know of what the other has left as it was.
-    for table in (*_OF_A_PASS, schema.guidelines, schema.studies):
+    # Both branches may add rows, but neither may change or remove rows of the other.
+    for table in (*_PASS_TABLES, schema.guidelines, schema.studies):
         difference = _Difference(old, new, table.name)
         if difference.changed or difference.removed:
             return True
     passes = _Difference(old, new, "passes")
-    # A branch may finish what is open. What shares nothing with the history here may begin new
-    # work and add to what is open, and no more.
-    columns = _BEGUN if changes.history is HistoryRelation.FORKED else _OPEN
+    # A branch may finish open passes. A history that shares no events with the stored one may only
+    # begin new work and add to open passes.
+    columns = _START_COLUMNS if changes.history is HistoryRelation.FORKED else _OPEN_COLUMNS
     if passes.removed or any(
         [old["passes"][key][index] for index in columns]
         != [new["passes"][key][index] for index in columns]
         for key in passes.changed
     ):
         return True
-    done = {key[:2] for key, row in old["passes"].items() if _finished_at(row) is not None}
-    return changes.history is HistoryRelation.APART and any(key[:2] in done for key in passes.added)
+    finished_works = {
+        key[:2] for key, row in old["passes"].items() if _finished_at(row) is not None
+    }
+    adds_to_finished = any(key[:2] in finished_works for key in passes.added)
+    return changes.history is HistoryRelation.APART and adds_to_finished
 
 
 class _Difference:
-    """The keys of rows that are only there afterwards, are gone, or say something else."""
+    """The keys of the added, removed and changed rows of a table."""
 
     def __init__(self, old: State, new: State, table: str) -> None:
-        was = old[table]
-        now = new[table]
-        self.added = now.keys() - was.keys()
-        self.removed = was.keys() - now.keys()
-        self.changed = {key for key, row in was.items() if now.get(key, row) != row}
+        old_rows = old[table]
+        new_rows = new[table]
+        self.added = new_rows.keys() - old_rows.keys()
+        self.removed = old_rows.keys() - new_rows.keys()
+        self.changed = {key for key, row in old_rows.items() if new_rows.get(key, row) != row}
 
 
-def _frozen_touched(old: State, new: State) -> Collection[Key]:
+def _changed_finished_passes(old: State, new: State) -> Collection[Key]:
     """Return the keys of the finished passes that have changed."""
     finished = {key: row for key, row in old["passes"].items() if _finished_at(row) is not None}
-    touched = {
-        key for key, row in finished.items() if _frozen(new["passes"].get(key)) != _frozen(row)
+    changed_passes = {
+        key
+        for key, row in finished.items()
+        if _frozen_columns(new["passes"].get(key)) != _frozen_columns(row)
     }
-    for table in _OF_A_PASS:
-        was = old[table.name]
-        now = new[table.name]
-        for key in was.keys() | now.keys():
-            if was.get(key) != now.get(key):
-                touched.update(_works(table.name, key, was.get(key), now.get(key)))
-    return touched & finished.keys()
+    for table in _PASS_TABLES:
+        old_rows = old[table.name]
+        new_rows = new[table.name]
+        for key in old_rows.keys() | new_rows.keys():
+            if old_rows.get(key) != new_rows.get(key):
+                changed_passes.update(
+                    _passes_of_row(table.name, key, old_rows.get(key), new_rows.get(key))
+                )
+    return changed_passes & finished.keys()
 
 
-def _joined(old: State, new: State) -> Collection[Key]:
+def _extended_passes(old: State, new: State) -> Collection[Key]:
     """Return the keys of the open passes to which something was added."""
     open_passes = {key for key, row in old["passes"].items() if _finished_at(row) is None}
     return open_passes & {
         work
-        for table in _OF_A_PASS
+        for table in _PASS_TABLES
         for key in _Difference(old, new, table.name).added
-        for work in _works(table.name, key, None, new[table.name][key])
+        for work in _passes_of_row(table.name, key, None, new[table.name][key])
     }
 
 
-def _works(table: str, key: Key, was: Key | None, now: Key | None) -> Iterator[Key]:
-    """Yield the keys of the passes to which a row belonged and belongs."""
+def _passes_of_row(table: str, key: Key, old_row: Key | None, new_row: Key | None) -> Iterator[Key]:
+    """Yield the keys of the passes of a row, before and after the change."""
     if table != schema.labels.name:
         yield key[:3]
         return
-    for row in (was, now):
+    for row in (old_row, new_row):
         if row is not None:
             yield row[:3]
 
@@ -279,36 +293,38 @@ def _finished_now(old: State, new: State) -> list[Key]:
 
 
 def _column_index(table: Any, column: str) -> int:
-    """Get the index of a column in a row without its key."""
+    """Return the index of a column in a row without its key."""
     names = [table_column.name for table_column in table.columns]
     return names.index(column) - len(table.primary_key)
 
 
-_WORK: Final = 3
+_PASS_KEY_LENGTH: Final = 3
 """The number of columns (trace, taxonomy, pass) that name a pass of an annotator."""
-_MODE: Final = _column_index(schema.labels, "mode")
-_INCIDENTAL: Final = [_column_index(schema.labels, name) for name in ("created_at", "origin")]
+_MODE_INDEX: Final = _column_index(schema.labels, "mode")
+_INCIDENTAL_COLUMNS: Final = [
+    _column_index(schema.labels, name) for name in ("created_at", "origin")
+]
 """The columns of a judge's label that may differ between two machines."""
-_FINISHED: Final = _column_index(schema.passes, "finished_at")
-_REVEALED: Final = _column_index(schema.passes, "revealed_at")
-_BEGUN: Final = [_column_index(schema.passes, name) for name in ("kind", "withheld")]
-_OPEN: Final = [
-    *_BEGUN,
+_FINISHED_INDEX: Final = _column_index(schema.passes, "finished_at")
+_REVEALED_INDEX: Final = _column_index(schema.passes, "revealed_at")
+_START_COLUMNS: Final = [_column_index(schema.passes, name) for name in ("kind", "withheld")]
+_OPEN_COLUMNS: Final = [
+    *_START_COLUMNS,
     *(_column_index(schema.passes, name) for name in ("finished_at", "judge_seen", "revealed_at")),
 ]
 """When a pass began does not matter while it is open: two copies may both have begun it."""
 
 
 def _finished_at(row: Key | None) -> str | None:
-    finished_at: str | None = None if row is None else row[_FINISHED]
+    finished_at: str | None = None if row is None else row[_FINISHED_INDEX]
     return finished_at
 
 
-def _frozen(row: Key | None) -> Key | None:
-    """Return the columns of a finished pass that no longer change: all but the reveal."""
-    return None if row is None else (*row[:_REVEALED], *row[_REVEALED + 1 :])
+def _frozen_columns(row: Key | None) -> Key | None:
+    """Return the columns of a finished pass that never change: all except the reveal."""
+    return None if row is None else (*row[:_REVEALED_INDEX], *row[_REVEALED_INDEX + 1 :])
 
 
-def _sight(state: State) -> bool:
-    """Check whether the annotator works blind; one who never said so does not."""
+def _works_blind(state: State) -> bool:
+    """Return whether the annotator works blind; False if it was never set."""
     return any(row[0] for row in state["sights"].values())

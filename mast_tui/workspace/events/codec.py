@@ -45,7 +45,7 @@ _TYPE_NAMES: Final = {
     "array": "a list",
 }
 _LATER_FIELDS: Final = ("memberships", "releases", "draws", "assignments")
-"""Fields of a study that are written only where there is something in them."""
+"""The fields of a study that are left out if they are empty."""
 
 
 class InvalidRecord(MastError, ValueError):
@@ -53,7 +53,7 @@ class InvalidRecord(MastError, ValueError):
 
 
 def read(values: object, record_type: type[Record], name: str) -> Record:
-    """Make a record of plain values.
+    """Return a record that is made from plain values.
 
     Args:
         values: The values, as a JSON parser returns them.
@@ -84,12 +84,12 @@ def to_values(record: Struct) -> Values:
 def label_to_values(label: Label) -> Values:
     """Return a label as plain values, without what its event names."""
     values = to_values(label)
-    _drop_context(values)
+    _remove_context(values)
     return values
 
 
 def label_from_values(values: object, context: Mapping[str, object]) -> Label:
-    """Make a label of its values.
+    """Return the label of its values.
 
     Args:
         values: The values that ``label_to_values`` returned.
@@ -104,17 +104,17 @@ def label_from_values(values: object, context: Mapping[str, object]) -> Label:
 def study_to_values(study: Study) -> Values:
     """Return a study as plain values."""
     values = to_values(study)
-    _shorten_study(values)
+    _shorten_study_values(values)
     return values
 
 
 def study_from_values(values: object) -> Study:
-    """Make a study of its values; raises ``InvalidRecord`` where they are none."""
-    return read(_with_plain_batches(values), Study, "study")
+    """Return the study of its values; raises ``InvalidRecord`` if they are no study."""
+    return read(_with_batches_as_lists(values), Study, "study")
 
 
 def decision_from_values(values: object) -> Decision:
-    """Make a decision of its values; raises ``InvalidRecord`` where they are none."""
+    """Return the decision of its values; raises ``InvalidRecord`` if they are no decision."""
     return read(values, Decision, "decision")
 
 
@@ -145,7 +145,7 @@ def settings_from_values(values: object, form: str | None) -> RunSettings:
 
 
 def quote_counts_from(values: object, *, quotes: int, matched: int) -> QuoteCounts:
-    """Make the counts of quotes by how they were found.
+    """Return the counts of quotes by kind of match.
 
     Args:
         values: The counts by kind; None in a run of a version that did not distinguish kinds.
@@ -167,18 +167,18 @@ def fact_to_values(fact: Fact) -> Values:
     match fact:
         case LabelAdded() | LabelRemoved() | LabelChanged():
             for label in values.values():
-                _drop_context(label)
+                _remove_context(label)
         case StudySet():
             for study in values.values():
                 if study is not None:
-                    _shorten_study(study)
+                    _shorten_study_values(study)
         case PassUnfinished():
             del values["was"][TAG]
     return values
 
 
 def fact_source(kind: object, payload: object, context: Mapping[str, object]) -> object:
-    """Prepare the values of a fact for ``read``.
+    """Return the values of a fact in the form that ``read`` needs.
 
     Args:
         kind: The kind of the event.
@@ -203,11 +203,11 @@ def fact_source(kind: object, payload: object, context: Mapping[str, object]) ->
                 tagged[name] = _with_context(tagged[name], context)
     elif fact_type is StudySet:
         for name in ("before", "after"):
-            tagged[name] = _with_plain_batches(tagged.get(name))
+            tagged[name] = _with_batches_as_lists(tagged.get(name))
     return tagged
 
 
-def _drop_context(label: Values) -> None:
+def _remove_context(label: Values) -> None:
     for name in _LABEL_CONTEXT:
         label.pop(name, None)
 
@@ -216,7 +216,8 @@ def _with_context(label: object, context: Mapping[str, object]) -> object:
     return {**label, **context} if isinstance(label, dict) else label
 
 
-def _shorten_study(study: Values) -> None:
+def _shorten_study_values(study: Values) -> None:
+    """Remove usual values from those of a study, and write each batch as an object."""
     study["batches"] = [{"traces": traces} for traces in study["batches"]]
     for membership in study["memberships"]:
         if membership["weight"] == 1:
@@ -226,7 +227,8 @@ def _shorten_study(study: Values) -> None:
             del study[name]
 
 
-def _with_plain_batches(study: object) -> object:
+def _with_batches_as_lists(study: object) -> object:
+    """Return the values of a study with its batches as lists; other values unchanged."""
     if not isinstance(study, dict) or not isinstance(study.get("batches"), list):
         return study
     batches = [

@@ -1,7 +1,7 @@
-"""Columns of tables as plain tuples, for figures over more rows than one makes objects of.
+"""Columns of tables as plain tuples, for figures over very many rows.
 
-Verdicts come some bits each: the database packs them, so that what is read is one row per pass over
-a trace and not one per verdict.
+The database packs the verdicts of a pass into the bits of a number, so that one row is read for
+each pass and not one for each verdict.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from mast_tui.workspace import schema
 Row = tuple[Any, ...]
 Result = TypeVar("Result")
 
-_AT_ONCE: Final = 10_000
+_ROWS_PER_FETCH: Final = 10_000
 BITS: Final = 2
-"""For each verdict; two verdicts on one mode are the bits of both, of which present has all."""
+"""The bits of a verdict. Present has all bits, so it wins if verdicts on one mode are joined."""
 
 MODES_AT_ONCE: Final = 30
-"""Modes in one whole number: SQLite's have 63 bits for them."""
+"""The most modes in one number: a whole number of SQLite has 63 bits."""
 
 OPEN: Final = 0
 _NONE: Final = literal(0, BigInteger())
@@ -81,7 +81,7 @@ def rows_of(connection: Connection, statement: Select[Any]) -> Iterator[Row]:
     cursor = result.cursor
     assert cursor is not None  # a SELECT has one
     try:
-        while rows := cursor.fetchmany(_AT_ONCE):
+        while rows := cursor.fetchmany(_ROWS_PER_FETCH):
             yield from rows
     finally:
         result.close()
@@ -114,48 +114,59 @@ def packed_verdicts(
     """
     labels = schema.labels
     verdicts = schema.verdicts
-    codes = {value.value: code for value, code in CODES.items()}
-    whole = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
+    codes = {value.value: verdict_code for value, verdict_code in CODES.items()}
+    whole_trace_count = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
     packed = list[PackedVerdicts]()
     for start in range(0, len(slugs), MODES_AT_ONCE):
-        chosen = slugs[start : start + MODES_AT_ONCE]
-        shifts = {slug: 1 << (BITS * index) for index, slug in enumerate(chosen)}
-        present = {slug: index * CODES[VerdictValue.PRESENT] for slug, index in shifts.items()}
+        batch_slugs = slugs[start : start + MODES_AT_ONCE]
+        factors = {slug: 1 << (BITS * index) for index, slug in enumerate(batch_slugs)}
+        present = {slug: factor * CODES[VerdictValue.PRESENT] for slug, factor in factors.items()}
         # Several labels of one mode are one bit pattern, and patterns of two modes share no bit.
         present_bits = func.sum(distinct(case(present, value=labels.c.mode, else_=_NONE)))
-        code = case(codes, value=verdicts.c.value, else_=OPEN)
-        verdict_bits = func.sum(case(shifts, value=verdicts.c.mode, else_=_NONE) * code)
-        where = taxonomy, annotator
+        verdict_code = case(codes, value=verdicts.c.value, else_=OPEN)
+        verdict_bits = func.sum(case(factors, value=verdicts.c.mode, else_=_NONE) * verdict_code)
+        filters = taxonomy, annotator
         rows = (
-            *_grouped(
-                connection, labels, where, "trace_id taxonomy annotator", present_bits, whole
+            *_sums_by_pass(
+                connection,
+                labels,
+                filters,
+                "trace_id taxonomy annotator",
+                present_bits,
+                whole_trace_count,
             ),
-            *_grouped(
-                connection, verdicts, where, "annotator trace_id taxonomy", verdict_bits, literal(0)
+            *_sums_by_pass(
+                connection,
+                verdicts,
+                filters,
+                "annotator trace_id taxonomy",
+                verdict_bits,
+                literal(0),
             ),
         )
         packed.append(PackedVerdicts(start, rows))
     return tuple(packed)
 
 
-def _grouped(
+def _sums_by_pass(
     connection: Connection,
     table: Table,
-    where: tuple[str, str | None],
+    filters: tuple[str, str | None],
     order: str,
     *values: ColumnElement[int],
 ) -> Iterator[tuple[str, str, int, int, int]]:
-    """Yield one row for each pass.
+    """Yield one row for each pass, with these sums.
 
-    ``order`` names the columns of a key of the table, so that the database need not sort.
+    ``filters`` are the taxonomy and the annotator, None for all. ``order`` names the columns of a
+    key of the table, so that the database need not sort.
     """
-    named = table.c
-    statement = select(named.annotator, named.trace_id, named.pass_number, *values)
-    # A plain equality would make SQLite sort all the same.
-    for column, value in zip((named.taxonomy, named.annotator), where, strict=True):
+    columns = table.c
+    statement = select(columns.annotator, columns.trace_id, columns.pass_number, *values)
+    # A range instead of an equality, as SQLite would sort for an equality.
+    for column, value in zip((columns.taxonomy, columns.annotator), filters, strict=True):
         if value is not None:
             statement = statement.where(column >= value, column <= value)
     return rows_of(
         connection,
-        statement.group_by(*(named[name] for name in order.split()), named.pass_number),
+        statement.group_by(*(columns[name] for name in order.split()), columns.pass_number),
     )

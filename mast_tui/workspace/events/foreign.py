@@ -26,7 +26,7 @@ from mast_tui.workspace.records import (
     PersonChanges,
 )
 
-_AT_ONCE: Final = 500
+_ROWS_PER_QUERY: Final = 500
 _COUNT: Final = select(func.count(), func.max(schema.events.c.seq)).where(
     schema.events.c.annotator == bindparam("annotator")
 )
@@ -39,7 +39,7 @@ def merge(
     replacing: Collection[str] = (),
     in_force: InForce | None = None,
 ) -> MergeReport:
-    """Add the events that are not here, and make their annotators' state anew.
+    """Add the events that the workspace lacks, and rebuild their annotators' state.
 
     Args:
         connection: A connection in a transaction, which the caller rolls back if this raises.
@@ -50,28 +50,32 @@ def merge(
     stored = _stored_events(connection, foreign.events)
     if in_force is None:
         in_force = entries_in_force(connection)
-    added = repeated = 0
+    added_count = known_count = 0
     altered: list[str] = []
-    counted: set[tuple[str, int]] = set()
+    added_counters: set[tuple[str, int]] = set()
     people: list[PersonChanges] = []
     for name, own_events in groupby(foreign.events, key=lambda event: event.annotator):
-        part = _Part(connection, name, tuple(own_events), stored, foreign.broken.get(name))
-        added = added + len(part.fresh)
-        repeated = repeated + len(part.events) - len(part.fresh)
+        part = _AnnotatorMerge(
+            connection, name, tuple(own_events), stored, foreign.broken.get(name)
+        )
+        added_count = added_count + len(part.fresh)
+        known_count = known_count + len(part.events) - len(part.fresh)
         altered += [event.id for event in part.edited]
-        counted.update((name, event.seq) for event in part.fresh)
-        changed = part.write(in_force, replacing)
-        if changed is not None:
-            people.append(changed)
+        added_counters.update((name, event.seq) for event in part.fresh)
+        person_changes = part.write(in_force, replacing)
+        if person_changes is not None:
+            people.append(person_changes)
     refused = [change for change in people if change.refused]
     if refused:
         raise MergeRefused(refused)
-    touched = {name for name, _ in counted}
+    changed_annotators = {name for name, _ in added_counters}
     new_conflicts = tuple(
-        c for c in conflicts(connection, touched) if (c.annotator, c.seq) in counted
+        conflict
+        for conflict in conflicts(connection, changed_annotators)
+        if (conflict.annotator, conflict.seq) in added_counters
     )
     return MergeReport(
-        added, repeated + foreign.repeats, tuple(altered), new_conflicts, tuple(people)
+        added_count, known_count + foreign.repeats, tuple(altered), new_conflicts, tuple(people)
     )
 
 
@@ -79,10 +83,13 @@ def merge(
 class ForeignGrowth:
     """The new events of one annotator among foreign ones.
 
-    ``count`` events are here, the last with the counter ``last``; ``fresh`` are the new ones.
-    ``is_plain``: the file holds all that is here and the rest is later, so that each beginning of
-    the rest is a state that the work once had, and none of it can overrule other people. Any other
-    growth is checked and written in one transaction.
+    Attributes:
+        count: The number of stored events.
+        last: The counter of the last stored event, 0 if there is none.
+        fresh: The new events.
+        is_plain: Whether the new events only continue the stored history and overrule no other
+            annotator. Such events can be written in several transactions; all others are checked
+            and written in one.
     """
 
     annotator: str
@@ -93,24 +100,24 @@ class ForeignGrowth:
 
 
 def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> ForeignGrowth:
-    """Work out what one annotator's foreign events add to those that are here.
+    """Return the new events among one annotator's foreign events.
 
     Args:
         connection: A connection.
         events: The annotator's events, as ``chain.examined`` returns them.
-        is_broken: Whether their chain does not fit.
+        is_broken: Whether their chain is broken.
     """
     name = events[0].annotator
-    part = _Part(connection, name, events, _stored_events(connection, events), None)
+    part = _AnnotatorMerge(connection, name, events, _stored_events(connection, events), None)
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
-    changes_nothing_here = not (is_broken or part.edited or part.chains_differ)
+    keeps_stored_events = not (is_broken or part.edited or part.chains_differ)
     continues = part.history(count, last) in (HistoryRelation.NEW, HistoryRelation.LONGER)
-    is_plain = changes_nothing_here and continues and not _may_overrule(connection, part.fresh)
+    is_plain = keeps_stored_events and continues and not _may_overrule(connection, part.fresh)
     return ForeignGrowth(name, count, last or 0, part.fresh, is_plain)
 
 
 def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
-    """Check if events write what others have written: a decision, a guideline or a study."""
+    """Return whether events may replace decisions, guidelines or studies of other annotators."""
     if not any(isinstance(event.fact, (Decided, GuidelineSet, StudySet)) for event in events):
         return False
     entries = entries_in_force(connection).values()
@@ -118,15 +125,12 @@ def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
 
 
 def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event]) -> ForeignGrowth:
-    """Add the next events of a plain growth.
+    """Add the next events of a plain growth, and return the rest of the growth.
 
     Args:
         connection: An open transaction.
         growth: The growth.
-        events: The first of its remaining events.
-
-    Returns:
-        The growth that remains.
+        events: The first events of ``growth.fresh``.
 
     Raises:
         ChangedElsewhere: The annotator has recorded events in this workspace meanwhile.
@@ -141,8 +145,15 @@ def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event])
     return replace(growth, count=count + len(events), last=events[-1].seq, fresh=remaining)
 
 
-class _Part:
-    """The events of one annotator among those that come."""
+class _AnnotatorMerge:
+    """The merge of one annotator's foreign events.
+
+    Attributes:
+        events: All foreign events of the annotator.
+        fresh: The events that the workspace lacks.
+        edited: The events that the workspace has with other content.
+        chains_differ: Whether equal events have different chains.
+    """
 
     def __init__(
         self,
@@ -158,25 +169,27 @@ class _Part:
         self._is_person = chain.has_chain(name)
         self.events = events
         self.fresh = [event for event in events if event.id not in stored]
-        # Where the chains hold, equal ones say the same; else events are held against each other.
-        unsure = [
+        # Events with equal valid chains have equal content; all others are compared.
+        to_compare = [
             event
             for event in events
             if event.id in stored
             and (broken or event.chain is None or stored[event.id].chain != event.chain)
         ]
-        ours = known_rows(connection, [event.id for event in unsure])
-        same = {event.id: _same(ours[event.id], event) for event in unsure}
-        self.edited = [event for event in unsure if not same[event.id]]
+        stored_rows = known_rows(connection, [event.id for event in to_compare])
+        same_by_id = {
+            event.id: _has_same_content(stored_rows[event.id], event) for event in to_compare
+        }
+        self.edited = [event for event in to_compare if not same_by_id[event.id]]
         self.chains_differ = any(
-            same[event.id] and event.chain != stored[event.id].chain for event in unsure
+            same_by_id[event.id] and event.chain != stored[event.id].chain for event in to_compare
         )
         self._own_ids = {event.id for event in events if event.id in stored} - {
-            event.id for event in unsure if stored[event.id].annotator != name
+            event.id for event in to_compare if stored[event.id].annotator != name
         }
 
         counters = [0, *(event.seq for event in events)]
-        self._whole = all(later - earlier <= 1 for earlier, later in pairwise(counters))
+        self._has_no_gaps = all(later - earlier <= 1 for earlier, later in pairwise(counters))
 
     def write(self, in_force: InForce, replacing: Collection[str]) -> PersonChanges | None:
         """Write the new events and rebuild the annotator's state.
@@ -200,7 +213,7 @@ class _Part:
         if self.fresh:
             insert(self._connection, self.fresh)
         if edited and self._name in replacing:
-            self._replace()
+            self._replace_edited_events()
         elif self.chains_differ:
             chain.rebuild_chain(self._connection, self._name)
         if history in (HistoryRelation.NEW, HistoryRelation.LONGER) and not edited:
@@ -211,7 +224,9 @@ class _Part:
         compared = changes.compare(self._name, history, old, new, events=len(self.fresh))
         replaces_own = compared.refused or edited
         if history is HistoryRelation.APART and self._is_person:
-            replaces_own = replaces_own or not changes.only_adds(self.fresh, whole=self._whole)
+            replaces_own = replaces_own or not changes.only_adds(
+                self.fresh, whole=self._has_no_gaps
+            )
         overruled = replaced_by(self._name, in_force, old, new)
         needs = sorted({*overruled, *([self._name] if replaces_own else [])})
         refused = any(name not in replacing for name in needs)
@@ -238,18 +253,15 @@ class _Part:
             return HistoryRelation.NEW
         if not self.fresh:
             return HistoryRelation.SAME
-        if not self._own_ids or not self._whole:
+        if not self._own_ids or not self._has_no_gaps:
             return HistoryRelation.APART
-        later = all(event.seq > (last or 0) for event in self.fresh)
-        return (
-            HistoryRelation.LONGER
-            if later and len(self._own_ids) == count
-            else HistoryRelation.FORKED
-        )
+        all_later = all(event.seq > (last or 0) for event in self.fresh)
+        has_all_stored = len(self._own_ids) == count
+        return HistoryRelation.LONGER if all_later and has_all_stored else HistoryRelation.FORKED
 
-    def _replace(self) -> None:
+    def _replace_edited_events(self) -> None:
         """Replace the stored events that differ by the foreign ones, and rebuild the chain."""
-        # What stands here under another name stays, whoever was to be replaced.
+        # Stored events by other annotators stay unchanged.
         chain.replace(
             self._connection, [event for event in self.edited if event.id in self._own_ids]
         )
@@ -287,7 +299,7 @@ def conflicts(
     return tuple(
         EventConflict(annotator, seq, tuple(row["id"] for row in rows))
         for (annotator, seq), rows in groups.items()
-        if len({_content(event) for event in readable_events(rows)}) > 1
+        if len({_conflict_content(event) for event in readable_events(rows)}) > 1
     )
 
 
@@ -299,11 +311,14 @@ class StoredEvent(NamedTuple):
 
 
 def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str, StoredEvent]:
-    """Get the events already in the workspace, by id."""
+    """Return the author and chain of stored events with these ids; raises ``WorkspaceError``.
+
+    The error is for an event without an id or a valid counter.
+    """
     table = schema.events
     stored: dict[str, StoredEvent] = {}
-    for start in range(0, len(events), _AT_ONCE):
-        batch = events[start : start + _AT_ONCE]
+    for start in range(0, len(events), _ROWS_PER_QUERY):
+        batch = events[start : start + _ROWS_PER_QUERY]
         for event in batch:
             if not event.id or event.seq < 1:
                 raise WorkspaceError(f"event {event.id!r}: has no id or no counter from 1")
@@ -316,20 +331,21 @@ def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str,
     return stored
 
 
-def _same(ours: Any, theirs: Event) -> bool:
-    """Check whether a row and an event of the same id have the same content, apart from the chain.
+def _has_same_content(stored_row: Any, event: Event) -> bool:
+    """Return whether a row and an event of one id have the same content, apart from the chain.
 
     Events of an import may differ in time, so their digests are compared too.
     """
-    if all(ours[name] == value for name, value in event_to_row(theirs).items() if name != "chain"):
+    foreign_row = event_to_row(event)
+    if all(stored_row[name] == value for name, value in foreign_row.items() if name != "chain"):
         return True
     try:
-        return chain.digest(event_of(ours)) == chain.digest(theirs)
+        return chain.digest(event_of(stored_row)) == chain.digest(event)
     except ValueError:
         return False
 
 
-def _content(event: Event) -> tuple[object, ...]:
+def _conflict_content(event: Event) -> tuple[object, ...]:
     """Return the content of an event, without its id and its time."""
     work = event.trace_id, event.taxonomy, event.pass_number
     return (event.kind, *work, payload_text(event.fact))

@@ -1,7 +1,7 @@
-"""Decisions, guidelines and studies in force, and those that another person's word replaces.
+"""Decisions, guidelines and studies in force, and those that another person's entries replace.
 
-Everybody writes them for all. Of several on one thing the latest is in force, whoever wrote it, so
-a merge can replace one person's decision without an event in that person's name.
+They count for all annotators. The latest entry on a subject is in force, so a merge can replace
+one person's decision by that of another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WRITTEN_AT: Final = {
     schema.studies: "set_at",
 }
 SHARED_TABLES: Final = tuple(table.name for table in _WRITTEN_AT)
-"""The tables whose rows are everybody's: one row is in force for each key."""
+"""The tables whose rows count for all annotators: one row is in force for each key."""
 
 
 class DatedEntry(NamedTuple):
@@ -41,7 +41,7 @@ class DatedEntry(NamedTuple):
 
     @property
     def rank(self) -> tuple[str, str]:
-        """The order among entries on one thing: the highest is in force."""
+        """The order among entries on one subject: the highest is in force."""
         return self.at, self.annotator
 
 
@@ -56,7 +56,7 @@ def entries_in_force(connection: Connection) -> InForce:
         rows = connection.execute(select(table)).all()
         keys = len(table.primary_key)
         for row in rows:
-            entry = _entry(table.name, row[0], tuple(row[keys:]))
+            entry = _dated_entry(table.name, row[0], tuple(row[keys:]))
             key = (table.name, tuple(row[1:keys]))
             if key not in entries or entries[key].rank < entry.rank:
                 entries[key] = entry
@@ -75,8 +75,8 @@ def replaced_by(
         new: The author's rows now, by table.
 
     Returns:
-        By the name of the author whose entries are replaced, the number of them by table. The
-        annotator's own are among them only where a decision on another item replaces them.
+        The number of replaced entries by table, by the author of these entries. The annotator's
+        own entries count only if a decision on another item replaces them.
     """
     replaced: set[tuple[str, Key]] = set()
     decisions: dict[Key, DatedEntry] = {}
@@ -84,7 +84,7 @@ def replaced_by(
         for key, row in new[table].items():
             if old[table].get(key) == row:
                 continue
-            entry = _entry(table, annotator, row)
+            entry = _dated_entry(table, annotator, row)
             current = in_force.get((table, key))
             if current is not None and current.annotator != annotator:
                 if current.rank > entry.rank:
@@ -101,8 +101,8 @@ def replaced_by(
     return {name: dict(count) for name, count in sorted(counts.items())}
 
 
-def _entry(table: str, annotator: str, row: Key) -> DatedEntry:
-    """Make an entry of the columns outside the key."""
+def _dated_entry(table: str, annotator: str, row: Key) -> DatedEntry:
+    """Return the entry of a row, whose columns of the key were removed."""
     columns = [column.name for column in schema.metadata.tables[table].columns]
     values = dict(zip(columns[len(columns) - len(row) :], row, strict=True))
     time_column = next(
@@ -121,21 +121,22 @@ def _decisions_on_same_mode(new: Mapping[Key, DatedEntry], in_force: InForce) ->
     decisions: dict[Key, list[tuple[Key, DatedEntry, Decision]]] = defaultdict(list)
     for (table, key), entry in in_force.items():
         if table == schema.decisions.name and key[:2] in traces:
-            decision = _decision(entry)
+            decision = _decision_of_entry(entry)
             decisions[*key[:2], decision.mode].append((key, entry, decision))
     for key, entry in new.items():
-        decision = _decision(entry)
+        decision = _decision_of_entry(entry)
         for other_key, other_entry, other in decisions[*key[:2], decision.mode]:
-            if other_key != key and _outweighs(entry, decision, other_entry, other):
+            if other_key != key and _overrules(entry, decision, other_entry, other):
                 yield other_key
 
 
-def _outweighs(
+def _overrules(
     entry: DatedEntry, decision: Decision, known_entry: DatedEntry, known_decision: Decision
 ) -> bool:
-    """Check if a new decision on another item of a mode takes effect from a known one.
+    """Return whether a new decision on another item of a mode may overrule a known decision.
 
-    The order of spans is not known here, so of another author's verdict any later place may.
+    A decision on a place can overrule only an earlier verdict with places. The order of spans is
+    not known here, so for a verdict of another author the place does not matter.
     """
     if decision.is_verdict:
         return True
@@ -149,13 +150,13 @@ def _outweighs(
         return False
     if entry.annotator != known_entry.annotator:
         return True
-    return any(overlap(a, b) for a in _places(decision) for b in known_decision.targets)
+    return any(overlap(a, b) for a in _decided_places(decision) for b in known_decision.targets)
 
 
-def _places(decision: Decision) -> Iterable[Any]:
+def _decided_places(decision: Decision) -> Iterable[Any]:
     """List the places that a decision on an item is about."""
     return (*decision.targets, *(target for opinion in decision.said for target in opinion.targets))
 
 
-def _decision(entry: DatedEntry) -> Decision:
+def _decision_of_entry(entry: DatedEntry) -> Decision:
     return decision_from_values(json.loads(entry.document))

@@ -18,12 +18,16 @@ IMPORT_PREFIX: Final = "import:"
 
 
 class NewEvent(NamedTuple):
-    """Something that is about to be recorded.
+    """An event that is not recorded yet.
 
-    ``pass_number`` is None for what belongs to no pass; ``trace_id`` and ``taxonomy`` for what
-    belongs to no trace. ``replaces`` are ids of events that this one makes void. With ``id`` an
-    import gives an event a lasting name, so that it is recorded once however often it is imported.
-    ``at`` is when it happened (ISO 8601 in UTC), None for now.
+    Attributes:
+        trace_id: The trace, None for an event without a trace.
+        taxonomy: The taxonomy, None for an event without one.
+        pass_number: The pass, None for an event without one.
+        replaces: The ids of events that this event makes void.
+        id: The lasting id of an imported event, so that it is recorded only once. None for a new
+            id.
+        at: The time (ISO 8601 in UTC), None for now.
     """
 
     annotator: str
@@ -37,12 +41,18 @@ class NewEvent(NamedTuple):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """Something that was recorded.
+    """A recorded event.
 
-    ``id`` is a UUID (version 7 unless an import named it), ``seq`` counts from 1 per annotator,
-    ``at`` is ISO 8601 in UTC. ``action`` groups what one key press did; ``undoes`` or ``redoes``
-    names the action that this one takes back or does again. ``chain`` is the hash over it and what
-    the annotator did before (see ``mast_tui.workspace.events.chain``), None for judges' events.
+    Attributes:
+        id: A UUID, of version 7 unless an import gave another id.
+        seq: The counter of the annotator's events, from 1.
+        at: The time, ISO 8601 in UTC.
+        action: The action that groups the events of one key press.
+        undoes: The action that this one undoes, None for none.
+        redoes: The action that this one redoes, None for none.
+        replaces: The ids of events that this event makes void.
+        chain: The hash over this event and the annotator's earlier ones (see
+            ``mast_tui.workspace.events.chain``), None for judges' events.
     """
 
     id: str
@@ -80,7 +90,7 @@ def _text_of(fact: Fact) -> str:
 _frequent_text = lru_cache(maxsize=1000)(_text_of)
 
 _FREQUENT: Final = (VerdictSet, PassStarted, PassFinished)
-"""Facts of which an import brings the same few again and again."""
+"""The facts of which an import has many equal ones."""
 
 
 def event_to_dict(event: Event) -> Values:
@@ -108,7 +118,7 @@ def event_to_dict(event: Event) -> Values:
 
 
 def event_from_dict(values: Mapping[str, object]) -> Event:
-    """Make an event of the values that ``event_to_dict`` returned.
+    """Return the event of the values that ``event_to_dict`` returned.
 
     Raises:
         InvalidRecord: The values are no event that this version knows.

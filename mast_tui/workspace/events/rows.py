@@ -1,4 +1,4 @@
-"""Between rows of the tables and the records that people work with."""
+"""Conversion between rows of the tables and records."""
 
 from __future__ import annotations
 
@@ -113,6 +113,7 @@ def label_of(row: RowMapping) -> Label:
 
 
 def _evidence_of(row: RowMapping) -> Evidence | None:
+    """Return the evidence in a row of ``labels``, None if it has none."""
     if row["evidence_quote"] is None:
         return None
     match = row["evidence_match"]
@@ -128,7 +129,7 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
     )
 
 
-# By place, as there may be very many.
+# Rows as tuples, since there may be very many.
 
 
 @_reports_damage_in("verdicts")
@@ -189,7 +190,7 @@ def event_to_row(event: Event) -> Row:
 
 
 def event_of(row: RowMapping) -> Event:
-    """Return the event in a row of ``events``; raises ``ValueError`` where it cannot be read."""
+    """Return the event in a row of ``events``; raises ``ValueError`` if it cannot be read."""
     return event_from_dict(
         {
             "id": row["id"],

@@ -19,13 +19,15 @@ class _Fact(Struct, frozen=True, omit_defaults=True, tag_field=TAG):
     """The base of facts; the tag is the kind of the event that records the fact."""
 
     context: ClassVar[tuple[str, ...]] = ("trace_id", "taxonomy", "pass_number")
-    """What the event of the fact names beside its annotator."""
+    """The fields that the event of the fact must have beside its annotator."""
 
 
 class PassStarted(_Fact, frozen=True, tag="pass_started"):
-    """A pass begins; a later one as a copy of pass ``copy_of`` (the copies are events of their
-    own). Where the pass exists already, the first start stands. ``withheld``: judges' suggestions
-    are not shown in it, as a study has it."""
+    """The start of a pass; if the pass exists already, its first start counts.
+
+    ``copy_of`` is the pass whose labels a later pass begins with; the copies are events of their
+    own. With ``withheld`` the study hides judges' suggestions in the pass.
+    """
 
     kind: PassKind
     copy_of: WholeNumber | None = None
@@ -33,7 +35,7 @@ class PassStarted(_Fact, frozen=True, tag="pass_started"):
 
 
 class PassWithdrawn(_Fact, frozen=True, tag="pass_withdrawn"):
-    """A pass is taken back because the change that opened it was undone."""
+    """The removal of a pass, because the change that opened it was undone."""
 
     kind: PassKind
     copy_of: WholeNumber | None = None
@@ -61,25 +63,25 @@ class PassFinished(_Fact, frozen=True, tag="pass_finished"):
 
 
 class PassUnfinished(_Fact, frozen=True, tag="pass_unfinished"):
-    """A finish is taken back."""
+    """The undo of a finish."""
 
     was: PassFinished
 
 
 class LabelAdded(_Fact, frozen=True, tag="label_added"):
-    """A label is there."""
+    """A new label."""
 
     label: Label
 
 
 class LabelRemoved(_Fact, frozen=True, tag="label_removed"):
-    """A label is gone."""
+    """The removal of a label."""
 
     label: Label
 
 
 class LabelChanged(_Fact, frozen=True, tag="label_changed"):
-    """A label of the same id says something else."""
+    """A change of a label, which keeps its id."""
 
     before: Label
     after: Label
@@ -177,7 +179,7 @@ class Judged(_Fact, frozen=True, tag="judged"):
 
 
 class StudySet(_Fact, frozen=True, tag="study_set"):
-    """A study is set up, or changed; None where there is none."""
+    """A new, changed or removed study; None if there is no study."""
 
     context = ("taxonomy",)
 
@@ -277,7 +279,7 @@ def inverse(fact: Fact) -> Fact | None:
 
 
 def span_keys(fact: Fact) -> dict[str, bool]:
-    """Return the keys of the spans that a fact refers to; True where a quote lies in the span."""
+    """Return the keys of the spans that a fact refers to, each with whether a quote is in it."""
     targets: Sequence[Target] = ()
     keys: dict[str, bool] = {}
     match fact:
@@ -300,7 +302,7 @@ def span_keys(fact: Fact) -> dict[str, bool]:
 
 
 PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
-"""Where something stands in a pass; of ``pass`` itself the names are those of its columns."""
+"""A part of a pass; the items of the part ``pass`` are its columns."""
 
 
 def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]]:
@@ -329,9 +331,9 @@ def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]
         case PassKindSet(_, kind):
             return (("pass", "kind", kind),)
         case PassFinished(_, read, spans, finished_at):
-            return _finish(time if finished_at is None else finished_at, read, spans)
+            return _finish_changes(time if finished_at is None else finished_at, read, spans)
         case PassUnfinished():
-            return _finish(None, None, None)
+            return _finish_changes(None, None, None)
         case SuggestionsSeen():
             return (("pass", "judge_seen", True),)
         case Revealed():
@@ -340,7 +342,7 @@ def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]
             return ()
 
 
-def _finish(
+def _finish_changes(
     time: str | None, read: int | None, spans: int | None
 ) -> Sequence[tuple[PassPart, str, Any]]:
     return (("pass", "finished_at", time), ("pass", "spans_read", read), ("pass", "spans", spans))

@@ -1,7 +1,7 @@
-"""Traces that no prompt may show, so that judges can be measured on what they never saw.
+"""Traces that no prompt may show, so that judges can be measured on traces that they never saw.
 
-Whether a trace is among them follows from its id alone, so it holds for traces that come later
-and is the same on every machine.
+The choice follows from the id of a trace alone. So it includes later traces, and is the same on
+every machine.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 SETTING: Final = "set_aside"
-"""The setting that tells it."""
-_TWIN: Final = re.compile(r"(?:~\d+)+\Z")
+"""The setting that holds the shares."""
+_COPY_SUFFIX: Final = re.compile(r"(?:~\d+)+\Z")
 
 
 CALIBRATION_SEED: Final = 1
@@ -53,13 +53,13 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
         )
     shares = {0: test}
     if calibration:
-        # Of the traces that are not drawn for tests.
+        # The share of the traces that are not drawn for tests.
         shares[CALIBRATION_SEED] = round(calibration / (1 - test), 9)
     with workspace.transaction():
         existing = shares_set_aside(workspace)
         if existing and existing != shares:
             raise WorkspaceError(
-                f"{_described(existing)} of the traces are set aside in this workspace already, "
+                f"{_shares_text(existing)} of the traces are set aside in this workspace already, "
                 "and prompts may have used others; keep that split, or take a new workspace"
             )
         add_shares(workspace, shares)
@@ -72,12 +72,14 @@ def trace_part(workspace: Workspace, trace_id: str) -> TracePart:
         workspace: The workspace.
         trace_id: The trace.
     """
-    drawn = {
-        seed for seed, share in shares_set_aside(workspace).items() if _draw(trace_id, seed) < share
+    seeds = {
+        seed
+        for seed, share in shares_set_aside(workspace).items()
+        if _random_number_of(trace_id, seed) < share
     }
-    if drawn - {CALIBRATION_SEED}:
+    if seeds - {CALIBRATION_SEED}:
         return TracePart.TEST
-    return TracePart.CALIBRATION if drawn else TracePart.DEVELOPMENT
+    return TracePart.CALIBRATION if seeds else TracePart.DEVELOPMENT
 
 
 def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
@@ -98,14 +100,14 @@ def set_aside(workspace: Workspace, share: float, *, seed: int = 0) -> None:
         shares = shares_set_aside(workspace)
         if shares and shares.get(seed) != share:
             raise WorkspaceError(
-                f"{_described(shares)} of the traces are set aside in this workspace already, "
+                f"{_shares_text(shares)} of the traces are set aside in this workspace already, "
                 "and prompts may have used others; keep that share, or take a new workspace"
             )
         add_shares(workspace, {seed: share})
 
 
 def held_out(workspace: Workspace, trace_id: str) -> bool:
-    """Check whether a trace is set aside, so that no prompt may show it.
+    """Return whether a trace is set aside, so that no prompt may show it.
 
     Args:
         workspace: The workspace.
@@ -129,24 +131,24 @@ def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
     """
     with workspace.transaction():
         own_shares = shares_set_aside(workspace)
-        joined = {
+        joined_shares = {
             seed: max(own_shares.get(seed, 0.0), shares.get(seed, 0.0))
             for seed in sorted({*own_shares, *shares})
         }
-        if joined != own_shares:
-            workspace.set_setting(SETTING, json.dumps(list(joined.items())))
+        if joined_shares != own_shares:
+            workspace.set_setting(SETTING, json.dumps(list(joined_shares.items())))
 
 
-def _draw(trace_id: str, seed: int) -> float:
+def _random_number_of(trace_id: str, seed: int) -> float:
     """Return a trace's random number in [0, 1).
 
     Ids such as ``id~2`` share the number of ``id``, since a merge may rename one to the other.
     """
-    named = f"{seed}:{_TWIN.sub('', trace_id)}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.sha256(named).digest()[:6], "big") / (1 << 48)
+    text = f"{seed}:{_COPY_SUFFIX.sub('', trace_id)}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(text).digest()[:6], "big") / (1 << 48)
 
 
-def _described(shares: Mapping[int, float]) -> str:
+def _shares_text(shares: Mapping[int, float]) -> str:
     return ", ".join(
         f"{share:g}" + (f" (seed {seed})" if seed else "") for seed, share in shares.items()
     )

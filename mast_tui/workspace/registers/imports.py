@@ -1,4 +1,4 @@
-"""Imports as batches: what was asked for, what came of it, and whether it was taken back."""
+"""The register of imports, with their requests, their events and their progress."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mast_tui.workspace.events.model import IMPORT_PREFIX
 from mast_tui.workspace.ids import now
 
 _TABLE: Final = schema.imports
-_NOTED: Final = schema.imported_events
+_IMPORTED_EVENTS: Final = schema.imported_events
 _EVENTS: Final = schema.events
 Work = tuple[str, str | None, str | None]
-"""Annotator, trace id and taxonomy, the last two None for what is about none."""
+"""Annotator, trace id and taxonomy; the last two are None for events without them."""
 
 MIGRATION: Final = "migration"
-"""The format of what a migration from one codebook to another brings; its events keep the times of
-what they come from. Its files are the two taxonomies' names."""
+"""The format of a migration from one codebook to another. Its events keep the times of the original
+events, and its files are the names of the two taxonomies."""
 
 
 class ImportState(StrEnum):
@@ -38,7 +38,11 @@ class ImportState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImportRecord:
-    """One import; times are ISO 8601 in UTC. ``asked`` is how it was asked for."""
+    """One import; times are ISO 8601 in UTC.
+
+    ``asked`` is the request, so that the same request continues an unfinished import. ``who`` is
+    the user, None if unknown.
+    """
 
     id: str
     at: str
@@ -103,7 +107,7 @@ def note_events(connection: Connection, record: ImportRecord, events: Iterable[s
         events: The ids of the events.
     """
     rows = [{"import": record.id, "event": event} for event in events]
-    put_rows(connection, _NOTED, rows)
+    put_rows(connection, _IMPORTED_EVENTS, rows)
 
 
 def noted_events(connection: Connection, record: ImportRecord) -> frozenset[str]:
@@ -113,7 +117,7 @@ def noted_events(connection: Connection, record: ImportRecord) -> frozenset[str]
         connection: An open connection.
         record: The import.
     """
-    statement = select(_NOTED.c.event).where(_NOTED.c["import"] == record.id)
+    statement = select(_IMPORTED_EVENTS.c.event).where(_IMPORTED_EVENTS.c["import"] == record.id)
     return frozenset(connection.execute(statement).scalars())
 
 
@@ -125,9 +129,9 @@ def finish(connection: Connection, record: ImportRecord) -> None:
         record: The import.
     """
     if connection.execute(_events_of(record).limit(1)).first() is None:
-        _drop(connection, record)
+        _delete_record(connection, record)
     else:
-        _mark(connection, record, finished_at=now())
+        _change_record(connection, record, finished_at=now())
 
 
 def begin_undo(connection: Connection, record: ImportRecord) -> None:
@@ -137,7 +141,7 @@ def begin_undo(connection: Connection, record: ImportRecord) -> None:
         connection: An open transaction.
         record: The import.
     """
-    _mark(connection, record, undo_begun_at=now())
+    _change_record(connection, record, undo_begun_at=now())
 
 
 def finish_undo(connection: Connection, record: ImportRecord, annotator: str | None) -> None:
@@ -148,15 +152,16 @@ def finish_undo(connection: Connection, record: ImportRecord, annotator: str | N
         record: The import.
         annotator: The annotator who did so, None if unknown.
     """
-    _mark(connection, record, undone_at=now(), undone_by=annotator)
+    _change_record(connection, record, undone_at=now(), undone_by=annotator)
 
 
-def _mark(connection: Connection, record: ImportRecord, **changes: str | None) -> None:
+def _change_record(connection: Connection, record: ImportRecord, **changes: str | None) -> None:
     stored = connection.execute(select(_TABLE).where(_TABLE.c.id == record.id)).mappings().one()
     put_rows(connection, _TABLE, [{**stored, **changes}])
 
 
-def _drop(connection: Connection, record: ImportRecord) -> None:
+def _delete_record(connection: Connection, record: ImportRecord) -> None:
+    """Delete an import from the register."""
     if writes_by_calls(connection):
         values = tuple(_to_row(record)[column.name] for column in _TABLE.columns)
         call_function(connection, "drop_import", _TABLE, [values])
@@ -165,9 +170,9 @@ def _drop(connection: Connection, record: ImportRecord) -> None:
 
 
 def imports(connection: Connection) -> tuple[ImportRecord, ...]:
-    """Return every import that brought an event, the earliest first."""
+    """Return all imports that added events or are unfinished, the earliest first."""
     rows = connection.execute(select(_TABLE).order_by(_TABLE.c.at, _TABLE.c.id))
-    return tuple(_of_row(row) for row in rows)
+    return tuple(_record_of_row(row) for row in rows)
 
 
 def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
@@ -179,9 +184,10 @@ def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
     """
     events_by_annotator: dict[str, int] = defaultdict(int)
     traces = set[str]()
-    for annotator, trace_id, _, events in _works(connection, record):
+    for annotator, trace_id, _, events in _work_counts(connection, record):
         events_by_annotator[annotator] += events
-        traces.update(() if trace_id is None else (trace_id,))
+        if trace_id is not None:
+            traces.add(trace_id)
     return ImportCounts(
         sum(events_by_annotator.values()), len(traces), tuple(sorted(events_by_annotator))
     )
@@ -194,10 +200,14 @@ def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int
         connection: An open connection.
         record: The import.
     """
-    return tuple(((row[0], row[1], row[2]), row[3]) for row in _works(connection, record))
+    return tuple(
+        ((annotator, trace_id, taxonomy), count)
+        for annotator, trace_id, taxonomy, count in _work_counts(connection, record)
+    )
 
 
-def _works(connection: Connection, record: ImportRecord) -> list[Any]:
+def _work_counts(connection: Connection, record: ImportRecord) -> list[Any]:
+    """Return annotator, trace id, taxonomy and number of events of each imported work."""
     keys = (_EVENTS.c.annotator, _EVENTS.c.trace_id, _EVENTS.c.taxonomy)
     statement = (
         _events_of(record).with_only_columns(*keys, func.count()).group_by(*keys).order_by(*keys)
@@ -207,11 +217,11 @@ def _works(connection: Connection, record: ImportRecord) -> list[Any]:
 
 def _events_of(record: ImportRecord) -> Select[Any]:
     if record.keeps_actions:
-        noted = select(_NOTED.c.event).where(_NOTED.c["import"] == record.id)
+        noted = select(_IMPORTED_EVENTS.c.event).where(_IMPORTED_EVENTS.c["import"] == record.id)
         return select(_EVENTS.c.id).where(_EVENTS.c.id.in_(noted))
     return select(_EVENTS.c.id).where(_EVENTS.c.action == record.action, _EVENTS.c.undoes.is_(None))
 
 
-def _of_row(row: Row[Any]) -> ImportRecord:
+def _record_of_row(row: Row[Any]) -> ImportRecord:
     values = dict(row._mapping)
     return ImportRecord(**values | {"files": tuple(json.loads(values["files"]))})

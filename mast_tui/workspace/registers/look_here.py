@@ -52,10 +52,10 @@ def keep_look_here(
     with workspace.transaction():
         replaced = look_here(workspace, taxonomy_ref)
         for trace_id in set(() if replaced is None else replaced.sizes) - set(spans):
-            workspace.set_setting(_of_trace(taxonomy_ref, trace_id), "[]")
+            workspace.set_setting(_trace_setting(taxonomy_ref, trace_id), "[]")
         for trace_id, keys in spans.items():
             text = msgspec.json.encode(keys).decode()
-            workspace.set_setting(_of_trace(taxonomy_ref, trace_id), text)
+            workspace.set_setting(_trace_setting(taxonomy_ref, trace_id), text)
         workspace.set_setting(f"{_SETTING}:{taxonomy_ref}", msgspec.json.encode(origin).decode())
 
 
@@ -78,9 +78,9 @@ def spans_to_look_at(workspace: Workspace, taxonomy_ref: str, trace_id: str) -> 
         taxonomy_ref: The taxonomy.
         trace_id: The trace.
     """
-    stored = workspace.get_setting(_of_trace(taxonomy_ref, trace_id))
+    stored = workspace.get_setting(_trace_setting(taxonomy_ref, trace_id))
     return () if stored is None else msgspec.json.decode(stored, type=tuple[str, ...])
 
 
-def _of_trace(taxonomy_ref: str, trace_id: str) -> str:
+def _trace_setting(taxonomy_ref: str, trace_id: str) -> str:
     return f"{_SETTING}:{taxonomy_ref}:{trace_id}"

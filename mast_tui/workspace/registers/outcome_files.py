@@ -15,13 +15,13 @@ from mast_tui.workspace.records import TraceRecord
 if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
-_NAMED: Final = 3
-"""How many rows that match nothing are named."""
+_ROWS_NAMED: Final = 3
+"""The most rows without a match that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedOutcome:
-    """A trace with a file, as far as an ``outcomes.csv`` may tell of it."""
+    """A trace with a file, and its facts that an ``outcomes.csv`` may state."""
 
     trace_id: str
     path: Path
@@ -42,53 +42,55 @@ def take_outcomes(workspace: Workspace) -> list[str]:
         A sentence for each problem of those files: bad cells, and rows that match no trace.
     """
     folders: dict[Path, list[RecordedOutcome]] = {}
-    for recorded in _with_files(workspace):
+    for recorded in _recorded_outcomes(workspace):
         folders.setdefault(recorded.path.parent, []).append(recorded)
     messages: list[str] = []
     for folder in sorted(folders):
         outcomes = load_outcomes(folder)
         if outcomes is NO_OUTCOMES:
             continue
-        met: set[str] = set()
-        differing: set[Path] = set()
+        matched_rows: set[str] = set()
+        changed_paths: set[Path] = set()
         for recorded in folders[folder]:
             rows = list(outcomes.rows_of(recorded.trace_id, recorded.path.name, recorded.record))
-            met.update(rows)
-            if rows and _says_else(outcomes.facts[rows[0]], recorded.facts):
-                differing.add(recorded.path)
-        for path in sorted(differing):
+            matched_rows.update(rows)
+            if rows and _differs_from_record(outcomes.facts[rows[0]], recorded.facts):
+                changed_paths.add(recorded.path)
+        for path in sorted(changed_paths):
             _read_again(workspace, path)
-        messages += _wrong(folder, outcomes, met)
+        messages += _problem_sentences(folder, outcomes, matched_rows)
     return messages
 
 
-def _with_files(workspace: Workspace) -> list[RecordedOutcome]:
+def _recorded_outcomes(workspace: Workspace) -> list[RecordedOutcome]:
     """Return the outcomes of the traces that have a file."""
-    facts = (
+    fact_columns = (
         *("system", "model", "benchmark", "outcome", "score"),
         *("version", "started", "task_id", "trial"),
     )
 
-    def take(rows: Iterator[tuple[Any, ...]]) -> list[RecordedOutcome]:
+    def outcomes_of_rows(rows: Iterator[tuple[Any, ...]]) -> list[RecordedOutcome]:
         return [
             RecordedOutcome(
                 trace_id,
                 workspace.resolve_trace_path(path),
                 record,
-                _meta(dict(zip(facts, values, strict=True))),
+                _meta_of_facts(dict(zip(fact_columns, values, strict=True))),
             )
             for trace_id, path, record, *values in rows
         ]
 
-    return workspace.read_columns("traces", ("id", "path", "record", *facts), take, not_null="path")
+    return workspace.read_columns(
+        "traces", ("id", "path", "record", *fact_columns), outcomes_of_rows, not_null="path"
+    )
 
 
-def _meta(facts: dict[str, Any]) -> TraceMeta:
+def _meta_of_facts(facts: dict[str, Any]) -> TraceMeta:
     return TraceMeta(**{**facts, "outcome": Outcome(facts["outcome"])})
 
 
-def _says_else(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
-    """Check whether a row differs from what is recorded."""
+def _differs_from_record(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
+    """Return whether a row states a fact that differs from the record."""
     names = [
         name
         for name in ("system", "model", "benchmark", "version", "task_id")
@@ -109,21 +111,24 @@ def _read_again(workspace: Workspace, path: Path) -> None:
             workspace.register_trace(record)
 
 
-def _wrong(folder: Path, outcomes: Outcomes, met: set[str]) -> Iterator[str]:
+def _problem_sentences(folder: Path, outcomes: Outcomes, matched_rows: set[str]) -> Iterator[str]:
+    """Yield a sentence for each problem of a file, and one for rows without a match."""
     file = folder / FILE_NAME
     if outcomes.unread is not None:
         yield f"{file}: not read: {outcomes.unread}"
     for problem in outcomes.problems:
         yield f"{file}: {problem.place}: {problem.message}"
-    # A file that nobody has labelled yet is no trace here, and its row is right all the same.
+    # A row of a file that was not opened yet is right, though the workspace has no such trace.
     named_files = {name for name in outcomes.facts if _is_file(folder, name)}
-    unmatched = outcomes.unmatched(met | named_files)
+    unmatched = outcomes.unmatched(matched_rows | named_files)
     if unmatched:
-        named = "; ".join(f"{problem.place}: {problem.message}" for problem in unmatched[:_NAMED])
-        more = len(unmatched) - _NAMED
+        row_texts = "; ".join(
+            f"{problem.place}: {problem.message}" for problem in unmatched[:_ROWS_NAMED]
+        )
+        other_count = len(unmatched) - _ROWS_NAMED
         yield (
             f"{file}: {len(unmatched)} of {len(outcomes.facts)} rows match no file and no trace of "
-            f"this workspace: {named}{f'; and {more} more' if more > 0 else ''}"
+            f"this workspace: {row_texts}{f'; and {other_count} more' if other_count > 0 else ''}"
         )
 
 

@@ -1,8 +1,7 @@
-"""Letters in place of people's names, the same for a person in everything that is published.
+"""Letters in place of people's names, the same for a person in all publications.
 
-They are kept with the workspace. Their order is that of a hash with a key that nobody else has, so
-that it tells nothing of the names; somebody who comes later gets the next letter. Judges keep their
-names.
+The workspace stores them. Their order is that of a hash with a secret key, so it reveals nothing of
+the names. A new person gets the next letter. Judges keep their names.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from mast_tui.workspace.store import Workspace
 
 _SETTING: Final = "pseudonyms"
 _MASK_KEY: Final = "masks"
-_PAIR: Final = "|"
-"""What stands between two names that are one key, as in agreement by pairs."""
+_PAIR_SEPARATOR: Final = "|"
+"""The separator of two names in one key, as in agreement by pairs."""
 
-_OTHER_THINGS: Final = frozenset(
+_FIELDS_WITHOUT_NAMES: Final = frozenset(
     {
         "benchmark",
         "code",
@@ -58,15 +57,18 @@ _OTHER_THINGS: Final = frozenset(
         "value",
     }
 )
-"""The fields that hold no names, whatever their words are."""
+"""The fields whose texts are never names."""
 
-_AS_KEYS_TOO: Final = frozenset({"gold", "all"})
-"""What stands beside names where a table goes by them."""
+_OTHER_KEYS: Final = frozenset({"gold", "all"})
+"""Other keys of tables whose keys are names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """``letters`` by name; ``others`` are the names of judges, which stay; ``key`` is secret."""
+    """The letters of a workspace by name.
+
+    ``unlettered`` are the names of judges, which stay. ``key`` is the secret key of the hashes.
+    """
 
     letters: Mapping[str, str]
     unlettered: frozenset[str]
@@ -82,7 +84,7 @@ class Pseudonyms:
             uuid_value = uuid.UUID(text)
         except ValueError:
             return text
-        return str(uuid.UUID(bytes=_hash(self.key, uuid_value.bytes)[:16], version=4))
+        return str(uuid.UUID(bytes=_keyed_hash(self.key, uuid_value.bytes)[:16], version=4))
 
     def in_document(self, document: Any) -> Any:
         """Return a JSON document with each name replaced and sorted by the letters.
@@ -92,21 +94,25 @@ class Pseudonyms:
         """
         match document:
             case Mapping():
-                return self._table(document)
+                return self._renamed_table(document)
             case list() | tuple():
-                return self._list(document)
+                return self._renamed_list(document)
             case str():
                 return self.name(document)
         return document
 
-    def _table(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        replaced = {key: self._field(key, value) for key, value in table.items()}
-        if not self._goes_by_names(table):
+    def _renamed_table(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a table with letters; sort its keys by letter if they are names."""
+        replaced = {key: self._renamed_field(key, value) for key, value in table.items()}
+        if not self._has_names_as_keys(table):
             return replaced
-        return {self._key(key): replaced[key] for key in sorted(replaced, key=self._key)}
+        return {
+            self._renamed_key(key): replaced[key] for key in sorted(replaced, key=self._renamed_key)
+        }
 
-    def _field(self, key: str, value: Any) -> Any:
-        if isinstance(value, str) and key in _OTHER_THINGS:
+    def _renamed_field(self, key: str, value: Any) -> Any:
+        """Return the value of a field with letters, and with new ids of labels."""
+        if isinstance(value, str) and key in _FIELDS_WITHOUT_NAMES:
             return value
         if isinstance(value, str) and key == "id":
             return self.id(value)
@@ -114,7 +120,7 @@ class Pseudonyms:
             return [self.id(item) for item in value]
         return self.in_document(value)
 
-    def _list(self, values: Iterable[Any]) -> list[Any]:
+    def _renamed_list(self, values: Iterable[Any]) -> list[Any]:
         """Replace the names in a list; sort a list of names, or of items with a name each.
 
         In the old order the letters would give away the alphabetical order of the names.
@@ -128,21 +134,22 @@ class Pseudonyms:
             return [replaced[index][1] for index in order]
         return [new for _, new in replaced]
 
-    def _goes_by_names(self, table: Mapping[str, Any]) -> bool:
-        known_names = self.letters.keys() | self.unlettered | _AS_KEYS_TOO
+    def _has_names_as_keys(self, table: Mapping[str, Any]) -> bool:
+        """Return whether all keys of a table are names, and at least one is a person's."""
+        known_names = self.letters.keys() | self.unlettered | _OTHER_KEYS
         names = [name for key in table for name in _names_in(key, known_names)]
         return all(name in known_names for name in names) and any(
             name in self.letters for name in names
         )
 
-    def _key(self, key: str) -> str:
-        names = self.letters.keys() | self.unlettered | _AS_KEYS_TOO
-        # Where annotators are listed they stand in the order of their letters, too.
-        return _PAIR.join(sorted(map(self.name, _names_in(key, names))))
+    def _renamed_key(self, key: str) -> str:
+        names = self.letters.keys() | self.unlettered | _OTHER_KEYS
+        # The letters of a pair are sorted too.
+        return _PAIR_SEPARATOR.join(sorted(map(self.name, _names_in(key, names))))
 
 
 def _names_in(key: str, names: Iterable[str]) -> list[str]:
-    return [key] if key in names else key.split(_PAIR)
+    return [key] if key in names else key.split(_PAIR_SEPARATOR)
 
 
 def _name_in(value: object) -> str | None:
@@ -166,23 +173,28 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
         WorkspaceError: The workspace cannot be written.
     """
     annotators = workspace.annotators()
-    people = {person.name for person in annotators if person.kind.is_person}
+    people_names = {person.name for person in annotators if person.kind.is_person}
     for taxonomy in workspace.taxonomies():
         study = workspace.study(taxonomy.ref)
-        people |= set() if study is None else set(study.participants)
-    people = {name for name in people if annotator_kind(name).is_person}
-    judges = frozenset(person.name for person in annotators) - people
+        people_names |= set() if study is None else set(study.participants)
+    people_names = {name for name in people_names if annotator_kind(name).is_person}
+    judges = frozenset(person.name for person in annotators) - people_names
     with workspace.transaction():
         stored = json.loads(workspace.get_setting(_SETTING) or "{}")
         key = bytes.fromhex(stored.get("key") or secrets.token_hex(32))
         letters: dict[str, str] = dict(stored.get("letters", {}))
-        hashes = {_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name for name in people}
-        for person in sorted(hashes.keys() - letters.keys()):
-            letters[person] = _letter(len(letters))
+        names_by_hash = {
+            _keyed_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name
+            for name in people_names
+        }
+        for person in sorted(names_by_hash.keys() - letters.keys()):
+            letters[person] = _letters_of_number(len(letters))
         if letters != stored.get("letters"):
             value = json.dumps({"key": key.hex(), "letters": letters})
             workspace.set_setting(_SETTING, value)
-    return Pseudonyms({name: letters[person] for person, name in hashes.items()}, judges, key)
+    return Pseudonyms(
+        {name: letters[person] for person, name in names_by_hash.items()}, judges, key
+    )
 
 
 def mask_key(workspace: Workspace) -> bytes:
@@ -199,15 +211,15 @@ def mask_key(workspace: Workspace) -> bytes:
     return bytes.fromhex(stored)
 
 
-def _hash(key: bytes, data: bytes) -> bytes:
+def _keyed_hash(key: bytes, data: bytes) -> bytes:
     return hmac.digest(key, data, "sha256")
 
 
-def _letter(number: int) -> str:
+def _letters_of_number(number: int) -> str:
     """Return ``A`` to ``Z``, then ``AA``, ``AB`` and so on for the numbers from 0."""
-    letter = ""
-    number += 1
-    while number:
-        number, index = divmod(number - 1, len(ascii_uppercase))
-        letter = ascii_uppercase[index] + letter
-    return letter
+    letters = ""
+    remainder = number + 1
+    while remainder:
+        remainder, index = divmod(remainder - 1, len(ascii_uppercase))
+        letters = ascii_uppercase[index] + letters
+    return letters

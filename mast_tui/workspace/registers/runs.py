@@ -1,4 +1,4 @@
-"""Runs of judges: what they were told, what they did, and what a model has answered."""
+"""The register of runs of judges: their settings, their results, and the answers of models."""
 
 from __future__ import annotations
 
@@ -55,10 +55,18 @@ _REPORTED_COLUMNS: Final = ("told_requests", "told_in", "told_out", "told_cached
 _REPORTED: Final = select(*(_RUNS.c[name] for name in _REPORTED_COLUMNS)).where(
     _RUNS.c.id == bindparam("run")
 )
-_AS_IT_IS: Final = ("id", "judge", "taxonomy", "started_at", "finished_at", "note", "ending")
-"""Columns of runs that hold what a record of a run has under the same name."""
+_SAME_NAME_COLUMNS: Final = (
+    "id",
+    "judge",
+    "taxonomy",
+    "started_at",
+    "finished_at",
+    "note",
+    "ending",
+)
+"""The columns of runs that a record of a run has under the same name."""
 
-_LATER_KNOWN: Final = ("settings", "form", "finished_at", "ending")
+_LATE_COLUMNS: Final = ("settings", "form", "finished_at", "ending")
 
 _BEGAN_HERE: Final = _RUNS.c.told_requests.is_(None)
 
@@ -82,26 +90,26 @@ def add_run(connection: Connection, run: Run) -> None:
         connection: An open transaction.
         run: The run.
     """
-    used = run.usage
-    reported = {
-        "told_requests": used.requests,
-        "told_in": used.tokens_in,
-        "told_out": used.tokens_out,
-        "told_cached": used.tokens_cached,
+    usage = run.usage
+    reported_usage = {
+        "told_requests": usage.requests,
+        "told_in": usage.tokens_in,
+        "told_out": usage.tokens_out,
+        "told_cached": usage.tokens_cached,
     }
-    row = _run_to_row(run) | reported
+    row = _run_to_row(run) | reported_usage
     stored = _stored_run(connection, run.id)
     began_here = stored is not None and stored["told_requests"] is None
     if stored is not None:
-        completed = {
-            name: row[name] if stored[name] is None else stored[name] for name in _LATER_KNOWN
+        completed_values = {
+            name: row[name] if stored[name] is None else stored[name] for name in _LATE_COLUMNS
         }
         # The reported usage of a run that began in this workspace stays null.
-        greatest = {
-            name: None if stored[name] is None else max(stored[name], reported[name])
-            for name in reported
+        greatest_usage = {
+            name: None if stored[name] is None else max(stored[name], reported_usage[name])
+            for name in reported_usage
         }
-        row = stored | completed | greatest
+        row = stored | completed_values | greatest_usage
     put_rows(connection, _RUNS, [row])
     for trace in run.traces:
         add_run_trace(connection, run.id, trace, keep_known=began_here)
@@ -149,10 +157,10 @@ def add_run_trace(
         connection: An open transaction.
         run_id: The run.
         trace: The result.
-        keep_known: Whether an earlier record of the same trace stays as it is.
+        keep_known: Whether an earlier record of the same trace stays unchanged.
     """
-    of_trace = (_TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id)
-    if keep_known and connection.execute(select(_TRACES.c.run).where(*of_trace)).first():
+    conditions = (_TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id)
+    if keep_known and connection.execute(select(_TRACES.c.run).where(*conditions)).first():
         return
     values = {
         "run": run_id,
@@ -191,11 +199,11 @@ def find_answer(connection: Connection, key: str) -> Asked | None:
         key: The key of the question.
     """
     row = connection.execute(_USABLE, {"asked_key": key}).mappings().first()
-    return None if row is None else _asked(row)
+    return None if row is None else _answer_of_row(row)
 
 
 def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[Asked, ...]:
-    """Get all answers about a trace, usable or not, in the order in which they came.
+    """Return all answers about a trace, usable or not, in the order in which they arrived.
 
     Args:
         connection: An open connection.
@@ -207,13 +215,13 @@ def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[A
         .where(_ASKED.c.run == run_id, _ASKED.c.trace_id == trace_id)
         .order_by(_ASKED.c.id)
     )
-    return tuple(map(_asked, rows.mappings()))
+    return tuple(map(_answer_of_row, rows.mappings()))
 
 
 def unusable_answers(connection: Connection) -> tuple[Asked, ...]:
     """Return the unusable answers of all runs, in the order in which they arrived."""
     rows = connection.execute(select(_ASKED).where(~_ASKED.c.usable).order_by(_ASKED.c.id))
-    return tuple(map(_asked, rows.mappings()))
+    return tuple(map(_answer_of_row, rows.mappings()))
 
 
 def reject_answer(connection: Connection, run_id: str, key: str) -> None:
@@ -230,7 +238,7 @@ def reject_answer(connection: Connection, run_id: str, key: str) -> None:
     put_rows(connection, _ASKED, [{**row, "usable": False} for row in rows])
 
 
-class _KindOfAnswer(NamedTuple):
+class _AnswerKindSums(NamedTuple):
     """The tokens of the answers of one kind."""
 
     answers: int = 0
@@ -246,13 +254,15 @@ def answer_statistics(connection: Connection, run_ids: Collection[str]) -> Answe
         connection: An open connection.
         run_ids: The runs.
     """
-    usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")
-    cut = _ASKED.c.finish == "length"
-    thought = ~_ASKED.c.usable & cut & (func.length(_ASKED.c.answer) < _ASKED.c.tokens_out)
+    is_usable = _ASKED.c.usable & (_ASKED.c.finish == "stop")
+    is_cut = _ASKED.c.finish == "length"
+    is_unfinished_thought = (
+        ~_ASKED.c.usable & is_cut & (func.length(_ASKED.c.answer) < _ASKED.c.tokens_out)
+    )
     kind = case(
-        (usable, "answer"),
-        (_ASKED.c.usable & cut, "overflow"),
-        (thought, "thought"),
+        (is_usable, "answer"),
+        (_ASKED.c.usable & is_cut, "overflow"),
+        (is_unfinished_thought, "thought"),
         else_="repeat",
     )
     rows = connection.execute(
@@ -266,22 +276,22 @@ def answer_statistics(connection: Connection, run_ids: Collection[str]) -> Answe
         .where(_ASKED.c.run.in_(run_ids))
         .group_by(kind)
     )
-    kinds = {name: _KindOfAnswer(*sums) for name, *sums in rows}
-    none = _KindOfAnswer()
-    usable_answers = kinds.get("answer", none)
-    repeats = kinds.get("repeat", none)
+    sums_by_kind = {name: _AnswerKindSums(*sums) for name, *sums in rows}
+    no_answers = _AnswerKindSums()
+    usable_answers = sums_by_kind.get("answer", no_answers)
+    repeats = sums_by_kind.get("repeat", no_answers)
     return AnswerStatistics(
         answers=usable_answers.answers,
         tokens_out=usable_answers.tokens_out,
         longest_request=usable_answers.longest_request,
         repeats=repeats.answers,
         repeats_out=repeats.tokens_out,
-        thought_out=kinds.get("thought", none).longest_answer,
-        overflows=kinds.get("overflow", none).answers,
+        thought_out=sums_by_kind.get("thought", no_answers).longest_answer,
+        overflows=sums_by_kind.get("overflow", no_answers).answers,
     )
 
 
-def _asked(row: RowMapping) -> Asked:
+def _answer_of_row(row: RowMapping) -> Asked:
     values = dict(row)
     del values["id"]
     return Asked(run_id=values.pop("run"), **values)
@@ -299,15 +309,17 @@ def usage(connection: Connection, run_id: str) -> Usage:
         connection: An open connection.
         run_id: The run.
     """
-    counted = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
-    reported = connection.execute(_REPORTED, {"run": run_id}).first()
-    return _sum(tuple(counted), None if reported is None else tuple(reported))
+    counted_usage = connection.execute(_USED_BY_ONE, {"run": run_id}).one()
+    reported_usage = connection.execute(_REPORTED, {"run": run_id}).first()
+    return _summed_usage(
+        tuple(counted_usage), None if reported_usage is None else tuple(reported_usage)
+    )
 
 
 def runs(connection: Connection) -> tuple[Run, ...]:
     """Return the runs of judges with their usage, the earliest first."""
-    used = {row[0]: tuple(row[1:]) for row in connection.execute(_USED_BY_EACH)}
-    return _runs(connection, used)
+    usage_by_run = {run: tuple(sums) for run, *sums in connection.execute(_USED_BY_EACH)}
+    return _stored_runs(connection, usage_by_run)
 
 
 def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | None:
@@ -332,8 +344,8 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
     run_id = connection.execute(last).scalar_one_or_none()
     if run_id is None:
         return None
-    used = {run_id: tuple(connection.execute(_USED_BY_ONE, {"run": run_id}).one())}
-    (run,) = _runs(connection, used, run_id)
+    usage_by_run = {run_id: tuple(connection.execute(_USED_BY_ONE, {"run": run_id}).one())}
+    (run,) = _stored_runs(connection, usage_by_run, run_id)
     return run
 
 
@@ -355,50 +367,56 @@ def examples(connection: Connection, judge: str) -> frozenset[str]:
 
 
 def _run_to_row(run: Run) -> Row:
+    """Return the row of a run, without its usage."""
     settings = run.settings
     return {
-        **{name: getattr(run, name) for name in _AS_IT_IS},
+        **{name: getattr(run, name) for name in _SAME_NAME_COLUMNS},
         "settings": None if settings is None else json.dumps(settings_to_values(settings)),
         "form": None if settings is None else settings.form,
     }
 
 
-def _runs(
-    connection: Connection, used: dict[str, tuple[int, ...]], run_id: str | None = None
+def _stored_runs(
+    connection: Connection, usage_by_run: dict[str, tuple[int, ...]], run_id: str | None = None
 ) -> tuple[Run, ...]:
-    done: dict[str, list[RunTrace]] = {}
-    traces = select(_TRACES).where(*_is(_TRACES.c.run, run_id))
+    """Return all runs or one, the earliest first, with the usage counted in this workspace."""
+    traces_by_run: dict[str, list[RunTrace]] = {}
+    traces = select(_TRACES).where(*_equal_to(_TRACES.c.run, run_id))
     for row in connection.execute(traces.order_by(_TRACES.c.run, _TRACES.c.trace_id)).mappings():
         trace = RunTrace(
             row["trace_id"],
             row["findings"],
             row["problem"],
-            _quotes_of(row),
+            _quote_counts_of(row),
             row["windows"],
             tuple(json.loads(row["remarks"])),
         )
-        done.setdefault(row["run"], []).append(trace)
-    stored = select(_RUNS).where(*_is(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
+        traces_by_run.setdefault(row["run"], []).append(trace)
+    stored = (
+        select(_RUNS).where(*_equal_to(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
+    )
     return tuple(
         Run(
-            **{name: row[name] for name in _AS_IT_IS},
-            traces=tuple(done.get(row["id"], ())),
+            **{name: row[name] for name in _SAME_NAME_COLUMNS},
+            traces=tuple(traces_by_run.get(row["id"], ())),
             settings=None
             if row["settings"] is None
             else _settings_of(row["settings"], row["form"]),
-            usage=_sum(used.get(row["id"]), tuple(row[name] for name in _REPORTED_COLUMNS)),
+            usage=_summed_usage(
+                usage_by_run.get(row["id"]), tuple(row[name] for name in _REPORTED_COLUMNS)
+            ),
         )
         for row in connection.execute(stored).mappings()
     )
 
 
-def _quotes_of(row: RowMapping) -> QuoteCounts:
+def _quote_counts_of(row: RowMapping) -> QuoteCounts:
     kinds = row["quote_kinds"]
     counts = None if kinds is None else json.loads(kinds)
     return quote_counts_from(counts, quotes=row["quotes"], matched=row["verified"])
 
 
-def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
+def _equal_to(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
     return [] if value is None else [column == value]
 
 
@@ -406,9 +424,10 @@ def _settings_of(document: str, form: str | None) -> RunSettings:
     return settings_from_values(json.loads(document), form)
 
 
-def _sum(*parts: tuple[int | None, ...] | None) -> Usage:
-    """Add the usage counted in this workspace and the usage that was reported by another."""
-    counted = [part for part in parts if part is not None]
-    return Usage(
-        *(sum(part[index] or 0 for part in counted) for index in range(len(_REPORTED_COLUMNS)))
+def _summed_usage(*parts: tuple[int | None, ...] | None) -> Usage:
+    """Return the sum of the usage counted in this workspace and that reported by another."""
+    known_parts = [part for part in parts if part is not None]
+    sums = (
+        sum(part[index] or 0 for part in known_parts) for index in range(len(_REPORTED_COLUMNS))
     )
+    return Usage(*sums)

@@ -33,7 +33,7 @@ def add_annotators(connection: Connection, annotators: Iterable[tuple[str, Annot
     Raises:
         WorkspaceError: A name is invalid, or looks like that of a known annotator.
     """
-    kinds = _kinds(connection)
+    kinds = _kinds_by_name(connection)
     for name, kind in annotators:
         _check_kind(name, kind)
         if name not in kinds:
@@ -53,7 +53,7 @@ def note_annotator(connection: Connection, name: str) -> None:
     Raises:
         WorkspaceError: The name is invalid, or looks like that of a known annotator.
     """
-    kinds = _kinds(connection)
+    kinds = _kinds_by_name(connection)
     if name in kinds:
         return
     _check_name(name, kinds)
@@ -61,8 +61,8 @@ def note_annotator(connection: Connection, name: str) -> None:
     put_rows(connection, schema.annotators, [{"name": name, "kind": kind}])
 
 
-def _kinds(connection: Connection) -> dict[str, str]:
-    """Return the kinds of the annotators that are kept, by name."""
+def _kinds_by_name(connection: Connection) -> dict[str, str]:
+    """Return the kinds of the stored annotators by name."""
     table = schema.annotators
     return {row.name: row.kind for row in connection.execute(select(table.c.name, table.c.kind))}
 

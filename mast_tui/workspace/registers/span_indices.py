@@ -1,8 +1,8 @@
-"""The index of each span that an event refers to, kept beside the events.
+"""The index of each span that an event refers to.
 
-A span's key names it; its index says where it stands. The index is a cache: it is written when an
-event is recorded by a program that has the trace, and again whenever the trace is read. So overlaps
-are found on a machine that does not have the file of the trace.
+A span's key identifies it, and its index is its position in the trace. The stored index is a cache:
+it is written when a program that has the trace records an event, and whenever the trace is read. So
+overlaps can be found on a machine without the file of the trace.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def keep_span_indices(connection: Connection, indices: Mapping[str, Indices]) ->
         connection: An open transaction.
         indices: The indices by trace and key.
     """
-    # In a lasting order: on a server, two programs that write the same rows wait for each other.
+    # Sorted, so that two programs that write the same rows on a server do not block each other.
     rows = [
         (trace_id, key, index.index, index.text_chars)
         for trace_id, of_trace in sorted(indices.items())
@@ -95,6 +95,6 @@ def referred_spans(connection: Connection, trace_id: str) -> dict[str, bool]:
         keys[first] = keys.get(first, False) or quote is not None
     rows = connection.execute(_EVENTS_OF_TRACE, {"trace_id": trace_id}).mappings()
     for event in readable_events(rows):
-        for key, quoted in span_keys(event.fact).items():
-            keys[key] = keys.get(key, False) or quoted
+        for key, has_quote in span_keys(event.fact).items():
+            keys[key] = keys.get(key, False) or has_quote
     return keys

@@ -81,12 +81,14 @@ def add_tags(
         names: The ids of traces in this workspace by the other workspace's ids.
     """
     own_tags = tags_by(workspace, taxonomy, author)
-    joined = dict(own_tags)
+    joined_tags = dict(own_tags)
     for (annotator, trace_id, target, is_label), new_tags in tags.items():
-        tagged = annotator, names.get(trace_id, trace_id), target, is_label
-        joined[tagged] = tuple(dict.fromkeys((*joined.get(tagged, ()), *new_tags)))
-    if joined != own_tags:
-        keep_tags(workspace, taxonomy, author, joined)
+        tagged_place = annotator, names.get(trace_id, trace_id), target, is_label
+        joined_tags[tagged_place] = tuple(
+            dict.fromkeys((*joined_tags.get(tagged_place, ()), *new_tags))
+        )
+    if joined_tags != own_tags:
+        keep_tags(workspace, taxonomy, author, joined_tags)
 
 
 def tag_values(tags: Tags) -> list[list[Any]]:

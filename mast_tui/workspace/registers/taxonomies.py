@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TypedDict
 
 from sqlalchemy import Connection, func, select
@@ -64,9 +65,10 @@ def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
     ).one_or_none()
     if row is None:
         return None
-    if row[0] != taxonomy.content_hash:
-        _check_same(_read(taxonomy.ref, row[1]), taxonomy)
-    return str(row[0])
+    content_hash, document = row
+    if content_hash != taxonomy.content_hash:
+        _check_same_modes(_taxonomy_of_document(taxonomy.ref, document), taxonomy)
+    return str(content_hash)
 
 
 def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
@@ -96,7 +98,7 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
     table = schema.taxonomy_revisions
     for revision in revisions:
         taxonomy = revision.taxonomy
-        stored_hash(connection, taxonomy)  # raises where it has other modes
+        stored_hash(connection, taxonomy)  # raises if the stored taxonomy has other modes
         text = {
             "content_hash": taxonomy.content_hash,
             "document": json.dumps(to_dict(taxonomy)),
@@ -108,14 +110,16 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
             .order_by(table.c.since.desc(), table.c.content_hash.desc())
             .limit(1)
         ).one()
-        held = {"ref": taxonomy.ref, "content_hash": last[0], "document": last[1]}
-        put_rows(connection, schema.taxonomies, [held])
+        content_hash, document = last
+        row = {"ref": taxonomy.ref, "content_hash": content_hash, "document": document}
+        put_rows(connection, schema.taxonomies, [row])
 
 
 def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Return the texts in force if these texts of the taxonomy were stored before, else these.
+    """Return the taxonomy with the texts in force if its own texts were stored before.
 
-    So a text that comes with the program replaces an edited one only once.
+    Otherwise it is returned unchanged. So texts that come with the program replace edited ones only
+    once.
 
     Args:
         connection: An open connection.
@@ -145,7 +149,9 @@ def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy
     if ref is not None:
         statement = statement.where(table.c.ref == ref)
     rows = connection.execute(statement).all()
-    return tuple(_read(*row) for row in rows if ref is not None or _is_readable(*row))
+    return tuple(
+        _taxonomy_of_document(*row) for row in rows if ref is not None or _is_readable(*row)
+    )
 
 
 def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision, ...]:
@@ -163,7 +169,7 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
         statement = statement.where(table.c.ref == ref)
     rows = connection.execute(statement).all()
     return tuple(
-        Revision(_read(name, document), since)
+        Revision(_taxonomy_of_document(name, document), since)
         for name, since, document in rows
         if ref is not None or _is_readable(name, document)
     )
@@ -172,25 +178,27 @@ def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision,
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
     """Return the names of damaged taxonomies, each with its problem."""
     table = schema.taxonomies
-    texts = schema.taxonomy_revisions
-    stored = connection.execute(select(table.c.ref, table.c.content_hash, table.c.document)).all()
-    revised = connection.execute(
-        select(texts.c.ref, texts.c.content_hash, texts.c.document).order_by(
-            texts.c.since, texts.c.content_hash
-        )
+    revisions_table = schema.taxonomy_revisions
+    taxonomy_rows = connection.execute(
+        select(table.c.ref, table.c.content_hash, table.c.document)
+    ).all()
+    revision_rows = connection.execute(
+        select(
+            revisions_table.c.ref, revisions_table.c.content_hash, revisions_table.c.document
+        ).order_by(revisions_table.c.since, revisions_table.c.content_hash)
     ).all()
     problems = dict[str, str]()
-    for ref, content_hash, document in (*stored, *revised):
+    for ref, content_hash, document in (*taxonomy_rows, *revision_rows):
         try:
-            taxonomy = _read(ref, document)
+            taxonomy = _taxonomy_of_document(ref, document)
         except WorkspaceError as error:
             problems.setdefault(ref, str(error))
             continue
         if (taxonomy.ref, taxonomy.content_hash) != (ref, content_hash):
             problems.setdefault(ref, "its text is not the one whose hash was kept with it")
-    last = {row[0]: row[1] for row in revised}
-    for ref, content_hash, _ in stored:
-        if last.get(ref) != content_hash:
+    last_hash_by_ref = {ref: content_hash for ref, content_hash, _ in revision_rows}
+    for ref, content_hash, _ in taxonomy_rows:
+        if last_hash_by_ref.get(ref) != content_hash:
             problems.setdefault(ref, "its text is not the last one that was put in force")
     return tuple(sorted(problems.items()))
 
@@ -206,14 +214,14 @@ def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
     """
     if taxonomy.coded_by_digits:
         return taxonomy
-    first: dict[str, Revision] = {}
+    first_revisions: dict[str, Revision] = {}
     for revision in revisions(connection):
         if revision.taxonomy.id == taxonomy.id:
-            first.setdefault(revision.taxonomy.ref, revision)
-    refs = sorted(first, key=lambda ref: (first[ref].since, ref))
-    earlier = refs[: refs.index(taxonomy.ref)] if taxonomy.ref in first else refs
-    versions = [*(first[ref].taxonomy for ref in earlier), taxonomy]
-    return replace(taxonomy, places=lasting_places(versions)) if earlier else taxonomy
+            first_revisions.setdefault(revision.taxonomy.ref, revision)
+    refs = sorted(first_revisions, key=lambda ref: (first_revisions[ref].since, ref))
+    earlier_refs = refs[: refs.index(taxonomy.ref)] if taxonomy.ref in first_revisions else refs
+    versions = [*(first_revisions[ref].taxonomy for ref in earlier_refs), taxonomy]
+    return replace(taxonomy, places=lasting_places(versions)) if earlier_refs else taxonomy
 
 
 def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]:
@@ -232,22 +240,22 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
         .where(table.c.ref == ref)
         .order_by(table.c.since, table.c.content_hash)
     ).all()
-    # A text that is put in force again right after itself is one revision.
-    held = [row for index, row in enumerate(rows) if not index or rows[index - 1][0] != row[0]]
+    # Equal texts in a row are one revision.
+    distinct_rows = [next(group) for _, group in groupby(rows, key=lambda row: row.content_hash)]
     documents = list[RevisionJson]()
-    finished = select(func.count()).where(
+    finished_passes = select(func.count()).where(
         passes.c.taxonomy == ref,
         passes.c.finished_at.is_not(None),
         passes.c.withdrawn.is_(False),
         ~passes.c.annotator.startswith(JUDGE_PREFIX),
         ~passes.c.annotator.startswith(AGENT_PREFIX),
     )
-    for index, (content_hash, since) in enumerate(held):
-        statement = finished
+    for index, (content_hash, since) in enumerate(distinct_rows):
+        statement = finished_passes
         if index:
             statement = statement.where(passes.c.started_at >= since)
-        if index + 1 < len(held):
-            statement = statement.where(passes.c.started_at < held[index + 1][1])
+        if index + 1 < len(distinct_rows):
+            statement = statement.where(passes.c.started_at < distinct_rows[index + 1].since)
         count = connection.execute(statement).scalar_one()
         documents.append({"hash": content_hash, "since": since or None, "passes": count})
     return tuple(documents)
@@ -262,20 +270,20 @@ def revision_words(read: Sequence[RevisionJson]) -> str:
         f"({counted(document['passes'], 'pass', 'passes')})"
         for document in read
     )
-    return f"the texts of the modes have changed {len(read) - 1} times: {changes}".replace(
-        " 1 times", " once"
-    )
+    times = "once" if len(read) == 2 else f"{len(read) - 1} times"
+    return f"the texts of the modes have changed {times}: {changes}"
 
 
 def _is_readable(name: str, document: str) -> bool:
     try:
-        _read(name, document)
+        _taxonomy_of_document(name, document)
     except WorkspaceError:
         return False
     return True
 
 
-def _read(name: str, document: str) -> Taxonomy:
+def _taxonomy_of_document(name: str, document: str) -> Taxonomy:
+    """Return a stored taxonomy; raises ``WorkspaceError`` if it cannot be read."""
     try:
         values = json.loads(document)
         if not isinstance(values, dict):
@@ -285,7 +293,8 @@ def _read(name: str, document: str) -> Taxonomy:
         raise WorkspaceError(f"a taxonomy in the workspace cannot be read: {error}") from error
 
 
-def _check_same(stored: Taxonomy, taxonomy: Taxonomy) -> None:
+def _check_same_modes(stored: Taxonomy, taxonomy: Taxonomy) -> None:
+    """Raise ``WorkspaceError`` if two taxonomies of one name have different modes."""
     changes = differences(stored, taxonomy)
     if changes:
         more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""

@@ -1,4 +1,4 @@
-"""Traces, recognised by their content, wherever the file is and though it grows."""
+"""The register of traces, which recognises a trace whose file was moved or has grown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.records import TraceRecord
 
 _HEAD_BYTES: Final = 64 * 1024
-"""The id of a line-based trace rests on so many bytes at most, so only these can have grown."""
+"""The most bytes on which the id of a line-based trace depends; larger files keep their id."""
 
 _MADE_UP_ID: Final = re.compile(r"(?P<stem>.*)-[0-9a-f]{8}", re.DOTALL)
 
@@ -38,7 +38,7 @@ _FACTS: Final = (
 
 _OUTCOMES: Final = frozenset(Outcome)
 _TABLE: Final = schema.traces
-_NAMED: Final = (
+_BY_NAME: Final = (
     select(_TABLE)
     .where(or_(_TABLE.c.base_id == bindparam("name"), _TABLE.c.id == bindparam("name")))
     .order_by(_TABLE.c.base_id, _TABLE.c.id)
@@ -51,7 +51,7 @@ _OF_STEM: Final = select(_TABLE).where(
 )
 _ID_EXISTS: Final = select(_TABLE.c.id).where(_TABLE.c.id == bindparam("trace_id"))
 _INSERT: Final = Insertion(_TABLE, varying=("id", "base_id"))
-_AT_ONCE: Final = 500
+_IDS_PER_QUERY: Final = 500
 
 
 def register(connection: Connection, record: TraceRecord) -> str:
@@ -65,20 +65,20 @@ def register(connection: Connection, record: TraceRecord) -> str:
     folder = traces_folder_of(connection)
     if known_record is None:
         trace_id = _free_id(connection, record.trace_id)
-        _add(connection, [tuple(to_row(record, trace_id, folder).values())])
+        _insert_traces(connection, [tuple(to_row(record, trace_id, folder).values())])
         return trace_id
     if reads_registers(connection):
         return known_record.trace_id
-    joined = with_news(known_record, record, folder)
-    if joined != known_record:
-        values = to_row(joined, known_record.trace_id, folder)
-        of_trace = select(_TABLE.c.base_id).where(_TABLE.c.id == known_record.trace_id)
-        values["base_id"] = connection.execute(of_trace).scalar_one()
+    updated_record = with_news(known_record, record, folder)
+    if updated_record != known_record:
+        values = to_row(updated_record, known_record.trace_id, folder)
+        base_id = select(_TABLE.c.base_id).where(_TABLE.c.id == known_record.trace_id)
+        values["base_id"] = connection.execute(base_id).scalar_one()
         put_rows(connection, _TABLE, [values])
     return known_record.trace_id
 
 
-def _add(connection: Connection, rows: Sequence[Values]) -> None:
+def _insert_traces(connection: Connection, rows: Sequence[Values]) -> None:
     if writes_by_calls(connection):
         call_function(connection, "register_trace", _TABLE, rows)
     else:
@@ -97,29 +97,38 @@ def register_unknown(
     Returns:
         The records that were not stored, since they may be of known traces.
     """
-    unseen = {record.trace_id: record for record in reversed(records) if record.identity is None}
-    names = list(unseen)
-    for start in range(0, len(names), _AT_ONCE):
-        batch = names[start : start + _AT_ONCE]
+    possibly_new = {
+        record.trace_id: record for record in reversed(records) if record.identity is None
+    }
+    names = list(possibly_new)
+    for start in range(0, len(names), _IDS_PER_QUERY):
+        batch = names[start : start + _IDS_PER_QUERY]
         for column in (_TABLE.c.id, _TABLE.c.base_id):
             for known_id in connection.execute(select(column).where(column.in_(batch))).scalars():
-                unseen.pop(known_id, None)
-    fresh = [record for record in records if unseen.get(record.trace_id) is record]
-    if fresh:
+                possibly_new.pop(known_id, None)
+    new_records = [record for record in records if possibly_new.get(record.trace_id) is record]
+    if new_records:
         folder = traces_folder_of(connection)
-        rows = [tuple(to_row(record, record.trace_id, folder).values()) for record in fresh]
-        _add(connection, rows)
-    return tuple(record for record in records if unseen.get(record.trace_id) is not record)
+        rows = [tuple(to_row(record, record.trace_id, folder).values()) for record in new_records]
+        _insert_traces(connection, rows)
+    return tuple(record for record in records if possibly_new.get(record.trace_id) is not record)
 
 
 def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     """Return the stored record of a trace, or None.
 
+    The first of these is returned:
+
+    - for a record without content, the trace with its id
+    - the trace with its name and content
+    - a trace whose file has grown to this one
+    - a trace with its name of which only labels are known
+
     Args:
         connection: An open connection.
         record: The trace as it was read.
     """
-    rows = connection.execute(_NAMED, {"name": record.trace_id}).mappings()
+    rows = connection.execute(_BY_NAME, {"name": record.trace_id}).mappings()
     folder = traces_folder_of(connection)
     records = [of_row(row, folder) for row in rows]
     if record.identity is None:
@@ -127,15 +136,15 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     for candidate in records:
         if candidate.identity and candidate.identity.content_hash == record.identity.content_hash:
             return candidate
-    candidates = [*records, *_shorter_ones(connection, record.identity)]
-    grown = next((candidate for candidate in candidates if _has_grown(candidate, record)), None)
+    candidates = [*records, *_traces_of_stem(connection, record.identity)]
+    grown = next((candidate for candidate in candidates if _is_grown_file(candidate, record)), None)
     if grown is not None:
         return grown
     return next((r for r in records if r.identity is None), None)
 
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
-    """Return the ids of traces whose outcome is no word for one, each with what is wrong."""
+    """Return the ids of traces whose stored outcome is not valid, each with the problem."""
     rows = connection.execute(select(_TABLE.c.id, _TABLE.c.outcome).order_by(_TABLE.c.id))
     return tuple(
         (trace_id, f"{outcome!r} is no outcome; it is read as {Outcome.UNKNOWN.value!r}")
@@ -158,34 +167,34 @@ def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRe
     return tuple(of_row(row, folder) for row in connection.execute(statement).mappings())
 
 
-def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
-    """Return the traces with a made-up id of the same stem whose file was shorter."""
-    named = _MADE_UP_ID.fullmatch(identity.trace_id)
-    if identity.native or named is None:
+def _traces_of_stem(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
+    """Return the traces with a generated id of the same stem whose file was shorter."""
+    id_match = _MADE_UP_ID.fullmatch(identity.trace_id)
+    if identity.native or id_match is None:
         return []
-    # What begins with 'stem-' lies before 'stem.', as '.' comes after '-': an index finds that.
+    stem = id_match["stem"]
+    # Texts that begin with 'stem-' come before 'stem.', so an index finds them.
     rows = connection.execute(
         _OF_STEM,
         {
-            "stem_from": f"{named['stem']}-",
-            "stem_to": f"{named['stem']}.",
+            "stem_from": f"{stem}-",
+            "stem_to": f"{stem}.",
             "by_reader": identity.reader,
             "bytes_below": min(identity.content_bytes, _HEAD_BYTES),
         },
     ).mappings()
     known_records = [of_row(row, traces_folder_of(connection)) for row in rows]
-    # 'run-1234abcd' is also how 'run-a-1234abcd' begins: the stem must be the whole of it.
-    return [
-        r
-        for r in known_records
-        if r.identity
-        and (stem := _MADE_UP_ID.fullmatch(r.identity.trace_id))
-        and stem["stem"] == named["stem"]
-    ]
+    # 'run-a-1234abcd' also begins with 'run-', so the stems are compared.
+    return [known for known in known_records if known.identity and _stem_of(known.identity) == stem]
 
 
-def _has_grown(earlier: TraceRecord, record: TraceRecord) -> bool:
-    """Check whether a known file has grown: its head as first seen is still there."""
+def _stem_of(identity: TraceIdentity) -> str | None:
+    match = _MADE_UP_ID.fullmatch(identity.trace_id)
+    return None if match is None else match["stem"]
+
+
+def _is_grown_file(earlier: TraceRecord, record: TraceRecord) -> bool:
+    """Return whether the file of a known trace has grown: its head has the stored hash."""
     old = earlier.identity
     new = record.identity
     if old is None or new is None or record.path is None or record.record is not None:
@@ -196,6 +205,7 @@ def _has_grown(earlier: TraceRecord, record: TraceRecord) -> bool:
 
 
 def _head_hash(path: Path, size: int) -> str | None:
+    """Return the hash of the first bytes of a file, None if it is shorter or cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(size)
@@ -205,6 +215,7 @@ def _head_hash(path: Path, size: int) -> str | None:
 
 
 def _free_id(connection: Connection, preferred: str) -> str:
+    """Return an id that no trace has: the preferred one, or one with a number after ``~``."""
     number = 1
     trace_id = preferred
     while connection.execute(_ID_EXISTS, {"trace_id": trace_id}).first():
@@ -236,8 +247,8 @@ def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
     """Return the row of a trace.
 
     Args:
-        record: What is known of the trace.
-        trace_id: The id that it has in the workspace.
+        record: The known facts of the trace.
+        trace_id: The id of the trace in the workspace.
         folder: The workspace's folder, see ``paths.traces_folder``.
     """
     identity = record.identity
@@ -266,7 +277,7 @@ def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
 
 
 def of_row(row: RowMapping | Row, folder: Path | None) -> TraceRecord:
-    """Return the trace that a row tells of.
+    """Return the trace of a row.
 
     Args:
         row: A row of the table.
