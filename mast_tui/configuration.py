@@ -42,7 +42,7 @@ PRESETS: Final = MappingProxyType(
 
 _PRESETS_ABOUT: Final = (
     f"{'; '.join(f'{name}: {about}' for name, about in PRESETS.items())}. "
-    'Without own keys also keys = "plain".'
+    'If you set no keys of your own, you can write keys = "plain".'
 )
 
 
@@ -123,7 +123,7 @@ class JudgeConfiguration(NamedTuple):
     base_url: Annotated[
         _Text | None,
         Setting(
-            f"The address of its server; {BASE_URL_VARIABLE} goes before it.",
+            f"The address of its server; {BASE_URL_VARIABLE} overrides it.",
             _TEXT,
             f'"{DEFAULT_BASE_URL}"',
             is_default=True,
@@ -132,7 +132,7 @@ class JudgeConfiguration(NamedTuple):
     concurrency: Annotated[_Count, Setting("Requests at a time.", _COUNT)] = CONCURRENCY
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
-        Setting("The temperature; default: that of the server.", "a number from 0 to 2", "0.0"),
+        Setting("The temperature. Default: the server's.", "a number from 0 to 2", "0.0"),
     ] = None
     samples: Annotated[_Count, Setting("Answers for each trace.", _COUNT)] = 1
     window_tokens: Annotated[_Tokens, Setting("Tokens of a trace in one request.", _TOKENS)] = (
@@ -141,7 +141,7 @@ class JudgeConfiguration(NamedTuple):
     answer_tokens: Annotated[
         _Tokens,
         Setting(
-            "Tokens of an answer at first; models that think get more.",
+            "First limit for the tokens of an answer; thinking models get more.",
             _TOKENS,
         ),
     ] = ANSWER_TOKENS
@@ -156,18 +156,18 @@ class JudgeConfiguration(NamedTuple):
     ] = TIMEOUT
     hints: Annotated[
         bool,
-        Setting("Show the model what the rules counted, such as repeated calls.", _FLAG),
+        Setting("Send the model the findings of the rules, such as repeated calls.", _FLAG),
     ] = True
     verify: Annotated[
         bool,
         Setting(
-            "Ask the model again about each finding, and drop those that do not hold.",
+            "Ask the model again about each finding; drop findings that it does not confirm.",
             _FLAG,
         ),
     ] = False
     artefacts: Annotated[
         bool,
-        Setting("Show the model the final patch and the test results.", _FLAG),
+        Setting("Send the model the final patch and the test results.", _FLAG),
     ] = False
     body: Annotated[
         Mapping[_BodyName, Any],
@@ -195,7 +195,7 @@ class JudgeConfiguration(NamedTuple):
     redact: Annotated[
         Path | None,
         Setting(
-            "A file with patterns to mask in what is sent, one a line; relative to this file.",
+            "A file with patterns to mask in requests, one per line; relative to this file.",
             _TEXT,
             '"patterns.txt"',
         ),
@@ -206,7 +206,7 @@ class JudgeConfiguration(NamedTuple):
     batch_price: Annotated[
         Annotated[float, Meta(ge=0, le=10)],
         Setting(
-            "The price of requests in batches, as a share of the usual one.",
+            "The price of a request in a batch, as a share of the normal price.",
             "a number from 0 to 10",
         ),
     ] = BATCH_PRICE
