@@ -105,7 +105,7 @@ async def mark_as_read(pilot: Pilot[None]) -> None:
     """What was read is marked now and then; in a picture, now."""
     screen = pilot.app.screen
     if isinstance(screen, AnnotateScreen):
-        screen.reading.write()
+        screen.drawn_spans.write()
         await settle(pilot)
 
 

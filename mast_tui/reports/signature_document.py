@@ -399,7 +399,7 @@ def _spread_json(table: FigureTable, statistic: str, condition: str = "") -> Doc
         "n": median.n,
         "median": median.value,
         "quartiles": _list_of(median.interval),
-        "mean": table.value(f"{statistic}_mean_json", condition),
+        "mean": table.value(f"{statistic}_mean", condition),
     }
     if median.value is None:
         document["undefined"] = median.reason
