@@ -97,7 +97,7 @@ def _is_exec_event(event: Fields) -> bool:
 
 
 def _is_distinctive_event(event: Fields) -> bool:
-    """Return whether an event is of a kind that no other program writes."""
+    """Return whether an event is of a kind that only Codex writes."""
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)
@@ -119,8 +119,9 @@ class ExecItem(NamedTuple):
     Attributes:
         kind: The type of the item.
         id: The id of the item.
-        report: The text of the item as arguments, or its call; the output is None for a text.
-        waits: Whether the item is incomplete until a later event, so that it is not shown before.
+        report: The call of the item. An item with a text has the text as the call's arguments, and
+            no output.
+        waits: Whether the item is incomplete, so that it is shown only at a later event.
     """
 
     kind: str
@@ -160,6 +161,7 @@ def _item_of(event: Fields) -> ExecItem | None:
     if report is not None:
         return ExecItem(kind, item_id, report)
     fields = {name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS}
+    # A search has no output, so it is complete as soon as it has its query.
     waits = kind != "web_search" or as_text(item.get("query")) is None
     return ExecItem(kind, item_id, ToolReport(kind, fields), waits)
 
@@ -179,7 +181,7 @@ def _checklist_text(items: object) -> str:
 
 
 def _text_of(event: Fields) -> str:
-    """Return the text of an event without an item: its message, else all its fields as JSON."""
+    """Return the message of an event that has no item; all its fields as JSON without a message."""
     error = event.get("error")
     if isinstance(error, dict):
         error = error.get("message")

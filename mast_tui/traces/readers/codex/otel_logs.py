@@ -97,7 +97,7 @@ class CodexOtelLogsReader:
         number: int | None,
         problems: Sequence[Problem] = (),
     ) -> Trace:
-        """Return the trace of a conversation; ``number`` is None if it is the only one."""
+        """Return the trace of a conversation; ``number`` is None if the file has only this one."""
         prompts = (_prompt_text(event) for event in events if event.name == "codex.user_prompt")
         models = (event.text("model") for event in events)
         meta = TraceMeta(
@@ -135,7 +135,7 @@ READER: Final = CodexOtelLogsReader()
 
 
 def _is_recorded_request(record: Fields) -> bool:
-    """Return whether a record wraps a request to a path of OTLP, decoded or not."""
+    """Return whether a record is a recorded OTLP request, its body decoded or not."""
     path = record.get("path")
     if not isinstance(path, str) or not path.startswith("/v1/"):
         return False
@@ -312,9 +312,9 @@ def _prompt_text(event: LogEvent) -> str:
 
 
 def _decision_pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
-    """Yield the call, unless it is in ``shown_calls``, and a log of who decided on it.
+    """Yield a call, unless it is in ``shown_calls``, and a log of the decision on it.
 
-    The call is added to ``shown_calls``. An approval by the configuration is not shown.
+    The call is added to ``shown_calls``. The log is left out for an approval by the configuration.
     """
     call_id = event.text("call_id")
     name = event.text("tool_name") or "tool"
@@ -358,7 +358,7 @@ def _has_failed(event: LogEvent) -> bool:
 
 
 def _text_of(event: LogEvent) -> str:
-    """Return the error's message with its details, else the event's attributes or its body."""
+    """Return the error message with its details; without an error the attributes, else the body."""
     error = event.text("error.message")
     if error is not None:
         code = as_count(event.values.get("http.response.status_code"))

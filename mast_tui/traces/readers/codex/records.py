@@ -113,7 +113,7 @@ class CodexLines:
         status: SpanStatus = SpanStatus.UNKNOWN,
         parent: int | None = None,
     ) -> int:
-        """Add the span of a record on a line to the table; return its index."""
+        """Add the span of a record on line ``number`` to the table; return its index."""
         index = self.table.add(number, number, shape, key, parent, time, status)
         if self._part:
             self._part_by_span[index] = self._part
@@ -447,7 +447,7 @@ def _abort_text(payload: Fields) -> str:
 
 
 def _rollback_text(payload: Fields) -> str:
-    """Return the sentence that says how many turns were taken out of the history."""
+    """Return a sentence with the number of turns that a rollback took out of the history."""
     count = as_count(payload.get("num_turns"))
     turns_phrase = "turns before this were"
     if count is not None:
@@ -470,7 +470,11 @@ def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
 
 
 def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
-    """Return the log step for the end of a call that was to start a sub-agent."""
+    """Return the log step for the end of a call that starts a sub-agent.
+
+    It is shown only if no response item has the call. A payload without a thread id means that no
+    sub-agent was started.
+    """
     thread = as_text(payload.get("new_thread_id"))
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
     step = _log_step(f"sub-agent {name}: started" if thread else "no sub-agent was started", kind)

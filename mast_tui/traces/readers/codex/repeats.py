@@ -196,9 +196,10 @@ class ForkedHistory:
         return own_records
 
     def _is_early(self, record: Fields, time: float | None) -> bool:
-        """Return whether a record is of the history by its number, else by an early time.
+        """Return whether a record belongs to the copied history.
 
-        A model's answer takes longer than ``_BURST_SECONDS`` from the beginning of the file.
+        Its ordinal number decides, else its time: a fork writes the history in a burst when the
+        file begins, and a model's answer takes longer than ``_BURST_SECONDS``.
         """
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own_number is not None:

@@ -117,7 +117,7 @@ def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
 
 
 def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
-    """Return the parent of each node: the node that it names, else the node that lists it."""
+    """Return the parent of each node: the parent that it names, else the node that lists it."""
     parents = {node_id: as_text(node.get("parent")) for node_id, node in nodes.items()}
     for node_id, node in nodes.items():
         for child_id in map(as_text, items_of(node.get("children"))):
@@ -127,11 +127,11 @@ def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
 
 
 def _link_chatgpt_results(messages: Sequence[tuple[str, dict[str, object]]]) -> None:
-    """Give calls an id, and results the id of their call.
+    """Set the ids of calls, and the call ids of results. A message has at most one call.
 
-    The call of a result is the last call of the same tool since the user's message, else the last
-    call of any tool. A call may have several results. A result of ``web.run`` may answer a call
-    of ``web``.
+    The call of a result is the last call of the same tool since the user's last message, else the
+    last call of any tool. A call may have several results. A result of ``web.run`` may answer a
+    call of ``web``.
     """
     call_id_by_family: dict[str, str] = {}
     last_call_id: str | None = None
@@ -540,11 +540,12 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 def _assistants_runs(document: object) -> Iterable[ExportedRun]:
     """Return the threads in lists of messages, runs and steps of OpenAI's Assistants API.
 
-    An object without a thread's id belongs to the first thread. Runs alone are no export.
+    An object without a thread's id belongs to the first thread. Nothing is returned for runs
+    alone, because they have no content.
     """
     items_by_thread: dict[str | None, list[tuple[str, Fields]]] = {}
     has_content = False
-    for pointer, item in _assistants_objects(document, "", 0):
+    for pointer, item in _assistants_objects(document, pointer="", depth=0):
         thread_id = text_in(item, "thread_id") or next(iter(items_by_thread), None)
         items_by_thread.setdefault(thread_id, []).append((pointer, item))
         has_content = has_content or item.get("object") != _RUN

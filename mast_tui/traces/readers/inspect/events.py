@@ -122,7 +122,7 @@ class EventWalk:
     def _add_event(
         self, event: Fields, pointer: str, scope: Scope, open_scopes: list[Scope], depth: int
     ) -> None:
-        """Add the spans of an event, or open or close a scope.
+        """Add the spans of an event; an event that begins or ends something changes the scope.
 
         Args:
             event: The event.
@@ -130,7 +130,7 @@ class EventWalk:
             scope: The scope that the event's ``span_id`` names, else the innermost open scope.
             open_scopes: The scopes that are open in this list of events, the innermost last. The
                 ``step`` events of older logs add and remove scopes.
-            depth: The number of events around the list.
+            depth: The number of events within which the list is nested.
         """
         kind = event.get("event")
         if kind == "span_begin":
@@ -146,7 +146,8 @@ class EventWalk:
             self._close_scope(self._scope_by_span_id.get(span_id or ""), event)
         elif kind == "step":
             if event.get("action") == "begin":
-                open_scopes.append(self._open_scope(event, pointer, open_scopes[-1], None))
+                inner_scope = self._open_scope(event, pointer, open_scopes[-1], span_id=None)
+                open_scopes.append(inner_scope)
             elif len(open_scopes) > 1:
                 self._close_scope(open_scopes.pop(), event)
         elif kind == "model":
@@ -190,13 +191,13 @@ class EventWalk:
         return outer
 
     def _close_scope(self, scope: Scope | None, event: Fields) -> None:
-        """Set the end time of the span with which the agent of a scope began."""
+        """Set the end time of the log span with which the agent of a scope began, if it has one."""
         end = unix_seconds(event.get("timestamp"))
         if scope is not None and scope.agent_key is not None and end is not None:
             self.spans.steps.amend(scope.agent_key, end=end)
 
     def _pending_call_key(self, name: str) -> str | None:
-        """Return the key of a tool's latest call while its result is pending, else None."""
+        """Return the key of a tool's latest call; None if the call's result is not queued."""
         pending = self._latest_result_by_tool.get(name)
         if pending is None or pending.added:
             return None
@@ -206,7 +207,7 @@ class EventWalk:
     def _add_model_call(self, event: Fields, pointer: str, scope: Scope) -> None:
         """Add the new messages of a model call, its answer and its error.
 
-        If a scorer made the call, only record the answer's text.
+        If a scorer made the call, record only the answer's text.
         """
         if scope.is_grading:
             self._add_grading_text(event)
@@ -276,7 +277,8 @@ class EventWalk:
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         """Add a tool call unless a message has it, then the events inside it and its result.
 
-        The result is added at its time, after the events that happened meanwhile.
+        The result is queued until its time, so that it follows the events that happened meanwhile.
+        A call that is still pending has no result.
         """
         call_id = as_text(event.get("id"))
         if call_id is not None and call_id in self._answered_call_ids:

@@ -535,7 +535,7 @@ def _added_ranges(previous: Ranges, ranges: Ranges) -> Ranges | None:
 
 
 def _last_indices(ranges: Ranges, count: int) -> Ranges:
-    """Return the ranges of the last ``count`` indices."""
+    """Return the ranges with the last ``count`` indices of some ranges."""
     last_ranges: Ranges = []
     for start, end in reversed(ranges):
         if count <= 0:

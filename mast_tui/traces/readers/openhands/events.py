@@ -275,7 +275,7 @@ class EventMapper:
     def _old_call_pieces(
         self, event: OpenHandsEvent, action: str, role: Role, agent: str
     ) -> Iterator[Piece]:
-        """Yield the model's reasoning and message with an action, then its call or thought.
+        """Yield the model's reasoning and message before an action, then its call or thought.
 
         A call of ``delegate`` makes another agent the acting one.
         """
@@ -307,7 +307,7 @@ class EventMapper:
             self._agent_stack.append(one_line(arguments.get("agent")) or "delegate")
 
     def _old_observation_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the result or the log of an observation of the old format; none if silent.
+        """Yield the result or the log of an observation of the old format; nothing if it is silent.
 
         An error that answers no call is a log. The end of ``delegate`` makes the delegating agent
         the acting one again.
@@ -332,7 +332,7 @@ class EventMapper:
     def _sdk_event_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         """Yield the pieces of an event of the SDK, and record the model that it names.
 
-        There are none for a silent kind. An event of an unknown kind is a log.
+        A silent kind has no pieces. An event of an unknown kind is a log.
         """
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
@@ -357,7 +357,7 @@ class EventMapper:
             if kind == "ConversationErrorEvent":
                 yield log_piece(text, "error", failed=True)
             else:
-                if not text:
+                if not text:  # A pause has no content besides its kind.
                     is_pause = kind in ("PauseEvent", "InterruptEvent")
                     text = kind if is_pause else dump_text(event.value)
                 yield log_piece(text, kind)
@@ -365,7 +365,7 @@ class EventMapper:
             yield log_piece(dump_text(event.value), one_line(kind))
 
     def _sdk_message_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Yield the reasoning and the text of a message, and the text that the system added."""
+        """Yield the reasoning and the text of a message, and the text that OpenHands added."""
         fields = event.fields
         message = fields_of(fields.get("llm_message"))
         role = Role.USER
@@ -384,7 +384,7 @@ class EventMapper:
             yield Piece(SpanKind.LOG, Role.SYSTEM, "system", added_text, f"/{name}", name=name)
 
     def _sdk_action_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Yield the reasoning and the thought with an action, then its call.
+        """Yield the reasoning and the thought before an action, then its call.
 
         A call of the tool for thinking is shown as reasoning, and its id is recorded.
         """

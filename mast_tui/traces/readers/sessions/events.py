@@ -97,12 +97,12 @@ class _KimiTranslator:
         self._scan_records(session.values)
 
     def _scan_records(self, values: Sequence[Fields]) -> None:
-        """Record the prompts in the model's context, and the tokens of the last record of a step.
+        """Record the prompts in the model's context, and the tokens of each step's last record.
 
-        The counts of a ``usage.record`` are used only if no step has stated its own before.
+        The counts of a ``usage.record`` are ignored after a step that states its tokens itself.
         """
         has_step_tokens = False
-        last_number_by_step: dict[str | None, int] = {}  # under None: of a step without an id
+        last_number_by_step: dict[str | None, int] = {}  # None is the step of records without id.
         for number, record in enumerate(values):
             event = fields_of(record.get("event"))
             message = fields_of(record.get("message"))
@@ -126,14 +126,14 @@ class _KimiTranslator:
                 self._set_tokens(values, last_number_by_step.get(None), record.get("usage"))
 
     def _set_tokens(self, values: Sequence[Fields], number: int | None, usage: object) -> None:
-        """Set the tokens of a step on the record with this number; do nothing for None."""
+        """Set the tokens of a step on the record ``number``, its last; do nothing if it is None."""
         if number is not None:
             self._tokens_by_record[id(values[number])] = usage_tokens(
                 usage, _KIMI_INPUT_COUNT_FIELDS, "output"
             )
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a record, with the tokens of its step; None without content."""
+        """Return the turn of a record, with the tokens of its step; None if it has no content."""
         turn = self._turn_of_record(record)
         tokens = self._tokens_by_record.get(id(record))
         return turn if turn is None or tokens is None else replace(turn, tokens=tokens)

@@ -50,12 +50,15 @@ class MessagePart(NamedTuple):
 
 
 def normalized_text(text: str) -> str:
-    """Return a text without the differences that copying makes: runs of whitespace."""
+    """Return a text with single spaces, because copies of a text differ in whitespace."""
     return " ".join(text.split())
 
 
 def canonical_arguments(arguments: object) -> bytes:
-    """Return the same bytes for the same arguments, whether a value or JSON text; empty if none."""
+    """Return bytes that are the same for equal arguments, given as JSON text or as a value.
+
+    They are empty for no arguments. A text that is no JSON is compared without runs of whitespace.
+    """
     value = arguments
     if isinstance(arguments, str):
         try:

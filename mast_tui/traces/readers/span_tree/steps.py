@@ -494,9 +494,9 @@ class _Timeline:
         open_row.parent_key = call.key
 
     def _leave_tool_row(self, open_row: _OpenRow) -> None:
-        """Add the result of the row's call, unless a span has it; set the end of the call.
+        """Set the end of a tool row's call, and add its result unless a span shows it already.
 
-        A row without output and error message adds no result.
+        A row without output and without an error message adds no result.
         """
         row = open_row.row
         call = open_row.call
@@ -535,7 +535,7 @@ class _Timeline:
             open_row.has_span = True
 
     def _add_message(self, open_row: _OpenRow, part: str, text: str, role: Role) -> None:
-        """Add a message that is a row's whole input or output, as ``part`` says."""
+        """Add a row's whole input or output as a message; ``part`` is the end of its key."""
         row = open_row.row
         self._history.shown.add(self._parts.content_number(SpanKind.MESSAGE, text))
         agent = open_row.agent if role is Role.AGENT else "user"
@@ -567,7 +567,7 @@ def _row_status(row: SpanRow) -> SpanStatus:
 
 
 def _is_same_execution(outer: SpanRow, row: SpanRow) -> bool:
-    """Return whether a tool's row within another is the same execution, traced twice."""
+    """Return whether a tool's row within another is the same execution, recorded twice."""
     if outer.name != row.name:
         return False
     return row.input is None or canonical_arguments(outer.input) == canonical_arguments(row.input)

@@ -142,7 +142,7 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
 
 
 def _fact_lines(value: object) -> str:
-    """Return the fields of an object but ``type``, one a line."""
+    """Return the fields of an object, one on each line, without ``type``."""
     fields = fields_of(value).items()
     return "\n".join(f"{name}: {dump_text(field)}" for name, field in fields if name != "type")
 
@@ -197,6 +197,7 @@ def _type_name(vendor: Vendor, record: Fields) -> str:
 
 
 def _call_name(text: str) -> str:
+    """Return the short name of a call or an agent; for Weave, the name within its reference."""
     if match := _WEAVE_OPERATION.match(text):
         text = match["name"]
     return short_name(text) or "call"
@@ -228,7 +229,7 @@ def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str |
 
 
 def _error_text(value: object) -> str:
-    """Return an error as text; OpenAI's Agents SDK keeps facts in ``data`` beside its message."""
+    """Return an error as text; OpenAI's Agents SDK keeps details in ``data`` beside its message."""
     fields = fields_of(value)
     if not fields or not fields.keys() <= {"message", "data"}:
         return dump_text(value)
@@ -238,8 +239,8 @@ def _error_text(value: object) -> str:
 def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
     """Return the agent that a framework names in the metadata of a call; None if it names none.
 
-    LangGraph's agent is the node around the innermost node. If there is only one node, it is the
-    agent of a model's call.
+    LangGraph names the nodes around a call. The agent is the node around the innermost one. If
+    there is only one node, it is the agent, but only for a model's call.
     """
     if not isinstance(metadata, Mapping):
         return None
