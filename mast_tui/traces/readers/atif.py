@@ -541,13 +541,13 @@ class _TrajectorySpans:
     def _add_results(
         self, step: AtifStep, calls: Sequence[Step | None], parent: str | None
     ) -> None:
-        """Add the results of a step, each after its call or else under ``parent``.
+        """Add the results of a step, each under its call, else under ``parent``.
 
-        The call of a result is the first of these that exists:
+        The call of a result that names one is that call. The call of any other result is the first
+        of these that exists; calls that other results name are excluded:
 
-        - the call that the result names
-        - the call at the same position, if as many calls of the step as results are left
-        - the only call of the step that is left
+        - the call at the same position, if there are as many calls as results without a name
+        - the only call of the step
         - the only unanswered call, if the step is not the agent's
         """
         named_ids = [result.call_id for result in step.results if result.call_id]
@@ -567,7 +567,7 @@ class _TrajectorySpans:
             if call is None and not is_of_agent and len(self._unanswered_calls) == 1:
                 call = next(iter(self._unanswered_calls.values()))
             self._add_result(result, call, parent, step.source)
-        if unnamed_count:  # a result of the step as a whole answers all of its calls
+        if unnamed_count:  # A result that names no call may answer all calls of its step.
             for call in calls_left:
                 self._unanswered_calls.pop(call.key, None)
 
@@ -630,7 +630,7 @@ class _TrajectorySpans:
         """Add the sub-agent to which a result refers, unless it is shown; report a missing one."""
         ids = _ids_of(reference)
         for trajectory_id in ids:
-            if trajectory_id in self._trajectory.ids:
+            if trajectory_id in self._trajectory.ids:  # Sub-agents may share their session's id.
                 continue
             trajectory = self._scope.get(trajectory_id)
             if trajectory is not None:

@@ -199,13 +199,13 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
             pieces = [_with_tool_name(piece) for piece in turn_of(message).pieces]
         case _ if message:
             pieces = [json_log_piece(message)]
-        case _:
+        case _:  # no message but a bare value
             mapper.add(value, pointer)
             return
     mapper.add_turn(Turn(tuple(pieces), start), pointer)
     # The commands are in the text of the message, so their location is its pointer.
     if commands or tokens:
-        mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, pointer)
+        mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, location=pointer)
 
 
 def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Piece]]:
@@ -308,9 +308,9 @@ class _CommandBlock(NamedTuple):
 
 
 def _command_blocks(text: str) -> Iterator[_CommandBlock]:
-    """Yield the closed code blocks of a text, without blocks within a block."""
+    """Yield the closed code blocks of a text; blocks nested in another block are skipped."""
     block_end = 0
-    missing_closings: set[str] = set()
+    missing_closings: set[str] = set()  # so that the rest of the text is searched only once
     for opening in _BLOCK_OPENING.finditer(text):
         closing = f"</{opening['tag']}>" if opening["tag"] else "\n```"
         if opening.start() < block_end or closing in missing_closings:

@@ -70,7 +70,7 @@ def is_message(value: object) -> bool:
         return False
     if isinstance(value.get("role"), str):
         return any(field in value for field in _CONTENT_FIELDS)
-    if isinstance(value.get("from"), str) and "value" in value:
+    if isinstance(value.get("from"), str) and "value" in value:  # as ShareGPT writes messages
         return True
     return (
         _is_response_item(value)
@@ -496,7 +496,7 @@ def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
 
 
 def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
-    """Return the speaker, with the message's name if it is a user's or an agent's."""
+    """Return the speaker; for a user or an agent, with the name that the message states."""
     name = name_in(fields, "name")
     if speaker.agent == "chat":
         name = name_in(fields, "name", "role")
@@ -531,7 +531,11 @@ _AUTOGEN_CODE_TOOL: Final = "code"
 
 
 def _is_autogen_message(message: Fields) -> bool:
-    """Return whether a JSON object is a message or an event of AutoGen's."""
+    """Return whether a JSON object is a message or an event of AutoGen.
+
+    It is one of a type with its own fields, or it has a type and a source. Other programs write a
+    type and a source too, but with ``_NON_AUTOGEN_FIELDS``.
+    """
     kind = kind_of(message)
     if kind in _ROLE_BY_CONTEXT_TYPE or kind in _TYPES_WITHOUT_SOURCE:
         return "content" in message

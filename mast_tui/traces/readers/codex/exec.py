@@ -198,9 +198,9 @@ class CodexExecParser(CodexLines):
 
     def __init__(self) -> None:
         super().__init__(_ExecTable())
-        self._text_lines: tuple[int, int] | None = None  # the first and the last line number
+        self._text_lines: tuple[int, int] | None = None  # the first and the last line of a text
         self._call_index_by_item: dict[str, int] = {}
-        self._waiting_items: dict[str, tuple[int, ExecItem]] = {}
+        self._waiting_items: dict[str, tuple[int, ExecItem]] = {}  # with their line, by id
         self._last_plan: object = None
         self._last_step_index: int | None = None
         self._stream_error: str | None = None

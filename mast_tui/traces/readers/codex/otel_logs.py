@@ -160,7 +160,7 @@ class LogEvent(NamedTuple):
 
 
 def _events_of(request: Fields, location: str, problems: list[Problem]) -> list[LogEvent]:
-    """Return the log records in a request; if there is no list of them, add a problem."""
+    """Return the log records in a request; add a problem if there is no list of them."""
     field = "data" if "data" in request else "body"
     data = fields_of(request.get(field))
     for resource_field, scope_field, record_field in _LIST_FIELDS:
@@ -172,7 +172,7 @@ def _events_of(request: Fields, location: str, problems: list[Problem]) -> list[
                     for parent, parent_location in located_objects
                     for located_member in _located_members(parent, parent_location, list_field)
                 ]
-            return [_event_of_record(record, place) for record, place in located_objects]
+            return [_event_of_record(record, location) for record, location in located_objects]
     problems.append(Problem(location, _reason_without_records(request, data)))
     return []
 
@@ -204,7 +204,7 @@ _FIRST_ERROR_CODE: Final = 400
 
 
 def _event_of_record(record: Fields, location: str) -> LogEvent:
-    """Return a log record as an event, with the time of its attribute or its first time field."""
+    """Return a log record as an event; its time is that of an attribute, else of a time field."""
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
     for field in _TIME_FIELDS:
@@ -264,7 +264,7 @@ def _event_log_piece(
 
 
 def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
-    """Yield the pieces of an event; a call in ``shown_calls`` needs no piece of its own."""
+    """Yield the pieces of an event; a decision on a call in ``shown_calls`` adds no call."""
     match event.name:
         case "codex.user_prompt":
             yield Piece(SpanKind.MESSAGE, Role.USER, "user", _prompt_text(event))
@@ -284,7 +284,7 @@ def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[
 
 
 def _model_call_piece(event: LogEvent) -> Piece:
-    """Return the log of a model call with its token counts; of the event if none are counted."""
+    """Return a log with the token counts of a model call; without counts, the log of the event."""
     if _tokens_of_call(event) is None:
         return _event_log_piece(event, _text_of(event))
     phrases = []

@@ -247,9 +247,9 @@ class CodexParser(CodexLines):
         self._has_items = False
         self._waiting_events: dict[Position, WaitingEvent] = {}
         self._positions_by_hash: dict[bytes, list[Position]] = {}
-        self._item_hashes = TextHashCounts()
-        self._event_hashes = TextHashCounts()
-        self._message_hashes = TextHashCounts()
+        self._item_hashes = TextHashCounts()  # of items that no event has repeated yet
+        self._event_hashes = TextHashCounts()  # of shown events that no item has repeated yet
+        self._message_hashes = TextHashCounts()  # of all messages shown in this turn
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Read a line.
@@ -289,8 +289,8 @@ class CodexParser(CodexLines):
     def finish(self) -> None:
         """Add a problem for each event that still waits for an item with the same text.
 
-        A waiting event gets no span, because its key would change once the file has grown by the
-        item. In a file without any items the waiting events get spans.
+        A waiting event has no span, because the span's key would change when the item is appended
+        to the file. In a file without any items the waiting events do have spans.
         """
         if not self._has_items:
             self._add_waiting_events()

@@ -256,7 +256,7 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
 
 
 def _claude_ai_message(message: object) -> object:
-    """Return a message in chat form, with its files; any value but an object as it is."""
+    """Return a message in chat form, with its files; a value that is no object, unchanged."""
     if not isinstance(message, Mapping):
         return message
     content = message.get("content")
@@ -277,7 +277,7 @@ def _claude_ai_message(message: object) -> object:
 
 
 def _block_text(block: object) -> object:
-    """Return the text of a text block; any other block as it is."""
+    """Return the text of a text block; any other block is returned unchanged."""
     return fields_of(block).get("text") if kind_of(block) == "text" else block
 
 
@@ -329,8 +329,8 @@ def _objects_with_pointers(pointer: str, values: Sequence[object]) -> Iterator[t
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
     """Return a conversation along the branch of its last message with an id.
 
-    A message without an id is known by its pointer. If a message names no parent, its parent is
-    the message around it, else the message before it.
+    The pointer of a message without an id is its id. If a message names no parent, its parent is
+    the message in whose ``children`` it is, else the previous message.
     """
     id_by_pointer = {
         node_pointer: text_in(message, "messageId") or node_pointer
@@ -404,9 +404,9 @@ def _librechat_message(message: Fields) -> Fields:
 
 
 def _librechat_part(part: object) -> object:
-    """Return a thought in the form of Anthropic, and a call in that of Vercel's AI SDK.
+    """Return a thought in Anthropic's form, a call in the form of Vercel's AI SDK.
 
-    Any other part is returned as it is.
+    Any other part is returned unchanged.
     """
     fields = fields_of(part)
     kind = kind_of(part)
@@ -416,7 +416,8 @@ def _librechat_part(part: object) -> object:
     if kind != "tool_call":
         return part
     call = fields_of(fields.get("tool_call"))
-    details = fields_of(call.get(kind_of(call))) or call  # assistants name the details by the type
+    # A call of an assistant has its details in a field that is named after its type.
+    details = fields_of(call.get(kind_of(call))) or call
     output = first_in(details, "output", "outputs")
     return {
         "type": "tool-invocation",
@@ -424,6 +425,7 @@ def _librechat_part(part: object) -> object:
             "toolCallId": call.get("id"),
             "toolName": text_in(details, "name") or kind_of(call) or "tool",
             "args": first_in(details, "args", "arguments", "input"),
+            # The output of an unfinished call is blank.
             "output": None if output == "" and call.get("progress") != 1 else output,
         },
     }
@@ -555,9 +557,9 @@ def _assistants_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _assistants_run(thread_id: str | None, items: Sequence[tuple[str, Fields]]) -> ExportedRun:
-    """Return a thread with its messages by time; the API lists the newest first.
+    """Return a thread with its messages sorted by time, because the API lists the newest first.
 
-    Instructions are left out if they repeat the instructions before.
+    Instructions are left out if they repeat the previous instructions.
     """
     timed_messages = [timed for pointer, item in items for timed in _timed_messages(pointer, item)]
     timed_messages.sort(key=lambda timed: (timed.time, timed.rank))

@@ -146,8 +146,7 @@ class EventWalk:
             self._close_scope(self._scope_by_span_id.get(span_id or ""), event)
         elif kind == "step":
             if event.get("action") == "begin":
-                inner_scope = self._open_scope(event, pointer, open_scopes[-1], span_id=None)
-                open_scopes.append(inner_scope)
+                open_scopes.append(self._open_scope(event, pointer, open_scopes[-1], span_id=None))
             elif len(open_scopes) > 1:
                 self._close_scope(open_scopes.pop(), event)
         elif kind == "model":
@@ -375,7 +374,7 @@ class EventWalk:
             self.score_events.append((key, event))
 
     def _equals_pending_result(self, output: object) -> bool:
-        """Return whether one of the next pending results has the same text, blanks aside."""
+        """Return whether one of the next pending results has this text, but for outer blanks."""
         if not isinstance(output, str) or not output.strip():
             return False
         text = self._attachments.text(output).strip()

@@ -121,7 +121,7 @@ class MessageSpans:
         return history.counts[identity] > self._span_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
-        """Return the index after the last message that has spans."""
+        """Return the index of the message after the last one that has spans; 0 if none has any."""
         counts: Counter[Hashable] = Counter()
         first_index = 0
         for message_index, message in enumerate(messages):
@@ -312,7 +312,7 @@ class MessageSpans:
         )
 
     def _add_answer(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
-        """Add the thoughts, texts and calls of a model's message; return the last span's key."""
+        """Add the reasoning, texts and calls of a model's message; return the last span's key."""
         last_key: str | None = None
         reasoning = message.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
@@ -333,10 +333,10 @@ class MessageSpans:
         return last_key
 
     def _add_parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
-        """Add the spans of a message's parts and return the key of the last; None without spans.
+        """Add the spans of a message's parts; return the last span's key, None without spans.
 
-        Text parts up to the next reasoning or tool are one message. It has ``key`` if it begins
-        with the first part.
+        Text parts up to the next reasoning or tool part become one message. The message that
+        begins with the first part has the key ``key``.
         """
         last_key: str | None = None
         text_parts: list[object] = []
@@ -366,7 +366,7 @@ class MessageSpans:
         return last_key
 
     def _reasoning_text(self, part: Fields) -> str:
-        """Return the text of a reasoning part; of a redacted part, its summary or a note."""
+        """Return the text of a reasoning part; for a redacted part, its summary or a note."""
         summary = as_text(part.get("summary"))
         if part.get("redacted") is True:
             return self.attachments.text(summary) if summary else "[reasoning hidden]"
@@ -399,7 +399,7 @@ def _message_id(message: object) -> str | None:
 
 
 def _has_call_ids(identity: Hashable) -> bool:
-    """Return whether an identity holds ids of tool calls, so that no other message has it."""
+    """Return whether a message's identity has ids of tool calls, which no other message has."""
     if not isinstance(identity, tuple):
         return False
     call_ids = identity[-1]
@@ -518,9 +518,10 @@ class MessagePool:
 
 
 def _added_ranges(previous: Ranges, ranges: Ranges) -> Ranges | None:
-    """Return the ranges after those of ``previous``; None if ``ranges`` does not begin with them.
+    """Return the ranges that follow those of ``previous`` in ``ranges``.
 
-    The last range of ``previous`` may be longer in ``ranges``.
+    The last range of ``previous`` may be longer in ``ranges``. The result is None if ``previous``
+    is empty, or if ``ranges`` does not begin with it.
     """
     if not previous:
         return None

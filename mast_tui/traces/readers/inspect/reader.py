@@ -109,7 +109,7 @@ def _is_log_archive(source: Source) -> bool:
 
 
 def _is_log_document(source: Source) -> bool:
-    """Return True if the head has keys of a log and of an evaluation's spec."""
+    """Return whether the beginning of a file has keys of a log, and of its ``eval`` object."""
     head = as_utf8(source.head).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not head.startswith("{") or '"eval"' not in head:
         return False
@@ -120,7 +120,7 @@ def _is_log_document(source: Source) -> bool:
 
 
 def _log_and_spec_keys(head: str) -> tuple[set[str], set[str]]:
-    """Return the keys of the document and of the object under ``eval`` in the head."""
+    """Return the keys of the log and those of its ``eval`` object, as far as ``head`` has them."""
     log_keys: set[str] = set()
     spec_keys: set[str] = set()
     depth = 0
@@ -136,7 +136,7 @@ def _log_and_spec_keys(head: str) -> tuple[set[str], set[str]]:
                 break
         elif token != ":":
             last_string = token[1:-1]
-        elif depth == 1:  # a colon, so the string before it is a key
+        elif depth == 1:  # The token is a colon, so the string before it is a key.
             log_key = last_string
             log_keys.add(log_key)
         elif depth == 2 and log_key == "eval":

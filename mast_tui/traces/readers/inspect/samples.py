@@ -48,17 +48,17 @@ class InspectLog:
 def read_sample(
     sample: object, log: InspectLog, record: int, prefix: str, max_spans: int
 ) -> Trace | Problem:
-    """Read one sample.
+    """Return the trace of a sample.
 
     Args:
         sample: The sample as JSON.
         log: The facts that all samples of the log share.
         record: The number of the sample in the log.
-        prefix: The place of the sample in the log, which JSON pointers in the sample follow.
+        prefix: The location of the sample in the log, before JSON pointers within the sample.
         max_spans: The largest number of spans that the trace may have.
 
     Returns:
-        The trace, or a problem if this is no sample.
+        The trace, or a problem if the value is no sample.
     """
     if not isinstance(sample, Mapping) or _SAMPLE_FIELDS.isdisjoint(sample):
         return Problem(prefix.strip(), "not a sample: it has no messages and no events; left out")
@@ -93,7 +93,7 @@ def read_sample(
 def _add_spans(sample: Fields, walk: EventWalk) -> None:
     """Add the spans of a sample: failed attempts, messages, events and the end.
 
-    If events have model calls, they have most messages; only the last messages are added then.
+    Events with model calls have most messages, so only the messages after them are added then.
     """
     spans = walk.spans
     for attempt_index, error in enumerate(items_of(sample.get("error_retries"))):
@@ -208,9 +208,9 @@ def _task_text(sample: Fields, attachments: Attachments) -> str | None:
 
 
 def _system_name(header: Fields, spec: Fields) -> str | None:
-    """Return the name of the solver or agent.
+    """Return the name of the solver or agent; None if the log names none.
 
-    The name is the first of these that exists:
+    The name is the first of these that exists (``spec`` is the ``eval`` object of the header):
 
     - the solver of the evaluation
     - the name of the plan
@@ -233,7 +233,7 @@ def _model_name(sample: Fields, spec: Fields) -> str | None:
 
 
 def _named_scores(sample: Fields) -> list[tuple[str, object]]:
-    """Return the scores with the scorer's names; the oldest logs have one score without a name."""
+    """Return the scores, each after its scorer's name; the oldest logs have one unnamed score."""
     scores = sample.get("scores")
     if isinstance(scores, Mapping):
         return list(scores.items())[:_MAX_SCORES]

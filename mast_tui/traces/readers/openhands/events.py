@@ -414,7 +414,7 @@ class EventMapper:
         """Yield the result of a call; nothing for a call of the tool for thinking."""
         fields = event.fields
         if {event.call_id, identifier(fields.get("action_id"))} & self._thought_ids:
-            return  # The result of the tool for thinking has no content of its own.
+            return  # A result of the tool for thinking adds nothing to its call.
         name = one_line(fields.get("tool_name"))
         observation = fields.get("observation")
         if kind == "ObservationEvent":

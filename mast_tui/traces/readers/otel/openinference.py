@@ -29,8 +29,8 @@ def flattened_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
 
     Args:
         span: The span.
-        name: The attribute that holds the messages.
-        role: The role of messages that are a text: ``user`` or ``assistant``.
+        name: The attribute with the messages, or the beginning of their dotted names.
+        role: The role of the message if the attribute is one text: ``user`` or ``assistant``.
     """
     value = value_under(span.attributes, name)
     if isinstance(value, str):

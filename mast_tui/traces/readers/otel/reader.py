@@ -221,7 +221,7 @@ def _move_to_span(
 ) -> bool:
     """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added.
 
-    A span that the file lacks is made. An evaluation of such a span belongs to the first span.
+    If the file lacks the span, the record creates one; an evaluation is added to the first span.
     """
     if log.span_id is None or not log.event.name.startswith("gen_ai."):
         return False

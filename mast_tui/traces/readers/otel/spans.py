@@ -144,6 +144,7 @@ def looks_like_span(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     attributes = fields_of(value.get("attributes"))
+    # TRAIL's and MLflow's spans have readers of their own.
     if "child_spans" in value or any(str(name).startswith("mlflow.") for name in attributes):
         return False
     has_ids = _has_any_field(_context_of_span(value), _SPAN_ID_FIELDS) or "context.span_id" in value

@@ -420,7 +420,8 @@ class _ClineTranslator:
             self._open_call = None
             return [result_piece({}, text, "")]
         if kind == "text" and not self._has_begun:
-            return [USER.piece(text)]  # Newer versions do not mark the task: it is the first text.
+            # Newer versions do not mark the task, which is the first text.
+            return [USER.piece(text)]
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
             return [THE_MODEL.piece(_cline_question_text(text))]
         return [log_piece(text, kind)] if text else []
@@ -428,7 +429,7 @@ class _ClineTranslator:
     def _request_pieces(self, request: Fields) -> list[Piece]:
         """Return the tool's result that a request quotes, or the error that ended the request.
 
-        The tokens of the request are recorded.
+        Record the tokens of the request.
         """
         self._request_tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
         open_call = self._open_call
@@ -454,9 +455,9 @@ class _ClineTranslator:
         return [result_piece({}, output, "", name="command")]
 
     def _tool_pieces(self, kind: str, text: str) -> list[Piece]:
-        """Return the call of a tool, and its result if the message has it."""
+        """Return the call in a message of this kind, and its result if the message has it."""
         fields = fields_of(value_in(text))
-        if not fields:
+        if not fields:  # The text is no JSON but the argument itself.
             is_url = kind == "browser_action_launch"
             return [self._new_call(kind, {"url": text} if is_url else text)]
         if kind == "use_mcp_server":
@@ -481,12 +482,15 @@ class _ClineTranslator:
 
 
 def _cline_kind(record: Fields) -> str:
-    """Return the kind of a message, which is in the field that its type names, else its type."""
+    """Return the kind of a message from the field ``say`` or ``ask`` that its type names.
+
+    Without that field, return the type.
+    """
     return as_text(record.get(kind_of(record))) or kind_of(record)
 
 
 def _cline_question_text(text: str) -> str:
-    """Return a question or a plan with its options from JSON; any other text as it is."""
+    """Return the question or plan in a JSON text, with its options; any other text unchanged."""
     fields = fields_of(value_in(text))
     question = text_in(fields, "question", "response")
     if question is None:
@@ -498,7 +502,7 @@ def _cline_question_text(text: str) -> str:
 def _select_cline_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the messages; of a message that was partial first, only the last version."""
+    """Return the messages; of a message that was first written partially, only its last version."""
     record_by_name: dict[str, SessionRecord] = {}
     for record in records:
         value = record.value

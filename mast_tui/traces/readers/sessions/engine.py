@@ -340,9 +340,9 @@ def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
 def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
     """Return the selector for records that form a tree: it selects the branch to the last record.
 
-    Another branch is left out if it has messages. Records without a message, such as changed
-    settings, are always selected. A record whose parent is not among the records before it follows
-    the previous record; but a message whose parent is null begins a new tree.
+    Every other branch with messages is left out. A branch without messages, for example of changed
+    settings, is selected. A record whose parent is not among the records before it follows the
+    previous record; but a message whose parent is null begins a new tree.
 
     Args:
         id_field: The field with the id of a record; records with the same id are one node.
@@ -352,7 +352,7 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
     def _select_last_branch(
         records: Sequence[SessionRecord], problems: list[Problem]
     ) -> Sequence[SessionRecord]:
-        """Return the records on no abandoned branch, and add a problem for the others."""
+        """Return the records that are on no abandoned branch; report the others as a problem."""
         branch_by_node = _branch_by_node(_parent_by_node(records, id_field, parent_field))
         messages_by_branch: dict[str, list[SessionRecord]] = {}
         for record in records:
@@ -381,7 +381,10 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
 def _parent_by_node(
     records: Sequence[SessionRecord], id_field: str, parent_field: str
 ) -> dict[str, str | None]:
-    """Return the parent of each node, an earlier node; None for the root of a tree."""
+    """Return the parent of each node; None for the root of a tree.
+
+    If a node's parent is not among the earlier nodes, its parent is the previous node.
+    """
     parent_by_node: dict[str, str | None] = {}
     previous_node: str | None = None
     for record in records:
@@ -399,7 +402,7 @@ def _parent_by_node(
 
 
 def _branch_by_node(parent_by_node: dict[str, str | None]) -> dict[str | None, str]:
-    """Return for each node the first node of its branch, without nodes on the last branch."""
+    """Map each node that is not on the last branch to the first node of its own branch."""
     last_branch_nodes: set[str] = set()
     node = next(reversed(parent_by_node), None)
     while node is not None:
@@ -419,7 +422,7 @@ def has_message(record: Fields) -> bool:
 
 
 def _first_prompt(steps: Sequence[Step]) -> str | None:
-    """Return the first text that the user typed, without what the program added to it."""
+    """Return the first text that the user typed, without the program's additions; None without."""
     prompts = (
         user_text(step.text)
         for step in steps

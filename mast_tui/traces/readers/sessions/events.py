@@ -641,7 +641,7 @@ _MCP_WRAPPER_FIELDS: Final = (
 
 
 def _rpc_message_in(record: Fields) -> Fields:
-    """Return the message of JSON-RPC that a record is or holds; empty if there is none."""
+    """Return the JSON-RPC message that a record is or contains; empty if there is none."""
     for value in (record, *(value_in(record.get(name)) for name in _MCP_WRAPPER_FIELDS)):
         fields = fields_of(value)
         if "jsonrpc" in fields:
@@ -666,11 +666,11 @@ class _McpTranslator:
     """
 
     def __init__(self, _session: SessionContext) -> None:
-        self._request_by_id: dict[str, tuple[str, str | None]] = {}
+        self._request_by_id: dict[str, tuple[str, str | None]] = {}  # the method and the call id
         self._tool_call_count = 0
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a message: a request, a response or an unknown record."""
+        """Return the turn of a request or a response, else that of an unknown record."""
         message = _rpc_message_in(record)
         method = as_text(message.get("method"))
         request_id = identifier_in(message, "id")
@@ -682,7 +682,7 @@ class _McpTranslator:
         return record_turn(record, self._response_piece(message, method, call_id))
 
     def _request_piece(self, message: Fields, method: str, request_id: str | None) -> Piece:
-        """Return the call of a tool, or the log of any other request; record it by its id."""
+        """Return the call of a tool, or the log of any other request; record the request."""
         params = fields_of(message.get("params"))
         if method != "tools/call":
             if request_id is not None:

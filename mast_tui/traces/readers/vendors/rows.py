@@ -125,7 +125,7 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
         row = _with_attributes(row, attribute_row)
         kind = row.kind
     if kind is RowKind.MODEL or (
-        vendor.lacks_types and has_answer(value_at(parsed, fields.output))
+        vendor.lacks_types and has_answer(value_at(parsed, fields.output))  # a model's row later
     ):
         output_paths = _output_paths(fields.tokens)
         tokens = tokens_of(value_at(parsed, fields.tokens), value_at(parsed, output_paths))
@@ -150,7 +150,7 @@ def _fact_lines(value: object) -> str:
 def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
     """Return a row completed by the row of its OpenTelemetry attributes.
 
-    Langfuse stores these attributes, and has the tools of many frameworks as mere spans.
+    Langfuse stores these attributes, but records the tools of many frameworks as untyped spans.
     """
     if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
         row = replace(row, kind=RowKind.TOOL)
@@ -286,7 +286,8 @@ def _as_tool(row: SpanRow) -> SpanRow:
         arguments = {
             name: value
             for name, value in arguments.items()
-            if name != "self" or isinstance(value, int | float)  # the object of a traced method
+            # In the call of a traced method, ``self`` is the object, which is no argument.
+            if name != "self" or isinstance(value, int | float)
         }
         if len(arguments) == 1 and isinstance(arguments.get("input"), str):
             row = replace(row, input=_parsed_arguments(arguments["input"]))
@@ -296,7 +297,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
         row = replace(row, input=_parsed_arguments(arguments))
     tool_result = tool_output(row.output)
     if row.output == "null" and row.error is not None:
-        tool_result = ToolOutput(None)  # in a table, "null" is a missing output
+        tool_result = ToolOutput(None)  # In a table, "null" is a missing output.
     return replace(
         row,
         output=tool_result.output,
@@ -308,7 +309,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
 def _parsed_arguments(text: str) -> object:
     """Return the arguments in a text such as LangChain's ``{'city': 'Rome'}``, else the text.
 
-    A model's call has its arguments as JSON. So the two can be compared.
+    The parsed arguments can be compared with those in a model's call, which are JSON.
     """
     if (
         text[:1] != "{"
@@ -316,7 +317,7 @@ def _parsed_arguments(text: str) -> object:
         or len(text) > _MAX_LITERAL_CHARS
         or isinstance(value_in(text), Mapping)
         or _UNKNOWN_ESCAPE.search(text)
-        or sum(map(text.count, "([{-~")) > _MAX_LITERAL_BRACKETS  # would cost the parser's stack
+        or sum(map(text.count, "([{-~")) > _MAX_LITERAL_BRACKETS  # The parser recurses for each.
     ):
         return text
     value = read_literal(text)
@@ -328,10 +329,10 @@ def _parsed_arguments(text: str) -> object:
 
 
 def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with a row of unknown type as a model's row if its output is an answer.
+    """Return the rows; a row of unknown type whose output is an answer becomes a model's row.
 
-    If such rows are within each other, only the innermost row becomes a model's row: a client may
-    call another client.
+    If such rows are nested, only the innermost one becomes a model's row, because one client may
+    call another.
     """
     answer_ids = {
         row.id
