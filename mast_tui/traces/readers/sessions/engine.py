@@ -66,8 +66,8 @@ class SessionContext:
     Attributes:
         header: The fields beside the list of records, in a document.
         values: The records that are shown, in reading order.
-        id: The session's own id.
-        model: The first model that is named.
+        id: The id that the session states.
+        model: The first model that a record names.
         version: The version of the agent's program.
         tokens: The tokens of the whole session, for sessions without tokens of single model calls.
     """
@@ -166,11 +166,11 @@ class SessionReader:
             return self._format.recognises(source.head_records)
         header, values, pointer = self._record_list_in(_document_of_file(source, []))
         if source.damage and pointer is None:
-            return False  # The document is only the first of several records.
+            return False  # The first of several records is no document.
         return self._format.recognises([header, *map(fields_of, values[:_CHECKED_COUNT])])
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace of each session; broken records are problems."""
+        """Return a trace of each session in the file; broken records are problems."""
         problems: list[Problem] = []
         header, records = self._records_of_file(source, problems)
         record_lists = self._records_by_session(records)
@@ -242,13 +242,13 @@ class SessionReader:
         )
 
     def _set_facts(self, session: SessionContext, values: Iterable[Fields]) -> None:
-        """Set each fact of a session to the first value that states it."""
+        """Set each fact of a session from the first of some records that states it."""
         missing_paths = dict(self._format.fact_paths)
         for value in values:
             for name, paths in tuple(missing_paths.items()):
                 fact = text_at(value, paths)
                 if fact is None or (name == "version" and fact.isdecimal()):
-                    continue  # A number is the version of the file format, not of the program.
+                    continue  # A whole number is the version of the file format, not the program's.
                 setattr(session, name, fact)
                 del missing_paths[name]
             if not missing_paths:
@@ -287,7 +287,11 @@ class SessionReader:
         return {}, [fields] if fields else [], None
 
     def _records_by_session(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
-        """Return the records of each session; a record without a name joins the session before."""
+        """Return the records of each session.
+
+        A record that names no session belongs to the session of the previous record, and at the
+        beginning to the first session.
+        """
         session_of = self._format.session_of
         if session_of is None:
             return [list(records)]
@@ -307,7 +311,7 @@ class SessionReader:
 
 
 def text_at(value: Fields, paths: str) -> str | None:
-    """Return the first text or number that is at one of the dotted paths, as one line.
+    """Return the first text or number at one of the dotted paths as one line; None without one.
 
     Args:
         value: A record.
