@@ -642,11 +642,12 @@ class _TrajectorySpans:
         self._report_problem(self._trajectory.position + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:
-        """Add the spans of a sub-agent; report a sub-agent at too great a depth."""
+        """Add the spans of a sub-agent; report a sub-agent that is nested too deeply instead."""
         if self._depth >= _MAX_DEPTH:
             self._report_problem(trajectory.position, "sub-agents nested too deeply; left out")
         else:
-            _TrajectorySpans(trajectory, self._scope, self._visited, self)
+            # The object adds its spans to those of its caller.
+            _TrajectorySpans(trajectory, self._scope, self._visited, caller=self)
 
     def _report_problem(self, position: str, message: str) -> None:
         self.problems.append(Problem(position, message))
@@ -662,7 +663,7 @@ class AtifReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return true if at least half of the first records are trajectories."""
+        """Return whether at least half of the first records are trajectories."""
         head = as_utf8(source.head)
         if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
             return False
@@ -672,7 +673,7 @@ class AtifReader:
         return mostly(is_trajectory, (record.value for record in _records_of_document(source.json)))
 
     def read(self, source: Source) -> FileReport:
-        """Read one trace per trajectory to which no other trajectory refers.
+        """Return one trace for each trajectory to which no other trajectory refers.
 
         If trajectories refer to each other in a circle, the first of them has a trace.
         """
@@ -710,7 +711,7 @@ READER: Final = AtifReader()
 
 
 def _records_of_document(document: object) -> Iterator[Record]:
-    """Yield the document as a record, or the items of its list of trajectories."""
+    """Yield the items of a document's list of trajectories, or the whole document as one record."""
     bundle = fields_of(document).get("trajectories")
     if isinstance(document, list):
         yield from records_listed(document)
@@ -721,7 +722,7 @@ def _records_of_document(document: object) -> Iterator[Record]:
 
 
 def _trajectories_of_file(source: Source, problems: list[Problem]) -> list[AtifTrajectory]:
-    """Return the trajectories of a file; report other values as problems."""
+    """Return the trajectories of a file; report other records as problems."""
     document = source.json if len(source.json_lines) < 2 else None
     records = (
         records_by_line(source, problems) if document is None else _records_of_document(document)

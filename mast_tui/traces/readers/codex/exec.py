@@ -230,7 +230,7 @@ class CodexExecParser(CodexLines):
             self._text_lines = (first_number, number)
 
     def finish(self) -> None:
-        """Add the spans of a text at the end, and of the items that still wait."""
+        """Add the spans of the text with which the file ends, and of the items that still wait."""
         self._add_text_span()
         self._add_waiting_items()
 
@@ -279,7 +279,7 @@ class CodexExecParser(CodexLines):
             text = _text_of(event)
             if kind == "error":
                 self._stream_error = text
-            if kind == "error" or text != previous_error:  # a failed turn repeats the error
+            if kind == "error" or text != previous_error:  # A failed turn repeats the last error.
                 self._add_log_span(number, kind, SpanStatus.ERROR)
         elif kind not in _SILENT_TYPES:
             self._add_log_span(number, kind)
@@ -287,7 +287,7 @@ class CodexExecParser(CodexLines):
     def _start_process(self, thread: str | None) -> None:
         """Forget the items of the last process, and the token counts of another thread.
 
-        Ids restart with every process; counts continue in the same thread.
+        Item ids begin anew in every process. Token counts continue as long as the thread does.
         """
         self._add_waiting_items()
         self._call_index_by_item.clear()
@@ -298,7 +298,7 @@ class CodexExecParser(CodexLines):
             self._thread_tokens = Tokens()
 
     def _take_item(self, number: int, stage: str, item: ExecItem) -> None:
-        """Add the spans of an item, as far as its stage shows new content."""
+        """Add the spans of an item for whatever this stage adds to the stages before."""
         is_completed = stage == "item.completed"
         if item.kind == "todo_list":
             if item.report.arguments != self._last_plan:
@@ -320,7 +320,10 @@ class CodexExecParser(CodexLines):
                 self._call_index_by_item[item.id] = self._add_call(number, item)
 
     def _complete_item(self, number: int, item: ExecItem) -> None:
-        """Add the result of a completed item, and its call if it has not been added yet."""
+        """Add the call of a completed item, unless an earlier event did, and its result.
+
+        An item of an unknown type becomes a log span.
+        """
         call_index = None
         if item.id is not None:
             self._waiting_items.pop(item.id, None)
@@ -338,12 +341,12 @@ class CodexExecParser(CodexLines):
             status = status_of_result(output)
         shape = (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call_index))
         key = f"{item.id}:result" if item.id else None
-        result_index = self._add_span(number, shape, key, None, status, call_index)
+        result_index = self._add_span(number, shape, key, status=status, parent=call_index)
         for thread in item.report.spawned:
             self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
     def _add_waiting_items(self) -> None:
-        """Add the items that started and had no other event by the end of their turn."""
+        """Add the items that started but had no further event until the end of their turn."""
         for number, item in self._waiting_items.values():
             if _is_call(item):
                 self._add_call(number, item)
@@ -370,7 +373,7 @@ class CodexExecParser(CodexLines):
     def _set_turn_tokens(self, usage: object) -> None:
         """Set the tokens of a turn on its last step.
 
-        ``usage`` has the sums of the whole thread, so the sums after the last turn are subtracted.
+        ``usage`` has the totals of the whole thread, so the totals of the last turn are subtracted.
         """
         counts = fields_of(usage)
         thread_total = tokens_of(counts.get("input_tokens"), counts.get("output_tokens"))
@@ -381,14 +384,14 @@ class CodexExecParser(CodexLines):
             _count_difference(thread_total.output, self._thread_tokens.output),
         )
         self._thread_tokens = thread_total
-        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:  # the thread's count restarted
+        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:  # The thread counts anew.
             tokens = thread_total
         if self._last_step_index is not None:
             self.table.set_tokens(self._last_step_index, tokens)
 
 
 def _is_call(item: ExecItem) -> bool:
-    """Return whether an item is a tool call: a search of the web, or a call with an output."""
+    """Return whether an item is a tool call: a web search, or an item with an output."""
     return item.kind == "web_search" or item.report.output is not None
 
 

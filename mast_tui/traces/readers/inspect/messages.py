@@ -76,7 +76,7 @@ class MessageSpans:
 
         Args:
             pointer: The JSON pointer in the sample.
-                message: The text of the problem.
+            message: The text of the problem.
         """
         if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(Problem(self._prefix + pointer, message))
@@ -102,8 +102,8 @@ class MessageSpans:
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
         """Return whether the next message of an input has no span yet.
 
-        A message with the id of a message with spans is not new. Other messages with the same
-        identity are counted: if three of them have spans, the fourth in an input is new.
+        A message is not new if a message with its id has spans. Other messages of the same identity
+        are counted: if three of them have spans, the fourth in an input is new.
 
         Args:
             message: The message.
@@ -117,7 +117,7 @@ class MessageSpans:
         if history.counts[identity] <= history.added[identity]:
             return False
         if message_id is not None and not _has_call_ids(identity):
-            return True  # If it has a span, that is of the same message to another agent.
+            return True  # Any span of this identity shows a message to another agent.
         return history.counts[identity] > self._span_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
@@ -152,10 +152,10 @@ class MessageSpans:
 
         Args:
             message: The message.
-            pointer: Its JSON pointer within the sample.
+            pointer: The JSON pointer of the message within the sample.
             acting: The agent, parent span and times.
             history: The history of the agent.
-            key: The span key of a message without an id; its pointer by default.
+            key: The span key of a message without an id; None for its pointer.
 
         Returns:
             The key of the last span.
@@ -420,8 +420,8 @@ Ranges = list[tuple[int, int]]
 class MessagePool:
     """The pooled messages of one sample.
 
-    Every call names its whole input, so that looking up each message would cost the square of the
-    run's length. The beginning that an input shares with the previous input is skipped. After
+    Every model call names its whole input. Looking up each message would cost the square of the
+    run's length, so the beginning that an input shares with the previous input is skipped. After
     ``_MAX_LOOKUPS`` lookups, only the last messages of an input are looked up.
     """
 
@@ -494,7 +494,7 @@ class MessagePool:
             yield from range(start, end)
 
     def _merged_ranges(self, refs: list[object], pointer: str) -> Ranges:
-        """Return the ranges of an input, adjacent ranges as one; report ranges beyond the pool."""
+        """Return the ranges of an input, adjacent ranges joined; report ranges beyond the pool."""
         ranges: Ranges = []
         for ref in refs:
             pair = ref if isinstance(ref, list) and len(ref) == 2 else (None, None)

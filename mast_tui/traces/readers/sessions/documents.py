@@ -79,8 +79,8 @@ def _select_gemini_messages(
 
     - A message is written again after every change.
     - ``$rewindTo`` removes a message and all messages after it.
-    - ``$set`` may add messages, as after a compression. Earlier messages were part of the run and
-      stay.
+    - ``$set`` may add messages, for example after a compression. Earlier messages stay, because
+      they were part of the run.
     """
     message_by_id: dict[str, SessionRecord] = {}
     for record in records:
@@ -105,7 +105,7 @@ def _remove_rewound_messages(
     record: SessionRecord,
     problems: list[Problem],
 ) -> None:
-    """Remove the messages from the target of a rewind on, and add a problem about the rewind.
+    """Remove the target of a rewind and the messages after it; add a problem about the rewind.
 
     Args:
         message_by_id: The messages before the rewind, in reading order.
@@ -160,9 +160,9 @@ def _gemini_answer_turn(record: Fields, content: object) -> Turn:
 
 
 def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
-    """Return a call, and its result if it has an output or has ended.
+    """Return the piece of a call, and of its result if the call has an output or has ended.
 
-    The result has failed if its responses are nothing but errors.
+    The result has failed if all of its responses are errors.
     """
     call = call_piece({**call_fields, "arguments": call_fields.get("args")}, pointer, ASSISTANT)
     output = call_fields.get("result")
@@ -215,7 +215,7 @@ def _are_opencode_records(records: Sequence[Fields]) -> bool:
 
 
 def _opencode_turn(record: Fields) -> Turn | None:
-    """Return the turn of a message, an event or an error of OpenCode; None for a bare header."""
+    """Return the turn of a message, event or error of OpenCode; None for an untyped record."""
     if "part" in record:
         return _opencode_event_turn(record)
     info = fields_of(record.get("info"))
@@ -278,7 +278,7 @@ def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[
 
 
 def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
-    """Return the call of a tool, and its result unless the call still runs."""
+    """Return the piece of a tool's call, and of its result unless the call is still running."""
     state = fields_of(part.get("state"))
     times = fields_of(state.get("time"))
     call_fields = {
@@ -359,7 +359,7 @@ class _ClineTranslator:
     """Makes the turns of the messages of Cline's panel, or of Roo Code's.
 
     A request states its tokens before the answer, so they are kept for the answer. It also quotes
-    the result of the tool that ran before. For some tools no other message has the result.
+    the result of the last tool. For some tools no other message has the result.
     """
 
     def __init__(self, session: SessionContext) -> None:
@@ -378,7 +378,7 @@ class _ClineTranslator:
         self._set_command_output(output_records)
 
     def _set_command_output(self, output_records: Sequence[Fields]) -> None:
-        """Keep the outputs of one command as one text, for the first of their records."""
+        """Record the joined outputs of one command under the first of their records."""
         texts = [text for record in output_records if (text := as_text(record.get("text")))]
         if output_records:
             self._output_by_record[id(output_records[0])] = "\n".join(texts)

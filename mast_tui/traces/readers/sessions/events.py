@@ -164,7 +164,7 @@ class _KimiTranslator:
         return None if kind in _KIMI_SILENT_TYPES else unknown_record_turn(record)
 
     def _system_prompt_turn(self, record: Fields) -> Turn | None:
-        """Return the turn of a system prompt; None if there is none, or if it is unchanged."""
+        """Return the turn of a system prompt; None for a missing or unchanged prompt."""
         text = as_text(record.get("systemPrompt"))
         if text is None or text == self._system_prompt:
             return None
@@ -192,7 +192,7 @@ class _KimiTranslator:
         return pieces
 
     def _step_event_turn(self, record: Fields, event: Fields) -> Turn | None:
-        """Return the turn of an event of a step; None for its beginning and its end."""
+        """Return the turn of an event in a step; None for the step's beginning and end."""
         agent = _kimi_agent(record)
         kind = kind_of(event)
         if kind == "content.part":
@@ -210,7 +210,7 @@ _WIRE_LOG_TYPES: Final = name_set("CompactionBegin CompactionEnd HookTriggered H
 
 
 def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | None:
-    """Return the turn of a message of an older version; None if it only concerns the program."""
+    """Return the turn of a message of an older version; None for a message without content."""
     match kind:
         case "TurnBegin" | "SteerInput":
             return record_turn(record, user_prompt_piece(output_text(payload.get("user_input"))))
@@ -244,7 +244,7 @@ def _kimi_agent(record: Fields) -> str:
 
 
 def _kimi_part_pieces(part: object, agent: str) -> list[Piece]:
-    """Return the piece of a part of the agent's content; none for an empty part."""
+    """Return the pieces of a part of the agent's content; empty for an empty part."""
     speaker = Speaker(agent, Role.AGENT)
     fields = fields_of(part)
     if kind_of(fields) == "think":
@@ -344,22 +344,22 @@ class _CopilotTranslator:
         return self._event_log_turn(record, kind, data)
 
     def _event_log_turn(self, record: Fields, kind: str, data: Fields) -> Turn | None:
-        """Return the turn of an event that is no part of the conversation: a log.
+        """Return the log turn of an event that is no part of the conversation.
 
-        The result is None for changed settings, and for the end of the session, whose tokens are
-        recorded.
+        The result is None for changed settings and for the end of the session. At the end, record
+        the tokens of the session.
         """
         if kind == "session.shutdown":
             self._session.tokens = _copilot_session_tokens(data)
             return None
-        is_good_hook = kind == "hook.end" and data.get("success") is not False
-        if kind in _COPILOT_SILENT_TYPES or is_good_hook:
+        is_successful_hook = kind == "hook.end" and data.get("success") is not False
+        if kind in _COPILOT_SILENT_TYPES or is_successful_hook:
             return None
         text = text_in(data, "message", "content", "summaryContent", "reason") or dump_text(data)
         return record_turn(record, log_piece(text, kind, failed=kind in _COPILOT_FAILURE_TYPES))
 
     def _message_turn(self, record: Fields, data: Fields, agent: str) -> Turn:
-        """Return the turn of the agent's message: its thought, its text and its calls."""
+        """Return the turn of an agent's message with its thought, its text and its calls."""
         pieces = self._reasoning_pieces(data.get("reasoningText"), agent)
         text = content_text(data.get("content"))
         if text.strip():
@@ -372,7 +372,7 @@ class _CopilotTranslator:
         return Turn(tuple(pieces), record_time(record), tokens, name_in(data, "model"))
 
     def _reasoning_pieces(self, content: object, agent: str) -> list[Piece]:
-        """Return the piece of a thought; none for a blank text or for the last thought again."""
+        """Return the piece of a thought; empty for a blank text or a repetition of the last one."""
         thought = content_text(content)
         if not thought.strip() or thought == self._last_thought:
             return []

@@ -169,12 +169,12 @@ def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
 
 @cache
 def _output_paths(tokens: Paths) -> Paths:
-    """Return the paths to the output tokens that belong to some paths to input tokens."""
+    """Return the paths to the counts of output tokens, from those to the counts of input tokens."""
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
 
 def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
-    """Return a record with the JSON texts among its fields parsed, once for all paths."""
+    """Return a record with its JSON texts parsed, so that paths do not parse them again."""
     parsed: dict[str, object] = {name: value_in(value) for name, value in record.items()}
     attributes = parsed.get("attributes")
     if vendor.has_json_texts and isinstance(attributes, Mapping):
@@ -183,7 +183,7 @@ def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
 
 
 def _json_or_text(value: object) -> object:
-    """Return the value of any JSON text, even of a number; any other value as it is."""
+    """Return the value of a JSON text, even of a number; any other value is returned unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -210,7 +210,7 @@ def _seconds_of_time(value: object) -> float | None:
 
 
 def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
-    """Return the status of a call and its error, without repeated parts; None without an error."""
+    """Return the status of a call, and its error without repetitions; None without an error."""
     status_name = text_at(record, vendor.fields.status)
     status = SpanStatus.UNKNOWN
     if status_name:
@@ -224,7 +224,7 @@ def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str |
     if error is None or status is SpanStatus.ERROR:
         return status, error
     if vendor.status_decides:
-        return status, None  # the message of a call that did not fail
+        return status, None  # The text is a message of a call that did not fail.
     return SpanStatus.ERROR, error
 
 
