@@ -101,8 +101,8 @@ class EventWalk:
         """
         if skip_known_calls:
             self._answered_call_ids = set(self.spans.calls)
-        self._walk_list(events, "/events", self.root, 0)
-        self._add_results_until(None)
+        self._walk_list(events, "/events", self.root, depth=0)
+        self._add_results_until(time=None)
 
     def _walk_list(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
         """Add the spans of a list of events, which may open and close scopes within ``base``."""
@@ -228,7 +228,7 @@ class EventWalk:
                 message_pointer,
                 Acting(parent=scope.parent, start=start),
                 scope.history,
-                None,
+                key=None,
             )
         agent = scope.agent or short_name(event.get("role")) or "assistant"
         acting = Acting(agent, scope.parent, start, end)
@@ -311,6 +311,7 @@ class EventWalk:
         if call_id:
             self._result_by_call_id[call_id] = pending
             self._latest_result_by_tool[name or ""] = pending
+        # The events inside the call were added, so nothing is left that comes before its result.
         self._add_result_at(pending, None if has_nested_events else end)
 
     def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
@@ -346,7 +347,7 @@ class EventWalk:
         return True
 
     def _add_input(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add the user message of a person's input during the run."""
+        """Add the input of a person during the run as a message of the user."""
         parts = (as_text(event.get("message")), as_text(event.get("input")))
         text = self._attachments.joined(*parts)
         acting = Acting(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
@@ -354,7 +355,7 @@ class EventWalk:
         self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
 
     def _add_log_event(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add the log span of any other event; record errors, limits and scores."""
+        """Add the log span of an event of any other kind; record errors, limits and scores."""
         kind = event.get("event")
         if kind == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
@@ -393,7 +394,7 @@ class EventWalk:
                 self.grading_texts.append(text)
 
     def _add_result_at(self, result: _PendingResult, time: float | None) -> None:
-        """Add a result when the events reach this time; at once if the time is unknown."""
+        """Queue a result until the events reach this time; add it at once if ``time`` is None."""
         if time is None:
             self._add_result(result)
         else:
