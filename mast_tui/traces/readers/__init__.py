@@ -85,13 +85,13 @@ def read_recognised(source: Source) -> FileReport | None:
     or only plug-ins that cannot read it, return None.
     """
     first_report: FileReport | None = None
-    asked_readers: list[Reader] = []
+    tried_readers: list[Reader] = []
     for reader in chain(recognising_readers(source), _readers_without_marks(source)):
-        if reader in asked_readers:
+        if reader in tried_readers:
             continue
-        asked_readers.append(reader)
+        tried_readers.append(reader)
         report = reader.read(source)
-        if report.format is None and isinstance(reader, PluginReader):
+        if report.format is None and isinstance(reader, PluginReader):  # It could not read it.
             continue
         if _has_understood_spans(report):
             return report
@@ -100,7 +100,7 @@ def read_recognised(source: Source) -> FileReport | None:
 
 
 def _has_understood_spans(report: FileReport) -> bool:
-    """Return whether a trace begins with more than logs; a record of unknown kind is a log."""
+    """Return whether a trace begins with more than logs; a reader shows unknown records as logs."""
     return any(
         trace.span(index).role is not Role.LOG
         for trace in report.traces

@@ -122,9 +122,9 @@ def _add_substep(steps: StepList, substep: Fields, location: str) -> None:
 
 
 def _substep_fields(text: str) -> Fields:
-    """Return the fields in the text of a substep: lines such as ``Role: tool``, or a JSON object.
+    """Return the fields in the text of a substep: a JSON object, or lines such as ``Role: tool``.
 
-    The first line with a label counts.
+    If several lines have the same label, the first one counts.
     """
     if text.startswith("{"):
         return fields_of(json_in(text))
@@ -167,7 +167,7 @@ def _add_span(
 ) -> None:
     """Add the message and the call of an agent, or a tool's result; skip a span without an agent.
 
-    ``open_calls`` has the key of each tool's last call without a result, and is updated.
+    ``open_calls`` has the key of each tool's last call without a result. It is updated.
     """
     key = as_text(span.get("span_id")) or location
     agent = short_name(attributes.get("gen_ai.agent.name"))

@@ -1,7 +1,7 @@
 """The answer key from the fields of a file: the expected course of a run, and its scores.
 
-The name of a field decides about its section, for all readers. A reader adds the other fields of
-its format itself.
+A field's name determines its section, whatever the format of the file. A reader itself adds the
+fields that only its format has.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AnswerKeyDraft:
         self._sections: dict[str, list[tuple[str, str]]] = {}
 
     def add(self, section: Section, name: str, value: object) -> None:
-        """Add a text, or the JSON of any other value, unless it is empty.
+        """Add an entry to a section: a text, or any other value as JSON. Skip empty values.
 
         Args:
             section: The section.
@@ -82,11 +82,11 @@ class AnswerKeyDraft:
     def add_fields(
         self, record: Fields, further_sections: Mapping[str, Section] | None = None
     ) -> None:
-        """Add the fields of a record whose names have a section.
+        """Add those fields of a record whose names belong to a section.
 
         Args:
             record: The record.
-            further_sections: The sections of further fields of this kind of record.
+            further_sections: The sections of fields that only this kind of record has, by name.
         """
         for name, value in record.items():
             section = (further_sections or {}).get(name)
@@ -128,16 +128,16 @@ class AnswerKeyDraft:
             entries.append((name, dump_text(arguments)))
 
     def add_score(self, name: str, value: object, depth: int = 0) -> None:
-        """Add a score.
+        """Add the scores and explanations in a value.
 
-        - Each score in a list of scores with names is added under its own name.
-        - Each field of an object is added as a score, and its explanation as an explanation.
-        - Any other value is one score.
+        - A list of objects with names: each object is added under its own name.
+        - An object: each field is added as a score or as an explanation.
+        - Any other value, and an object within ``_MAX_DEPTH`` others: it is added as one score.
 
         Args:
             name: The name of the score.
-            value: The score.
-            depth: The number of scores around it.
+            value: The value.
+            depth: The number of objects around the value.
         """
         values = value if isinstance(value, list) else [value]
         named_scores = [score for score in values if _has_name(score)]
@@ -154,12 +154,13 @@ class AnswerKeyDraft:
             if field_name in _EXPLANATION_NAMES and not isinstance(field_value, Mapping):
                 self.add("explanations", f"{name} {field_name}", field_value)
             elif field_name in _VALUE_NAMES:
+                # The field holds the score itself, so its name says nothing new.
                 self.add_score(name, field_value, depth + 1)
             else:
                 self.add_score(f"{name} {field_name}", field_value, depth + 1)
 
     def _add_named_score(self, score: Fields, depth: int) -> None:
-        """Add a score under its own name; its further fields go to ``other``."""
+        """Add a score and its explanation under its name; its other fields go to ``other``."""
         name = str(score["name"])
         verdict: dict[str, object] = {}
         other_fields: dict[str, object] = {}
@@ -183,11 +184,11 @@ def _has_name(score: object) -> TypeGuard[Fields]:
 def answer_key_of(
     record: Fields, further_sections: Mapping[str, Section] | None = None
 ) -> AnswerKey:
-    """Return the answer key of the fields of a record whose names have a section.
+    """Return the answer key with those fields of a record whose names belong to a section.
 
     Args:
         record: The record.
-        further_sections: The sections of further fields that only this kind of record has.
+        further_sections: The sections of fields that only this kind of record has, by name.
     """
     draft = AnswerKeyDraft()
     draft.add_fields(record, further_sections)
@@ -195,7 +196,7 @@ def answer_key_of(
 
 
 def sorted_into_sections(entries: Iterable[tuple[str, str]]) -> AnswerKey:
-    """Return an answer key from names and texts without sections, as older versions wrote it."""
+    """Return the answer key of entries that have no sections, as older versions wrote them."""
     draft = AnswerKeyDraft()
     for name, text in entries:
         section = (
@@ -214,7 +215,7 @@ def as_json(key: AnswerKey) -> dict[str, list[dict[str, str]]]:
 
 
 def answer_key_from_json(value: object) -> AnswerKey:
-    """Return the answer key in the form of ``as_json``; values of any other form are left out."""
+    """Return the answer key that ``as_json`` wrote; values of any other form are left out."""
     fields = fields_of(value)
     return AnswerKey(**{name: _named_entries(fields.get(name)) for name in AnswerKey._fields})
 

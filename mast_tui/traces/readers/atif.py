@@ -151,7 +151,7 @@ def _extra_name(record: Fields, name: str) -> str | None:
 
 
 def _status_of(result: Fields) -> SpanStatus:
-    """Return the status that a result or its ``extra`` states, else ``UNKNOWN``."""
+    """Return the status recorded in a result or in its ``extra``; ``UNKNOWN`` without one."""
     for record in (result, standard_fields(result.get("extra"))):
         for status in (
             status_of_error_flag(record.get("is_error")),
@@ -163,7 +163,7 @@ def _status_of(result: Fields) -> SpanStatus:
 
 
 def _references_of(result: Fields) -> tuple[Fields, ...]:
-    """Return the references of a result to sub-agents, each with its ids and its path."""
+    """Return the references of a result to the trajectories of sub-agents."""
     references = result.get("subagent_trajectory_ref")
     return tuple(
         standard_fields(reference) or {"trajectory_id": reference}
@@ -174,7 +174,11 @@ def _references_of(result: Fields) -> tuple[Fields, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AtifResult(Piece):
-    """A tool result as read; its agent is empty if it names none."""
+    """A tool result; its agent is empty if it names none.
+
+    Attributes:
+        references: The references to the sub-agents that made the result.
+    """
 
     references: tuple[Fields, ...] = ()
 
@@ -186,6 +190,11 @@ class AtifStep:
     is that of the trajectory. A step that is itself a result has neither messages nor calls.
 
     Attributes:
+        is_copied: Whether the step is repeated from an earlier context.
+        text: The text of the step's message.
+        messages: The reasoning and the text of the step.
+        calls: The tool calls of the step.
+        results: The results that the step has itself.
         early_results: Results that come before the step in the file, each after the index of the
             call of this step that it answers.
         references: The references of the results to sub-agents.
@@ -203,15 +212,15 @@ class AtifStep:
         self.messages: list[Piece] = []
         self.calls: list[Piece] = []
         self.early_results: list[tuple[int, AtifResult]] = []
-        answers_call = self.source == "system" and _call_id_of(self.fields) is not None
+        names_answered_call = self.source == "system" and _call_id_of(self.fields) is not None
         if not isinstance(value, dict):
             self.messages = [_bare_value_piece(value, self.pointer, "a step")]
-        if answers_call or self.source in _TOOL_SOURCES:
+        if names_answered_call or self.source in _TOOL_SOURCES:
             self.results = [self.as_result()]
         else:
             tool_calls = self.fields.get("tool_calls")
             calls = [tool_calls] if isinstance(tool_calls, dict) else items_of(tool_calls)
-            self.calls = [self._call_piece(call, index) for index, call in enumerate(calls)]
+            self.calls = [self._call_piece(call, number) for number, call in enumerate(calls)]
             self.results = list(self._result_pieces())
             self.messages = self.messages or list(self._message_pieces())
         self.references = [reference for result in self.results for reference in result.references]
@@ -223,8 +232,8 @@ class AtifStep:
     def _message_pieces(self) -> Iterator[Piece]:
         """Yield the reasoning and the text of a step.
 
-        A blank text is yielded if the step has no reasoning, no calls and no results. Results do
-        not count if the step has metrics, because a model was called then.
+        A blank text is yielded only if the step would have no piece without it. A step with metrics
+        needs a piece of its own besides its results, because a model was called.
         """
         content = first_in(self.fields, "reasoning_content", "reasoning")
         reasoning = content_text(content) if isinstance(content, str | list) else ""
@@ -236,12 +245,12 @@ class AtifStep:
             yield self._message_piece(SpanKind.MESSAGE, self.text)
 
     def _message_piece(self, kind: SpanKind, text: str, suffix: str = "") -> Piece:
-        """Return the piece of a text at the pointer ``suffix`` in the step."""
+        """Return the piece of a text; ``suffix`` is the text's pointer within the step."""
         role = _ROLES.get(self.source, Role.AGENT)
         agent = self.agent or ("" if self.source in _AGENT_SOURCES else self.source)
         piece = Piece(kind, role, agent, text, self.pointer + suffix, start=self.start)
         is_log = fields_of(self.fields.get("extra")).get("kind") == "log"
-        if is_log and role is Role.SYSTEM:  # so ``mast-tui convert`` writes the lines of a log
+        if is_log and role is Role.SYSTEM:  # ``mast-tui convert`` writes logs in this form.
             name = _extra_name(self.fields, "name")
             return replace(piece, kind=SpanKind.LOG, role=Role.LOG, name=name)
         return piece
@@ -286,7 +295,7 @@ class AtifStep:
             yield self._result_piece(result, text, value_pointer)
 
     def _result_piece(self, fields: Fields, text: str, pointer: str) -> AtifResult:
-        """Return the result with these fields at a JSON pointer in the trajectory."""
+        """Return the piece of a result; ``pointer`` is its JSON pointer in the trajectory."""
         return AtifResult(
             SpanKind.TOOL_RESULT,
             Role.TOOL,
@@ -346,7 +355,7 @@ def _pair_results_by_position(steps: Sequence[AtifStep]) -> None:
 
 
 def _move_early_results(steps: Sequence[AtifStep]) -> None:
-    """Move each result that names a call of a later step to that step; pass over copied steps."""
+    """Move each result that names a call of a later step to that step; ignore copied steps."""
     own_steps = [step for step in steps if not step.is_copied]
     caller_by_id: dict[str | None, tuple[AtifStep, int]] = {}
     for step in reversed(own_steps):
@@ -485,9 +494,10 @@ class _TrajectorySpans:
         self._add_steps()
 
     def _add_steps(self) -> None:
-        """Add every step but copied steps, then the other sub-agents, and the notes.
+        """Add the steps, then the sub-agents to which no result refers, and the notes.
 
-        Report copied steps, and a file in which the run continues.
+        Copied steps are not added but reported. A reference to the file in which the run continues
+        is reported too.
         """
         position = self._trajectory.position
         for step in self._trajectory.steps:
@@ -509,7 +519,7 @@ class _TrajectorySpans:
             self._report_problem(f"{position}/continued_trajectory_ref", message)
 
     def _add_step(self, step: AtifStep) -> None:
-        """Add the spans of a step; the last message or call has its tokens."""
+        """Add the spans of a step; its tokens belong to its last message or call."""
         messages = [self._add_span(piece) for piece in step.messages]
         calls = [self._add_call(piece) for piece in step.calls]
         if messages or calls:
@@ -519,7 +529,7 @@ class _TrajectorySpans:
         self._add_results(step, calls, messages[0].key if messages else None)
 
     def _add_call(self, piece: Piece) -> Step | None:
-        """Add a call as unanswered and return it; return None if the piece is no call but a log."""
+        """Add the span of a call and return it; None for a log of a value that is no call."""
         call = self._add_span(piece)
         if piece.kind is not SpanKind.TOOL_CALL:
             return None
@@ -531,13 +541,13 @@ class _TrajectorySpans:
     def _add_results(
         self, step: AtifStep, calls: Sequence[Step | None], parent: str | None
     ) -> None:
-        """Add the results of a step, each after its call or else under ``parent``.
+        """Add the results of a step, each under its call, else under ``parent``.
 
-        The call of a result is the first of these that exists:
+        The call of a result that names one is that call. The call of any other result is the first
+        of these that exists; calls that other results name are excluded:
 
-        - the call that the result names
-        - the call at the same position, if as many calls of the step as results are left
-        - the only call of the step that is left
+        - the call at the same position, if there are as many calls as results without a name
+        - the only call of the step
         - the only unanswered call, if the step is not the agent's
         """
         named_ids = [result.call_id for result in step.results if result.call_id]
@@ -557,7 +567,7 @@ class _TrajectorySpans:
             if call is None and not is_of_agent and len(self._unanswered_calls) == 1:
                 call = next(iter(self._unanswered_calls.values()))
             self._add_result(result, call, parent, step.source)
-        if unnamed_count:  # a result of the step as a whole answers all of its calls
+        if unnamed_count:  # A result that names no call may answer all calls of its step.
             for call in calls_left:
                 self._unanswered_calls.pop(call.key, None)
 
@@ -620,7 +630,7 @@ class _TrajectorySpans:
         """Add the sub-agent to which a result refers, unless it is shown; report a missing one."""
         ids = _ids_of(reference)
         for trajectory_id in ids:
-            if trajectory_id in self._trajectory.ids:
+            if trajectory_id in self._trajectory.ids:  # Sub-agents may share their session's id.
                 continue
             trajectory = self._scope.get(trajectory_id)
             if trajectory is not None:
@@ -632,11 +642,12 @@ class _TrajectorySpans:
         self._report_problem(self._trajectory.position + pointer, message)
 
     def _add_sub_agent(self, trajectory: AtifTrajectory) -> None:
-        """Add the spans of a sub-agent; report a sub-agent at too great a depth."""
+        """Add the spans of a sub-agent; report a sub-agent that is nested too deeply instead."""
         if self._depth >= _MAX_DEPTH:
             self._report_problem(trajectory.position, "sub-agents nested too deeply; left out")
         else:
-            _TrajectorySpans(trajectory, self._scope, self._visited, self)
+            # The object adds its spans to those of its caller.
+            _TrajectorySpans(trajectory, self._scope, self._visited, caller=self)
 
     def _report_problem(self, position: str, message: str) -> None:
         self.problems.append(Problem(position, message))
@@ -652,7 +663,7 @@ class AtifReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return true if at least half of the first records are trajectories."""
+        """Return whether at least half of the first records are trajectories."""
         head = as_utf8(source.head)
         if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
             return False
@@ -662,7 +673,7 @@ class AtifReader:
         return mostly(is_trajectory, (record.value for record in _records_of_document(source.json)))
 
     def read(self, source: Source) -> FileReport:
-        """Read one trace per trajectory to which no other trajectory refers.
+        """Return one trace for each trajectory to which no other trajectory refers.
 
         If trajectories refer to each other in a circle, the first of them has a trace.
         """
@@ -700,7 +711,7 @@ READER: Final = AtifReader()
 
 
 def _records_of_document(document: object) -> Iterator[Record]:
-    """Yield the document as a record, or the items of its list of trajectories."""
+    """Yield the items of a document's list of trajectories, or the whole document as one record."""
     bundle = fields_of(document).get("trajectories")
     if isinstance(document, list):
         yield from records_listed(document)
@@ -711,7 +722,7 @@ def _records_of_document(document: object) -> Iterator[Record]:
 
 
 def _trajectories_of_file(source: Source, problems: list[Problem]) -> list[AtifTrajectory]:
-    """Return the trajectories of a file; report other values as problems."""
+    """Return the trajectories of a file; report other records as problems."""
     document = source.json if len(source.json_lines) < 2 else None
     records = (
         records_by_line(source, problems) if document is None else _records_of_document(document)

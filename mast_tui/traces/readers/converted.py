@@ -141,7 +141,7 @@ def _add_span(steps: StepList, span: Fields, location: str) -> None:
 
 
 def _meta_of_record(value: Fields) -> TraceMeta:
-    """Return the facts of the run as they were written."""
+    """Return the facts of the run in a converted file; facts of a wrong form are left out."""
     if "answer_key" in value:
         answer_key = answer_key_from_json(value["answer_key"])
     else:  # a file by an older version

@@ -23,7 +23,7 @@ class Record:
     Attributes:
         value: The value.
         number: The number of the record in the file from 0 on; None if it is the whole file.
-        prefix: The text before a JSON pointer in the value that makes it a place in the file.
+        prefix: The text before a JSON pointer in the value; both are a location in the file.
     """
 
     value: object
@@ -58,8 +58,8 @@ def records_in(source: Source, problems: list[Problem]) -> Iterator[Record]:
 def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]:
     r"""Yield the records of a JSONL file, split at ``\\n`` only.
 
-    - All lines but blank lines are counted, so that a mended line keeps the numbers of the others.
-    - Several records on a line have lost the line feeds between them. Each is read.
+    - Broken lines are counted too, so that other records keep their numbers when a line is mended.
+    - If several records are on a line, because their line feeds were lost, each is read.
     - A broken line with a list of records is read as far as the records are intact.
     - Any other broken line is a problem.
 
@@ -101,7 +101,7 @@ def records_by_line(source: Source, problems: list[Problem]) -> Iterator[Record]
 
 
 def _has_records(value: dict[str, object] | list[object]) -> bool:
-    """Return whether a value is or has a list with an object."""
+    """Return whether a value is a list with an object in it, or an object with such a list."""
     candidates = [value] if isinstance(value, list) else list(value.values())
     lists = (candidate for candidate in candidates if isinstance(candidate, list))
     return any(isinstance(item, dict) for items in lists for item in items)
@@ -138,7 +138,7 @@ def trace_of_steps(
         steps: The spans of the run.
         meta: The facts of the run.
         record: The number of the run in the file; None for the only run.
-        native: The id that the file gives the run, if any.
+        native: The id of the run in the file; None if the file has none.
         problems: The problems of the run.
 
     Returns:

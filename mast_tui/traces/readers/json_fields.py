@@ -21,7 +21,7 @@ _TESTED_VALUES: Final = 20
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the words of a text, which is a compact form of a list of foreign names."""
+    """Return the words of a text, as a compact way to write a list of names in a file format."""
     return tuple(text.split())
 
 
@@ -56,7 +56,7 @@ def kind_of(value: object) -> str:
 
 
 def mostly(matches: Callable[[object], bool], values: Iterable[object]) -> bool:
-    """Return whether at least half of the first values, and at least one, match.
+    """Return whether at least half of the first values match, and at least one of them.
 
     Args:
         matches: Returns whether a value matches.
@@ -95,7 +95,7 @@ def object_in(data: bytes | str) -> Fields | None:
 
 
 def first_in(value: Fields, *fields: str) -> object:
-    """Return the first field that exists and is not null, else None."""
+    """Return the value of the first field that exists and is not null, else None."""
     for field in fields:
         if (field_value := value.get(field)) is not None:
             return field_value
@@ -103,7 +103,7 @@ def first_in(value: Fields, *fields: str) -> object:
 
 
 def text_in(value: Fields, *fields: str) -> str | None:
-    """Return the first field that is a text and not blank, else None."""
+    """Return the first nonblank text among the values of some fields, else None."""
     for field in fields:
         if text := as_text(value.get(field)):
             return text
@@ -111,18 +111,18 @@ def text_in(value: Fields, *fields: str) -> str | None:
 
 
 def texts_in(value: Fields, *fields: str, between: str = "\n") -> str:
-    """Return the fields that are texts and not blank, joined to one text.
+    """Return the nonblank texts among the values of some fields, joined to one text.
 
     Args:
         value: The object.
         fields: The names of the fields.
-        between: The text between two of them.
+        between: The text between two adjacent texts.
     """
     return between.join(text for field in fields if (text := as_text(value.get(field))))
 
 
 def flag_in(value: Fields, *fields: str) -> bool | None:
-    """Return the first field that is true or false, else None."""
+    """Return the first true or false among the values of some fields, else None."""
     return next((flag for field in fields if isinstance(flag := value.get(field), bool)), None)
 
 
@@ -143,7 +143,7 @@ def one_line(value: object) -> str | None:
 
 
 def name_in(value: Fields, *fields: str) -> str | None:
-    """Return the first field that is a text and not blank, as a short name; else None."""
+    """Return the first nonblank text among the values of some fields as a short name, else None."""
     for field in fields:
         if text := as_text(value.get(field)):
             return short_name(text) or None
@@ -151,5 +151,8 @@ def name_in(value: Fields, *fields: str) -> str | None:
 
 
 def identifier_in(value: Fields, *fields: str) -> str | None:
-    """Return the first field that is an id, as text: a text or an integer; else None."""
+    """Return the first id among the values of some fields, as a text; else None.
+
+    An id is a text or an integer.
+    """
     return next((text for field in fields if (text := identifier(value.get(field)))), None)

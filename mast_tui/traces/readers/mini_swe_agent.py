@@ -199,17 +199,17 @@ def _add_message(mapper: MessageMapper, value: object, pointer: str) -> None:
             pieces = [_with_tool_name(piece) for piece in turn_of(message).pieces]
         case _ if message:
             pieces = [json_log_piece(message)]
-        case _:
+        case _:  # no message but a bare value
             mapper.add(value, pointer)
             return
     mapper.add_turn(Turn(tuple(pieces), start), pointer)
-    # The commands are in the text of the message. So they have its pointer as their place.
+    # The commands are in the text of the message, so their location is its pointer.
     if commands or tokens:
-        mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, pointer)
+        mapper.add_turn(Turn(tuple(commands), start, tokens), pointer, location=pointer)
 
 
 def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Piece]]:
-    """Return the pieces of a model's answer without commands, and those of the commands."""
+    """Return the pieces of a model's answer, and the pieces of the commands in its text."""
     output = message.get("output")
     if isinstance(output, list):
         return list(_item_pieces(message, output)), []
@@ -221,7 +221,7 @@ def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Pi
     pieces = [
         _with_tool_name(piece)
         for piece in turn_of({**fields, "role": ASSISTANT, "content": text}).pieces
-        if piece.text or not commands
+        if piece.text or not commands  # no blank message beside the commands
     ]
     command_pieces = [
         _command_piece(command, f"/action/{command_index}")
@@ -231,7 +231,7 @@ def _answer_pieces(message: Fields, extra: Fields) -> tuple[list[Piece], list[Pi
 
 
 def _item_pieces(message: Fields, output: Sequence[object]) -> Iterator[Piece]:
-    """Yield the pieces of an answer in OpenAI's response items, without empty reasoning."""
+    """Yield the pieces of an answer made of OpenAI's response items, without empty reasoning."""
     if text := as_text(content_text(message.get("content"))):
         yield THE_MODEL.piece(text)
     for item_index, item in enumerate(map(fields_of, output)):
@@ -251,7 +251,7 @@ def _with_tool_name(piece: Piece) -> Piece:
 
 
 def _observation_piece(message: Fields, extra: Fields) -> Piece:
-    """Return the result of a command, with the output and the status in the tags of its text."""
+    """Return the result of a command; tags in its text may hold the output and the exit code."""
     text = content_text(first_in(message, "content", "output"))
     code = extra.get("returncode")
     if match := _OBSERVATION.match(text):
@@ -274,7 +274,7 @@ def _command_piece(command: str, suffix: str) -> Piece:
 
 
 def _recorded_commands(extra: Fields) -> list[str]:
-    """Return the commands that the file lists for a message."""
+    """Return the commands listed in the ``extra`` fields of a message."""
     actions = map(fields_of, items_of(extra.get("actions")))
     return [command for action in actions if (command := as_text(action.get("command")))]
 
@@ -282,8 +282,8 @@ def _recorded_commands(extra: Fields) -> list[str]:
 def _split_commands(text: str, recorded: list[str]) -> tuple[str, list[str]]:
     """Return the text of an answer without the commands that ran, and those commands.
 
-    These are the commands that the file records. If it records none, an answer with exactly one
-    command ran it; any other answer was refused, and its text is returned unchanged.
+    The ``recorded`` commands ran. If the file records none, an answer with exactly one command
+    ran it. The agent refuses any other answer, so its text is returned unchanged.
     """
     blocks = list(_command_blocks(text))
     if recorded:
@@ -308,9 +308,9 @@ class _CommandBlock(NamedTuple):
 
 
 def _command_blocks(text: str) -> Iterator[_CommandBlock]:
-    """Yield the closed code blocks of a text, without blocks within a block."""
+    """Yield the closed code blocks of a text; blocks nested in another block are skipped."""
     block_end = 0
-    missing_closings: set[str] = set()
+    missing_closings: set[str] = set()  # so that the rest of the text is searched only once
     for opening in _BLOCK_OPENING.finditer(text):
         closing = f"</{opening['tag']}>" if opening["tag"] else "\n```"
         if opening.start() < block_end or closing in missing_closings:

@@ -49,7 +49,10 @@ def facts_of_record(record: Fields, steps: Sequence[Step]) -> TraceMeta:
 
 
 def task_id_of(*candidates: object) -> str | None:
-    """Return the first candidate that may be a task's id: a short text or an integer; or None."""
+    """Return the first candidate that may be a task's id, else None.
+
+    An id is an integer, or a short text on one line.
+    """
     for candidate in candidates:
         if isinstance(candidate, int) and not isinstance(candidate, bool):
             return str(candidate)
@@ -59,7 +62,7 @@ def task_id_of(*candidates: object) -> str | None:
 
 
 def trial_of(value: object) -> int | None:
-    """Return the number of a trial, None for any value but an integer from 0 on."""
+    """Return a value as the number of a trial; None unless it is an integer from 0 on."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
@@ -71,7 +74,7 @@ def trial_number(text: str) -> int | None:
 
 
 def task_of(*candidates: object, steps: Sequence[Step]) -> str | None:
-    """Return the first candidate that is a text, else the first message of a user; shortened.
+    """Return the first candidate that is a text, else the first message of a user, in short form.
 
     Return None if there is neither.
     """
@@ -95,7 +98,7 @@ def clamp_score(value: object) -> float | None:
 
 
 def outcome_of_reward(value: object) -> Outcome:
-    """Return the outcome of a reward: success from 1 on, else failure; unknown if no number."""
+    """Return the outcome of a reward: success from 1 on, failure below, unknown for no number."""
     number = as_number(value)
     if number is None:
         return Outcome.UNKNOWN

@@ -61,14 +61,14 @@ class SweAgentReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return true if the file is one record with a trajectory of actions and observations."""
+        """Return whether the file is one record with a trajectory of actions and observations."""
         head = as_utf8(source.head)
         if not head.lstrip().startswith(b"{") or b'"trajectory"' not in head:
             return False
         return len(source.json_lines) < 2 and _is_run(source.json)
 
     def read(self, source: Source) -> FileReport:
-        """Read the file's one trace."""
+        """Return the one trace of the file."""
         record = fields_of(source.json)
         steps = StepList()
         problems: list[Problem] = []
@@ -102,12 +102,12 @@ READER: Final = SweAgentReader()
 
 
 def add_ending(steps: StepList, info: Fields, last_steps: int) -> None:
-    """Add the exit status and the patch of a run, each unless one of the last steps is the same.
+    """Add the exit status and the patch of a run, each unless one of the last steps shows it.
 
     Args:
         steps: The steps of the run, to which the log spans are added.
-        info: The facts about the run's end in the file.
-        last_steps: The number of last steps that may show the same texts.
+        info: The facts about the end of the run.
+        last_steps: The number of last steps that are compared.
     """
     shown_texts = {step.text.strip() for step in steps.steps[-last_steps:]}
     for field in ("exit_status", "submission"):
@@ -163,7 +163,7 @@ def _is_demonstration(message: Fields) -> bool:
 
 
 def _add_prompts(steps: StepList, prompts: Sequence[HistoryMessage]) -> None:
-    """Add the prompts; all messages of the demonstration become one log at the first of them."""
+    """Add the prompts; all messages of a demonstration become one log at its first message."""
     demonstration = [message for _pointer, message in prompts if _is_demonstration(message)]
     for pointer, message in prompts:
         text = content_text(message.get("content"))
@@ -182,10 +182,10 @@ def _text_with_role(message: Fields) -> str:
 
 
 def _take_turn(turns: list[HistoryMessage], step: Fields) -> HistoryMessage | None:
-    """Return the turn with the step's action among the next few turns; None if there is none.
+    """Remove and return the turn with the step's action; None if the next few turns lack it.
 
-    The turn and all turns before it are removed. The trajectory may lack turns of the history,
-    and the history may lack steps of the trajectory.
+    The turns before it are removed too. The trajectory may lack turns of the history, and the
+    history may lack steps of the trajectory.
     """
     for turn_index, turn in enumerate(turns[:_COMPARED_TURNS]):
         _pointer, message = turn
@@ -200,7 +200,7 @@ def _agent_of(message: Fields) -> str:
 
 
 def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage) -> None:
-    """Add the thinking, the text, the action and the observation of a step; a log without these."""
+    """Add the reasoning, the text, the action and the observation of a step; else one log span."""
     step_count_before = len(steps)
     message_pointer, message = turn
     agent = _agent_of(message)
@@ -237,16 +237,16 @@ def _add_step(steps: StepList, step: Fields, pointer: str, turn: HistoryMessage)
 
 
 def _called_tool(message: Fields) -> str | None:
-    """Return the name of the tool in a message's only call; None if it has no or several calls."""
+    """Return the tool of a message's only call; None for a message with no or several calls."""
     calls = items_of(message.get("tool_calls"))
     return one_line(fields_at(calls[0], "function").get("name")) if len(calls) == 1 else None
 
 
 def _text_with_action(step: Fields) -> tuple[str, str]:
-    """Return the name of the field with the agent's text beside its action, and the text.
+    """Return the field with the agent's text beside its action, and the text.
 
-    The field is ``thought``; its text is empty if it is only the action. Without a thought it is
-    ``response``, if that does not repeat the action.
+    The field is ``thought``; the text is empty if it only repeats the action. In a step without a
+    thought, the field is ``response``, unless it repeats the action.
     """
     action = dump_text(step.get("action")).strip()
     thought = content_text(step.get("thought"))

@@ -58,7 +58,7 @@ def bytes_of(
 
 
 def json_object(path: Path, problems: list[Problem]) -> Fields:
-    """Return the JSON object in a small file; an empty object if it has none or is unreadable.
+    """Return the JSON object in a small file; empty if the file has none or is unreadable.
 
     Args:
         path: The file.

@@ -29,7 +29,8 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
     """
     if not {"result.json", "agent"} <= names:
         return None
-    result = json_object(folder / "result.json", [])  # no trial: it is read as a file of its own
+    # An unreadable file is reported when it is read as a file of its own, so not here.
+    result = json_object(folder / "result.json", problems=[])
     if not any(mark in result for mark in _MARKS):
         return None
     agent = folder / "agent"
@@ -49,7 +50,7 @@ def find(folder: Path, names: frozenset[str]) -> Trial | None:
 
 
 def _trajectory_files(agent: Path) -> tuple[Path, ...]:
-    """Return the trajectory's file, and the files that continue it after a cleared context."""
+    """Return the file of the trajectory, then the files that continue it with a cleared context."""
     numbered = [
         (int(match[1] or 0), path)
         for path in agent.glob("trajectory*.json")

@@ -80,9 +80,9 @@ def _with_task(facts: TraceMeta, folder: Path) -> TraceMeta:
 def _facts_of_evaluation(
     folder: Path, names: frozenset[str], problems: list[Problem]
 ) -> tuple[TraceMeta, tuple[Path, ...]]:
-    """Return the facts of the trial's evaluation, and its file; no file if there is none.
+    """Return the facts of a trial's evaluation, and the files that hold the evaluation.
 
-    The evaluation is in the trial's folder, or in a file for many trials above it.
+    The evaluation is in the trial's folder, or in a file for many trials in a folder above it.
     """
     for name in _OWN_EVALUATIONS:
         if name not in names:
@@ -105,7 +105,7 @@ def _scores_of_evaluation(evaluation: Fields) -> Fields:
 
 
 def _scores_in_shared_evaluation(evaluation: Fields, folder: Path) -> Fields:
-    """Return the scores of the trial in a folder from the evaluation of many trials; or empty."""
+    """Return the scores of a folder's trial in the evaluation of many trials; empty without any."""
     for result in map(fields_of, items_of(evaluation.get("raw_results"))):
         incident = _name_or_number(result.get("incident_id"))
         trial = _name_or_number(result.get("trial_id"))
@@ -119,9 +119,9 @@ def _name_or_number(value: object) -> str | None:
 
 
 def _facts_of_scores(scores: Fields) -> TraceMeta:
-    """Return the facts by a trial's scores; the score is the recall of the root cause.
+    """Return the facts in a trial's scores.
 
-    A recall of 1 is success.
+    The score is the recall of the root cause. A recall of 1 is success.
     """
     recall = _recall_of_metric(scores.get(_METRIC))
     return TraceMeta(

@@ -30,7 +30,10 @@ def find_openhands(folder: Path, names: frozenset[str]) -> Trial | None:
 
     Args:
         folder: A folder.
-        names: The names in it.
+        names: The names of the files and folders in it.
+
+    Returns:
+        The trial; None if the folder holds no such conversation.
     """
     if not any(map(_EVENT_FILE.fullmatch, names)):
         return None
@@ -40,7 +43,7 @@ def find_openhands(folder: Path, names: frozenset[str]) -> Trial | None:
     return Trial(
         "OpenHands conversation",
         folder,
-        (),
+        sources=(),
         fact_files=tuple(files),
         read=partial(_read_openhands, folder),
     )
@@ -51,7 +54,10 @@ def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
 
     Args:
         folder: A folder.
-        names: The names in it.
+        names: The names of the files and folders in it.
+
+    Returns:
+        The trial; None if the folder is no such storage.
     """
     if not {"session", "message", "part"} <= names:
         return None
@@ -64,7 +70,7 @@ def find_opencode(folder: Path, names: frozenset[str]) -> Trial | None:
     return Trial(
         "OpenCode storage",
         folder,
-        (),
+        sources=(),
         fact_files=(*sessions, *messages, *parts),
         read=partial(_read_opencode, folder, sessions),
     )
@@ -75,7 +81,10 @@ def find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
 
     Args:
         folder: A folder.
-        names: The names in it.
+        names: The names of the files and folders in it.
+
+    Returns:
+        The trial; None if the folder is none of these.
     """
     if {"session.json", "agents"} <= names:
         files = folder.glob("agents/*/messages/*.json")
@@ -91,7 +100,7 @@ def find_strands(folder: Path, names: frozenset[str]) -> Trial | None:
     return Trial(
         "Strands session",
         folder,
-        (),
+        sources=(),
         fact_files=(*(path for path in (folder / "session.json",) if path.is_file()), *messages),
         read=partial(_read_strands, folder, messages),
     )
@@ -143,7 +152,7 @@ def _time_of_message(record: SessionRecord) -> float:
 
 
 def _read_strands(folder: Path, message_files: Sequence[Path]) -> FileReport:
-    """Return the trace of a session; the messages of several agents are in order of time."""
+    """Return the trace of a session; the messages of several agents are sorted by time."""
     problems: list[Problem] = []
     header = _json_object_in(folder / "session.json", folder, problems)
     agents = {path.parent.parent.name for path in message_files}
@@ -168,7 +177,7 @@ def _trace_of_session(
     records: Sequence[SessionRecord],
     session_number: int | None = None,
 ) -> Trace:
-    """Return the trace of a session's records; its number is None if the folder has only one."""
+    """Return the trace of a session; ``session_number`` is None if the folder has only one."""
     content = canonical_bytes([record.value for record in records])
     return reader.trace(folder, content, records, header, session_number)
 
@@ -185,6 +194,6 @@ def _json_object_in(path: Path, folder: Path, problems: list[Problem]) -> Fields
 
 
 def _message_sort_key(path: Path) -> tuple[str, int, str]:
-    """Return a key that sorts messages by folder, then by their numbers."""
+    """Return a sort key: the folder of a message file, then the number in its name."""
     number = _MESSAGE_NUMBER.search(path.stem)
     return str(path.parent), int(number[0]) if number else 0, path.name

@@ -44,15 +44,16 @@ _TEXT_FIELDS: Final = ("state_analysis", "analysis", "explanation", "plan")
 
 
 def find(folder: Path, names: frozenset[str]) -> Trial | None:
-    """Return the trial in a folder with a ``results.json`` of one task; else None.
+    """Return the trial in a folder with a ``results.json`` of one task; None for another folder.
 
     Args:
         folder: The folder.
-        names: The names of its members.
+        names: The names of the files and folders in it.
     """
     if "results.json" not in names or not names & {"agent-logs", "sessions", "panes"}:
         return None
-    result = json_object(folder / "results.json", [])  # no trial: it is read as a file of its own
+    # An unreadable file is reported when it is read as a file of its own, so not here.
+    result = json_object(folder / "results.json", problems=[])
     if not result.keys() >= _MARKS:
         return None
     episodes = _episode_folders(folder)
@@ -117,7 +118,7 @@ def _answer_key(result: Fields) -> AnswerKey:
 
 
 def _read_episodes(folder: Path, episodes: list[Path]) -> FileReport:
-    """Return the trace of a run that is logged one folder an episode."""
+    """Return the trace of a run that has a folder for each episode."""
     steps = StepList()
     problems: list[Problem] = []
     content: list[bytes] = []

@@ -43,17 +43,19 @@ def is_task(record: Fields) -> bool:
 
 
 def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...]:
-    """Return the messages of a task under their pointers: history, last status, artifacts.
+    """Return the messages of a task, each after its JSON pointer.
+
+    These are the history, the message of the last status, and the artifacts.
 
     Args:
-        record: A task.
-        pointer: Its JSON pointer.
+        record: The task.
+        pointer: The JSON pointer of the task.
     """
     messages: list[tuple[str, object]] = []
     history_ids: set[str] = set()
     for number, message in enumerate(items_of(record.get("history"))):
         fields = fields_of(message)
-        if not fields:
+        if not fields:  # A value that is no message stays as it is.
             messages.append((f"{pointer}/history/{number}", message))
             continue
         if message_id := as_text(fields.get("messageId")):
@@ -63,7 +65,7 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
     status_message = status.get("message")
     if (
         isinstance(status_message, Mapping)
-        and as_text(status_message.get("messageId")) not in history_ids
+        and as_text(status_message.get("messageId")) not in history_ids  # not shown yet
     ):
         messages.append((f"{pointer}/status/message", _with_plain_role(status_message)))
     for number, artifact in enumerate(items_of(record.get("artifacts"))):
@@ -78,13 +80,13 @@ def task_messages(record: Fields, pointer: str) -> tuple[tuple[str, object], ...
 
 
 def task_outcome(record: Fields) -> str | None:
-    """Return how a task ended, as ``succeeded`` or ``failed``; None while it is open."""
+    """Return the outcome of a task, ``succeeded`` or ``failed``; None while the task is open."""
     state = name_in(fields_of(record.get("status")), "state") or ""
     return _OUTCOME_BY_STATE.get(state.lower().removeprefix("task_state_"))
 
 
 def is_stream_update(value: object) -> bool:
-    """Return whether a value is an update of a task's stream, bare or in an answer of JSON-RPC."""
+    """Return whether a value is an update in the stream of a task, bare or in a JSON-RPC answer."""
     kind, _event, _pointer = _stream_event(value)
     return kind in ("status-update", "artifact-update")
 
@@ -112,7 +114,7 @@ def streamed_tasks(records: Iterable[tuple[str, object]]) -> list[StreamedTask]:
 
 @dataclass(slots=True)
 class StreamedTask:
-    """The messages of a task, each after its location, and the last outcome that is stated."""
+    """The messages of a task, each after its location, and the last outcome in an event."""
 
     messages: list[tuple[str, object]] = field(default_factory=list)
     outcome: str | None = None
@@ -152,7 +154,7 @@ class StreamedTask:
                 self._message_ids.add(message_id)
 
     def _add_artifact(self, event: Fields, location: str) -> None:
-        """Add the parts of an artifact: to its message if they continue it, else as a message."""
+        """Add the parts of an artifact to its message if they continue it, else to a new one."""
         artifact = fields_of(event.get("artifact"))
         parts = list(items_of(artifact.get("parts")))
         artifact_id = text_in(artifact, "artifactId")
@@ -180,13 +182,13 @@ def _joined_parts(parts: Iterable[object]) -> list[object]:
 
 
 def _stream_event(value: object) -> tuple[str, Fields, str]:
-    """Return the kind of an event of a stream, the event and the pointer to it.
+    """Return the kind of an event in a stream, the event, and the pointer to it in the value.
 
-    The kind is empty for any other value.
+    The kind is empty if the value names no kind.
     """
     event = fields_of(value)
     pointer = ""
-    if isinstance(event.get("result"), Mapping):
+    if isinstance(event.get("result"), Mapping):  # an answer of JSON-RPC
         event = fields_of(event["result"])
         pointer = "/result"
     for name, kind in _KIND_BY_EVENT_FIELD.items():
@@ -198,7 +200,7 @@ def _stream_event(value: object) -> tuple[str, Fields, str]:
 
 
 def _with_plain_role(message: Fields) -> Fields:
-    """Return a message with its role in the spelling before version 1.0, and with ``parts``."""
+    """Return a message with its role as spelled before version 1.0, and with ``parts``."""
     role = name_in(message, "role") or "agent"
     plain_message = {**message, "role": role.lower().removeprefix("role_")}
     if isinstance(message.get("content"), list) and "parts" not in message:

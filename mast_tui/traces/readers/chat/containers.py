@@ -71,7 +71,7 @@ _FOREIGN_FIELD_SETS: Final[tuple[frozenset[str], ...]] = tuple(
         ),
     )
 )
-"""The fields by which records of other formats are recognised, which hold messages too."""
+"""The fields by which records of other formats are recognised. Those records have messages too."""
 
 _FOREIGN_LIST_FIELDS: Final = frozenset({"trajectory", "steps", "samples", "observations", "spans"})
 """The fields of ``_FOREIGN_FIELD_SETS`` that must be lists: beside messages they may be texts."""
@@ -108,11 +108,14 @@ def conversation_in(value: object) -> Conversation | None:
     """Return the messages in a JSON value: a list of messages, or a record that holds messages.
 
     The messages may be in an object of the record, and may be JSON texts. A request and its
-    response are one conversation. The result is None for any other value.
+    response are one conversation. The result is None for any other value, and for a record of a
+    format that another reader reads.
     """
     if isinstance(value, list):
         messages = _message_list(value)
-        return None if messages is None else Conversation(_located_messages("", messages), {})
+        return (
+            None if messages is None else Conversation(_located_messages("", messages), record={})
+        )
     if not isinstance(value, Mapping) or _is_foreign(value):
         return None
     located_records: list[tuple[str, Fields]] = [("", value)]
@@ -127,9 +130,9 @@ def conversation_in(value: object) -> Conversation | None:
     conversation = _bedrock_invocation(value)
     if conversation is not None:
         return conversation
-    for find in (_request_and_response, _response_alone):
+    for find_conversation in (_request_and_response, _response_alone):
         for pointer, record in located_records:
-            conversation = find(record, pointer, value)
+            conversation = find_conversation(record, pointer, value)
             if conversation is not None:
                 return conversation
     return None
@@ -141,7 +144,7 @@ def is_conversation_list(document: object) -> bool:
 
 
 def _bedrock_invocation(record: Fields) -> Conversation | None:
-    """Return the request and the response in a record of Bedrock's log of invocations, or None."""
+    """Return the request and the response in an entry of Bedrock's invocation log, else None."""
     request_pointer = "/input/inputBodyJson"
     request = fields_at(record, "input", "inputBodyJson")
     list_field, messages = _request_messages(request, request_pointer)
@@ -169,22 +172,21 @@ def _request_and_response(record: Fields, pointer: str, document: Fields) -> Con
         response = (
             _response_in(record, pointer, document)
             or _text_response(record, pointer, request_messages)
-            or _text_response(document, "", request_messages)
+            or _text_response(document, pointer="", request_messages=request_messages)
         )
     return _conversation_of(record, pointer, document, request_messages, response)
 
 
 def _response_alone(record: Fields, pointer: str, document: Fields) -> Conversation | None:
-    """Return the messages of a response whose request is a text or unknown; else None."""
+    """Return the messages of a response whose request has no list of messages; None without one."""
     response = _response_in(record, pointer, document)
     if response is not None:
         return _conversation_of(record, pointer, document, _text_prompt(record, pointer), response)
     output_messages = _message_list(record.get("output"))
     if output_messages is None:
         return None
-    return _conversation_of(
-        record, pointer, document, _located_messages(f"{pointer}/output", output_messages), None
-    )
+    messages = _located_messages(f"{pointer}/output", output_messages)
+    return _conversation_of(record, pointer, document, messages, response=None)
 
 
 def _conversation_of(
@@ -201,19 +203,19 @@ def _conversation_of(
         pointer: The pointer to the record in the document.
         document: The whole document; the record itself if it is the whole document.
         request_messages: The messages of the request.
-        response: The response; if it is None, the error of the request is looked up.
+        response: The response. If it is None, the error that came in its place is looked up.
 
     Returns:
-        The messages, with the fields of the record and of the document as metadata.
+        The conversation, with the fields of both the record and the document as its record.
     """
-    metadata = record if record is document else {**record, **document}
+    merged_record = record if record is document else {**record, **document}
     messages = _with_adk_prompts(record, pointer, request_messages)
     system_prompt = _system_prompt(record, pointer)
     if not _begins_with_prompt(messages, system_prompt):
         messages = system_prompt + messages
     if response is None:
         error = _response_error(record) or _response_error(document)
-        return Conversation(messages, metadata, model=model_of(record), error=error)
+        return Conversation(messages, merged_record, model=model_of(record), error=error)
     response_messages = response.messages
     if request_messages and response_messages:
         _, last_request_message = request_messages[-1]
@@ -221,9 +223,12 @@ def _conversation_of(
         if _are_equal(last_request_message, first_response_message):
             response_messages = response_messages[1:]  # The request's log has the response too.
     model = response.model or model_of(record)
-    response_count = len(response_messages)
     return Conversation(
-        messages + response_messages, metadata, response.usage, model, response_count
+        messages + response_messages,
+        merged_record,
+        usage=response.usage,
+        model=model,
+        response_count=len(response_messages),
     )
 
 
@@ -262,7 +267,7 @@ def _are_equal(left: object, right: object) -> bool:
 
 
 def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Messages]:
-    """Return the field that lists a record's messages, and the messages; None without a list."""
+    """Return the name of the field with a record's messages, and the messages; None without one."""
     for list_field in _MESSAGE_LIST_FIELDS:
         values = record.get(list_field)
         if list_field == "contents" and isinstance(values, list):
@@ -273,14 +278,14 @@ def _request_messages(record: Fields, pointer: str) -> tuple[str | None, Message
 
 
 def _with_role(content: object) -> object:
-    """Return a content of Gemini with a role: ``user`` if it states none."""
+    """Return a content of Gemini with its role, which is ``user`` if it states none."""
     if isinstance(content, Mapping) and "parts" in content and content.get("role") is None:
         return {**content, "role": "user"}
     return content
 
 
 def _text_prompt(record: Fields, pointer: str) -> Messages:
-    """Return the prompt of a request that is a text; empty for any other request."""
+    """Return a request's prompt that is a text as the only message; empty without one."""
     for field in _PROMPT_FIELDS:
         if as_text(record.get(field)):
             return ((f"{pointer}/{field}", {"role": "user", "content": record[field]}),)
@@ -362,9 +367,9 @@ def _response_in_field(record: Fields, pointer: str) -> Conversation | None:
 
 
 def _text_response(record: Fields, pointer: str, request_messages: Messages) -> Conversation | None:
-    """Return the response that is a text in a field, unless the messages end with that text.
+    """Return the response that is a text in a field of a record.
 
-    The result is None if there is no such response.
+    The result is None without such a text, and if the request's messages end with it already.
     """
     for field in _RESPONSE_FIELDS:
         text = as_text(record.get(field))

@@ -245,8 +245,8 @@ class MessageMapper:
         """Add the spans of a message from its pieces.
 
         Args:
-            turn: The pieces, with the tokens of the model call. Tokens without pieces belong to the
-                message before.
+            turn: The pieces, with the tokens of the model call. The tokens of a turn without pieces
+                belong to the previous message.
             key: The key of the message.
             location: The location of the message in its source; by default the key.
         """
@@ -291,7 +291,7 @@ class MessageMapper:
         self, piece: Piece, key: str, start: float | None, location: str | None = None
     ) -> None:
         """Add the span of a piece, with the call that it answers; skip repeated instructions."""
-        if piece.standing:
+        if piece.standing:  # Each request repeats the instructions.
             if piece.text == self._last_instructions:
                 return
             self._last_instructions = piece.text

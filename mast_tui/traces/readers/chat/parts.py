@@ -48,13 +48,13 @@ def content_pieces(
 ) -> Iterator[Piece]:
     """Yield the pieces of a message's content in the order of its parts.
 
-    Text parts that follow one another become one piece, under the pointer of the first of them.
+    Adjacent text parts become one piece, under the pointer of the first of them.
 
     Args:
         content: A text, a part or a list of parts.
         speaker: The speaker.
         pointer: The pointer from the message to the list.
-        without_thoughts: Leave thoughts out, because the message has them beside its content.
+        without_thoughts: Whether thoughts are left out, as the message has them beside its content.
     """
     if isinstance(content, Mapping):
         content = [content]
@@ -81,7 +81,7 @@ def content_pieces(
 
 
 def has_result_parts(content: object) -> bool:
-    """Return whether a content is a list that has the result of a call among its parts."""
+    """Return whether a content is a list of parts, one of which is the result of a call."""
     return isinstance(content, list) and any(
         _is_result_type(kind_of(part)) or not _BEDROCK_RESULT_FIELDS.isdisjoint(fields_of(part))
         for part in content
@@ -97,8 +97,8 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
         speaker: The speaker.
 
     Returns:
-        The pieces; None for a part that is text, which the caller joins with its neighbours. A part
-        of an unknown type is a log with a problem.
+        The pieces; None for a part that is text, because the caller joins adjacent texts. A part of
+        an unknown type is a log with a problem.
     """
     if not isinstance(part, Mapping):
         return None
@@ -114,7 +114,7 @@ def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece]
 
 
 def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
-    """Return the function for a part of this type; None for a text or an unknown type."""
+    """Return the function that makes the pieces of this type; None for text or an unknown type."""
     if (maker := _MAKER_BY_TYPE.get(kind)) is not None:
         return maker
     if _is_result_type(kind):
@@ -125,7 +125,7 @@ def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
 
 
 def _maker_by_key(part: Fields) -> PartPieces | None:
-    """Return the function for a part that has no type, by its fields; None for any other part."""
+    """Return the function that makes the pieces of an untyped part with such a field, else None."""
     if part.get("thought") is True:
         return _thought_pieces
     for field, value in part.items():

@@ -150,7 +150,7 @@ def result_piece(
 
 
 def _stated_status(result: Fields, content: object) -> SpanStatus:
-    """Return the status that a tool result states; UNKNOWN if its text has to decide."""
+    """Return the status that the fields of a tool's result state; UNKNOWN if they state none."""
     if (flag := flag_in(result, "is_error", "isError", "error")) is not None:
         return SpanStatus.ERROR if flag else SpanStatus.OK
     status = result.get("status")
@@ -221,9 +221,9 @@ THE_MODEL: Final = Speaker(ASSISTANT, Role.AGENT)
 
 
 def speaks_by_name(messages: Sequence[object]) -> bool:
-    """Return whether the speakers are in ``name``, and ``role`` is only one agent's view of them.
+    """Return whether ``name`` is the speaker of each message, and ``role`` only one agent's view.
 
-    That is so in AG2's transcripts: every message has a name, and there are at least two names.
+    In such transcripts, which AG2 writes, every message has a name, and there are several names.
     """
     names: set[str] = set()
     for message in messages:
@@ -241,7 +241,7 @@ def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
 
     Args:
         message: The message.
-        by_name: Whether ``name`` is the speaker, and not ``role``.
+        by_name: Whether ``name`` and not ``role`` is the speaker; see ``speaks_by_name``.
     """
     name = name_in(message, "name", "source")
     role_name = name_in(message, "role", "from")
@@ -260,12 +260,12 @@ def speaker_of(message: Fields, by_name: bool = False) -> Speaker | None:
 
 
 def role_of(role_name: str) -> Role | None:
-    """Return the role of a role name; None for the name of an agent."""
+    """Return the role that a vendor's role name means; None for any other name, as of an agent."""
     return _ROLE_BY_NAME.get(role_name.lower())
 
 
 def role_of_name(name: str) -> Role:
-    """Return the role of a speaker who is known by name only."""
+    """Return the role of a speaker whose message states only a name."""
     return Role.USER if name.lower() in _USER_NAMES else Role.AGENT
 
 

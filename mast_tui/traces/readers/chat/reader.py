@@ -83,7 +83,7 @@ class MessageListReader:
         return conversation_in(document) is not None or is_conversation_list(document)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per conversation; elements without messages are problems."""
+        """Return one trace per conversation; each record without messages is a problem."""
         problems: list[Problem] = []
         whole_conversation: Conversation | None = None
         records: Iterable[Record]
@@ -96,7 +96,11 @@ class MessageListReader:
             whole_conversation = conversation_in(source.json)
             records = records_listed(items_of(source.json))
         if whole_conversation is not None:
-            traces = [trace_of(source.path, whole_conversation, None, source.data, "")]
+            traces = [
+                trace_of(
+                    source.path, whole_conversation, record=None, content=source.data, prefix=""
+                )
+            ]
         else:
             traces = traces_of(source.path, records, problems)
         return report_of(self, source, traces, problems, format_of(traces))
@@ -106,12 +110,14 @@ READER: Final = MessageListReader()
 
 
 def traces_of(path: Path, records: Iterable[Record], problems: list[Problem]) -> list[Trace]:
-    """Return the traces of the records that hold messages; add a problem for every other record.
+    """Return the traces of the records that hold messages.
+
+    Requests that repeat one history, and the tool calls between them, are one trace.
 
     Args:
         path: The file.
-        records: The records of the file. Requests with one history are one trace.
-        problems: The list to which the problems are added.
+        records: The records of the file.
+        problems: The list to which a problem is added for each record without messages.
     """
     records = list(records)
     if any(a2a.is_stream_update(record.value) for record in records):
@@ -199,7 +205,7 @@ def trace_of(
 
 
 def format_of(traces: Sequence[Trace]) -> str:
-    """Return the format of the benchmark that all traces are of, else the reader's own name."""
+    """Return the format of the benchmark to which all traces belong, else the reader's name."""
     formats = {
         _FORMAT_BY_BENCHMARK.get(trace.meta.benchmark or "", READER.name) for trace in traces
     }
@@ -207,7 +213,7 @@ def format_of(traces: Sequence[Trace]) -> str:
 
 
 def _facts_of_conversation(record: Fields, messages: Messages, steps: Sequence[Step]) -> TraceMeta:
-    """Return the facts of a run; Who&When and tau-bench are recognised by fields of the record."""
+    """Return the facts of a run; fields of the record reveal the Who&When and tau-bench data."""
     meta = facts_of_record(record, steps)
     system = meta.system or _framework_of_speakers(messages)
     if "history" in record and "mistake_agent" in record:
@@ -246,7 +252,7 @@ def _tau_bench_answer_key(info: Fields) -> AnswerKey:
 
 
 def _framework_of_speakers(messages: Messages) -> str | None:
-    """Return the framework whose typical speakers are in the messages; None for an unknown one."""
+    """Return the framework whose typical speakers are in the messages; None if there are none."""
     speakers = set()
     for _key, message in messages:
         if isinstance(message, Mapping):

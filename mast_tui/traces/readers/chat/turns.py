@@ -70,7 +70,7 @@ def is_message(value: object) -> bool:
         return False
     if isinstance(value.get("role"), str):
         return any(field in value for field in _CONTENT_FIELDS)
-    if isinstance(value.get("from"), str) and "value" in value:
+    if isinstance(value.get("from"), str) and "value" in value:  # as ShareGPT writes messages
         return True
     return (
         _is_response_item(value)
@@ -176,7 +176,7 @@ def chat_pieces(message: Fields, speaker: Speaker, pointer: str = "") -> Sequenc
 def _thought_and_content_pieces(
     message: Fields, content: object, speaker: Speaker, pointer: str
 ) -> Iterator[Piece]:
-    """Yield the first thought beside the content, and the pieces of the content."""
+    """Yield the first thought in a field beside the content, then the pieces of the content."""
     extras = fields_of(message.get("additional_kwargs"))
     has_thought = False
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
@@ -193,12 +193,12 @@ def _thought_and_content_pieces(
 
 
 def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str) -> Iterator[Piece]:
-    """Yield the calls in fields beside the content, as of OpenAI, Vercel and LangChain."""
+    """Yield the calls in fields beside the content, as OpenAI, Vercel and LangChain write them."""
     extras = fields_of(message.get("additional_kwargs"))
     has_calls = False
     for fields, fields_pointer in ((message, pointer), (extras, f"{pointer}/additional_kwargs")):
         if has_calls:
-            return  # The further fields repeat the calls in the vendor's spelling.
+            return  # The other fields repeat the calls in the vendor's form.
         calls = _parsed_calls(fields.get("tool_calls"))
         if calls is not None and isinstance(calls, Mapping):
             calls = [calls]
@@ -219,7 +219,7 @@ def _call_pieces_beside_content(message: Fields, speaker: Speaker, pointer: str)
 
 
 def _parsed_calls(calls: object) -> object:
-    """Return the calls in a JSON text, or the text if it is broken; any other value as it is."""
+    """Return the calls in a JSON text; a broken text as one call; any other value unchanged."""
     if isinstance(calls, str) and calls.lstrip()[:1] == "[":
         parsed_calls = json_in(calls)
         return [calls] if parsed_calls is None else parsed_calls
@@ -227,7 +227,7 @@ def _parsed_calls(calls: object) -> object:
 
 
 def _calls_in_text(content: object, pointer: str) -> Iterator[Piece]:
-    """Yield the calls in a text of JSON; any other text is a call without a name."""
+    """Yield the calls in a JSON text; any other text is one call without a name."""
     value = json_in(content)
     calls = value if isinstance(value, list) else [value]
     if not calls or not all(isinstance(call, Mapping) and "name" in call for call in calls):
@@ -278,7 +278,7 @@ def _item_pieces(item: Fields) -> Iterator[Piece]:
 
 
 def _is_item_output_type(kind: str) -> bool:
-    """Return whether a type is of an item with the output of a call."""
+    """Return whether items of this type hold the output of a call."""
     return kind == "tool_search_output" or kind.removesuffix(_OUTPUT_SUFFIX) in _ITEM_CALL_TYPES
 
 
@@ -296,7 +296,7 @@ def _status_of_commands(output: object) -> SpanStatus:
 
 
 def _item_thought_text(item: Fields) -> str:
-    """Return the summary and the content of a thought; a note if it is encrypted."""
+    """Return the summary and the content of a thought; if it is encrypted, a note."""
     texts = (content_text(item.get("summary")), content_text(item.get("content")))
     text = "\n".join(filter(None, texts))
     if not text and as_text(item.get("encrypted_content")):
@@ -335,7 +335,7 @@ def _item_call_pieces(item: Fields, kind: str) -> Iterator[Piece]:
 
 
 def _joined_output(output: object) -> object:
-    """Return the logs and texts in a list of outputs as one text; any other output as it is."""
+    """Return the logs and texts in a list of outputs as one text; any other output unchanged."""
     if isinstance(output, list):
         texts = [output_text(fields_of(part).get("logs", part)) for part in output]
         return "\n".join(text for text in texts if text)
@@ -376,7 +376,7 @@ def _is_adk_event(message: Fields) -> bool:
 
 
 def _adk_pieces(event: Fields) -> Sequence[Piece]:
-    """Return the pieces of an ADK event; none for a partial text, which a later event repeats."""
+    """Return the pieces of an ADK event; empty for a partial text, which a later event repeats."""
     if event.get("partial") is True:
         return ()
     author = name_in(event, "author") or ASSISTANT
@@ -496,7 +496,7 @@ def unwrap_langchain(message: Fields) -> tuple[Speaker, Fields, str] | None:
 
 
 def _langchain_speaker(speaker: Speaker, fields: Fields) -> Speaker:
-    """Return the speaker, with the message's name if it is a user's or an agent's."""
+    """Return the speaker; for a user or an agent, with the name that the message states."""
     name = name_in(fields, "name")
     if speaker.agent == "chat":
         name = name_in(fields, "name", "role")
@@ -531,7 +531,11 @@ _AUTOGEN_CODE_TOOL: Final = "code"
 
 
 def _is_autogen_message(message: Fields) -> bool:
-    """Return whether a JSON object is a message or an event of AutoGen's."""
+    """Return whether a JSON object is a message or an event of AutoGen.
+
+    It is one of a type with its own fields, or it has a type and a source. Other programs write a
+    type and a source too, but with ``_NON_AUTOGEN_FIELDS``.
+    """
     kind = kind_of(message)
     if kind in _ROLE_BY_CONTEXT_TYPE or kind in _TYPES_WITHOUT_SOURCE:
         return "content" in message

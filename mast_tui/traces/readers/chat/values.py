@@ -197,7 +197,7 @@ def _is_a2a_file(part: Fields) -> bool:
 
 
 def _text_of_kind(part: Fields, kind: object) -> str | None:
-    """Return the text of a part of a kind with fields of its own; None for any other kind."""
+    """Return the text of a part whose kind has its own fields; None for any other kind."""
     match kind:
         case "web_search_result":
             return texts_in(part, "title", "url")
@@ -214,7 +214,7 @@ def _text_of_kind(part: Fields, kind: object) -> str | None:
 
 
 def known_part_text(part: Fields) -> str | None:
-    """Return the text of a part, or a note such as ``[image]``; None for a part of another type."""
+    """Return a part's text, or a note such as ``[image]``; None for a part of an unknown type."""
     text = part.get("text")
     if isinstance(text, Mapping) and isinstance(text.get("value"), str):
         return str(text["value"])  # in OpenAI's threads
@@ -235,7 +235,7 @@ def known_part_text(part: Fields) -> str | None:
         if file_type in _FILE_TYPES:  # in Bedrock's messages
             file_name = name_in(fields_of(part[file_type]), "name", "format") or ""
             return f"[{file_type} {file_name}".rstrip() + "]"
-    for field in ("json", "data"):
+    for field in ("json", "data"):  # in Bedrock's and A2A's messages
         if part.keys() <= {field, "mediaType", "metadata"} and field in part:
             return dump_text(part[field])
     if any(isinstance(part.get(field), str) for field in ("content", "thinking", "value")):
@@ -244,7 +244,7 @@ def known_part_text(part: Fields) -> str | None:
 
 
 def _part_text(part: object) -> str:
-    """Return the text of a part; of a part of an unknown type, as much as can be read."""
+    """Return the text of a part; for an unknown type, any text that is found in it."""
     text = known_part_text(part) if isinstance(part, Mapping) else None
     return content_text(part) if text is None else text
 

@@ -38,21 +38,21 @@ class SubAgent:
 
     @property
     def line(self) -> int:
-        """The line of its first record."""
+        """The line of the sub-agent's first record."""
         return self.entries[0].line
 
     def thread(self) -> AgentThread:
-        """Return the thread of its records."""
+        """Return the thread of the sub-agent's records."""
         if self.spawn is None:
             return AgentThread.of_sub_agent(self.id)
         return AgentThread.of_sub_agent(self.id, self.spawn.agent_type, self.spawn.call_id)
 
 
 def sub_agents_by_id(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
-    """Return the sub-agents of these records by their ids.
+    """Return the sub-agents to which records belong, by their ids.
 
-    A record without an agent's id belongs to the agent of its parent, else of the record before it.
-    A sub-agent without an id gets the id of its first record.
+    A record without an agent's id belongs to the agent of its parent, else of the previous record.
+    A sub-agent without an id has the key of its first record as its id.
     """
     agents: dict[str, SubAgent] = {}
     agent_id_by_key: dict[str, str] = {}
@@ -99,11 +99,12 @@ def in_reading_order(
 ) -> Iterator[tuple[RecordEntry, AgentThread]]:
     """Yield the records of a file's thread and of its sub-agents, each with its own thread.
 
-    A sub-agent's records come before the result of its call, else at the line of the first one.
+    A sub-agent's records come before the result of its call; without a result, at the line of the
+    sub-agent's first record.
 
     Args:
         entries: The records of the file's own thread.
-        thread: That thread.
+        thread: The file's own thread.
         agents: The sub-agents by id.
     """
     agent_entries = (agent.entries for agent in agents.values())
@@ -118,7 +119,7 @@ def in_reading_order(
         else:
             items.append(agent)
     items.sort(key=lambda item: item.line)
-    items += agents.values()  # for sub-agents whose call's result is never reached
+    items += agents.values()  # Some results are never reached; each sub-agent is read only once.
     # A stack, because sub-agents may be nested more deeply than Python calls.
     stack = [(item, thread) for item in reversed(items)]
     read_ids: set[str] = set()
@@ -146,7 +147,7 @@ def in_reading_order(
 def abandoned_branches(
     entries: Sequence[RecordEntry], leaf_id: str | None
 ) -> list[list[RecordEntry]]:
-    """Return the records of each branch that the user abandoned by a rewind, its prompt first.
+    """Return the branches that the user abandoned by a rewind, each as records from its prompt on.
 
     Args:
         entries: The records of one thread that have ids, in file order.
@@ -185,7 +186,10 @@ def _opening_kinds(
     children_by_index: Sequence[Sequence[int]],
     connected_indices: Sequence[int],
 ) -> list[RecordKind]:
-    """Return the kind of each record; for a note, the highest kind of the records that follow."""
+    """Return the kind of each record; for a note, the highest kind of the records after it.
+
+    So a branch that opens with a note counts as what follows the note.
+    """
     opening_kinds = [entry.kind for entry in entries]
     for index in reversed(connected_indices):
         if opening_kinds[index] is RecordKind.NOTE:
@@ -197,7 +201,10 @@ def _opening_kinds(
 
 
 def _parent_indices(entries: Sequence[RecordEntry], leaf_id: str | None) -> list[int]:
-    """Return for each record the index of its parent, ``_ROOT`` for the first prompt of a tree."""
+    """Return the index of each record's parent; ``_ROOT`` for the first prompt of a tree.
+
+    A record whose parent is not in the file follows the previous record.
+    """
     index_by_id: dict[str | None, int] = {}
     for index, entry in enumerate(entries):
         index_by_id.setdefault(entry.uuid, index)
@@ -242,7 +249,7 @@ def _indices_of_branch(children_by_index: Sequence[Sequence[int]], start: int) -
 def _first_prompts(
     entries: Sequence[RecordEntry], children_by_index: Sequence[Sequence[int]], start: int
 ) -> Iterator[int]:
-    """Yield the index of the first prompt on each path that begins with a record."""
+    """Yield the index of the first prompt on each path that begins with the record ``start``."""
     stack = [start]
     while stack:
         index = stack.pop()

@@ -124,7 +124,7 @@ class _SessionBuilder(TraceBuilder):
         self.version = self.version or as_text(record.get("version"))
 
     def finish(self) -> None:
-        """Add the spans of all records but the abandoned ones, in reading order."""
+        """Add the spans of all records in reading order, without those on abandoned branches."""
         thread = self._set_thread()
         agents = sub_agents_by_id(entry for entry in self._entries if not self._is_own(entry))
         assign_spawns(agents, self._entries)
@@ -144,7 +144,7 @@ class _SessionBuilder(TraceBuilder):
     def _set_thread(self) -> AgentThread:
         """Set the thread and the id of the file; return the thread of its records.
 
-        The file is of a sub-agent if all of its records are on a side chain.
+        The file belongs to a sub-agent if all of its records are on a side chain.
         """
         identified_entries = [entry for entry in self._entries if entry.uuid is not None]
         if not identified_entries or self._session_id is None:
@@ -156,12 +156,12 @@ class _SessionBuilder(TraceBuilder):
             return AgentThread()
         self.thread = Thread(agent_id, self._session_id)
         self.native = f"{self._session_id}/{agent_id}"
-        return AgentThread.of_sub_agent(agent_id, self._agent_type())
+        return AgentThread.of_sub_agent(agent_id, self._read_agent_type())
 
-    def _agent_type(self) -> str | None:
-        """Return a sub-agent's type from the ``.meta.json`` file beside its own, or None.
+    def _read_agent_type(self) -> str | None:
+        """Return a sub-agent's type from the ``.meta.json`` file beside this file; None without.
 
-        If that file cannot be read, a problem is added.
+        A file that cannot be read is added to the problems.
         """
         meta_path = self._path.with_name(self._path.name.split(".jsonl")[0] + ".meta.json")
         try:
@@ -172,7 +172,7 @@ class _SessionBuilder(TraceBuilder):
         return None if data is None else as_text(fields_of(object_in(data)).get("agentType"))
 
     def _is_own(self, entry: RecordEntry) -> bool:
-        """Return whether a record is of the file's own thread."""
+        """Return whether a record belongs to the file's own thread."""
         if self.thread is None or self.thread.parent is None:
             return not entry.is_sidechain
         return entry.agent_id in (None, self.thread.id)

@@ -161,20 +161,20 @@ def note_pieces(record: Fields) -> list[Piece]:
 
 
 def _attachment_pieces(record: Fields) -> list[Piece]:
-    """Return the piece of an attachment: a prompt that waited for the agent, else a log."""
+    """Return the piece of an attachment: a message for a queued prompt, else a log."""
     attachment = record.get("attachment")
     fields = fields_of(attachment)
     if fields.get("type") == "queued_command":
         prompt = content_text(fields.get("prompt"))
         if prompt.strip() and fields.get("commandMode") in (None, "prompt"):
-            # The user typed it while the agent was at work.
+            # The user typed the prompt while the agent was working.
             return [_new_piece(SpanKind.MESSAGE, _role_of_user_text(prompt), prompt)]
     text = as_text(fields.get("content")) or dump_text(attachment)
     return [_new_piece(SpanKind.LOG, Role.SYSTEM, text, name="attachment")]
 
 
 def _message_pieces(record: Fields, *, kind: str) -> Iterator[Piece]:
-    """Yield the pieces of a message's blocks, or of the tool's outcome beside an empty message."""
+    """Yield the pieces of a message's blocks; for an empty message, that of the tool's outcome."""
     message = record.get("message")
     content = message.get("content") if isinstance(message, Mapping) else message
     outcome = _outcome_of(record)
@@ -267,7 +267,7 @@ def _result_piece(block: Fields, number: int, outcome: object) -> Piece:
 
 
 def _outcome_of(record: Fields) -> object:
-    """Return the tool's own form of a result, which a record has beside the message; else None."""
+    """Return a result in the tool's own form, which is beside the message; None without one."""
     return record.get("toolUseResult", record.get("tool_use_result"))
 
 
@@ -277,7 +277,7 @@ def _outcome_text(outcome: object) -> str:
 
 
 def _role_of_message(record: Fields, kind: str) -> Role | None:
-    """Return the role of a message's blocks; None if each text of a user's message decides."""
+    """Return the role of a message's blocks; None if it depends on each text of the message."""
     if kind == "assistant":
         model = fields_of(record.get("message")).get("model")
         return Role.SYSTEM if model == SYNTHETIC_MODEL else Role.AGENT
@@ -290,7 +290,7 @@ def _is_marked_as_program(record: Fields) -> bool:
 
 
 def _role_of_user_text(text: str) -> Role:
-    """Return SYSTEM for a text that consists of the program's own tags, else USER."""
+    """Return SYSTEM for a text of the program: its caveat, or only its own tags; else USER."""
     if text.lstrip().startswith(_CAVEAT_OPENING):
         return Role.SYSTEM
     tags_end = 0

@@ -30,7 +30,7 @@ class AgentThread:
     """The thread of an agent.
 
     Attributes:
-        prefix: The beginning of the keys of its spans.
+        prefix: The beginning of the keys of the thread's spans.
         agent: The name of the agent.
         asker: The name of the user or agent that prompts it.
         call_id: The id of the call that started a sub-agent, if known.
@@ -49,24 +49,24 @@ class AgentThread:
 
         Args:
             agent_id: The id with which the keys of its spans begin.
-            agent_type: Its type, which is also its name; None if the file does not state it.
+            agent_type: The type of the sub-agent, which is also its name; None if it is unknown.
             call_id: The id of the call that started the sub-agent.
         """
         name = agent_type or f"sub-agent {agent_id[:_SHORT_ID_LENGTH]}"
         return cls(f"{agent_id}/", name, AGENT, call_id)
 
     def agent_of(self, piece: Piece) -> str:
-        """Return the name of the agent or user of a piece."""
+        """Return the name of the agent or user who wrote a piece."""
         if piece.agent == AGENT or piece.role is Role.TOOL:
             return self.agent
         return self.asker if piece.role is Role.USER else piece.agent
 
 
 class TraceBuilder(ABC):
-    """A file while it is read line by line, and its spans in reading order.
+    """A builder of a trace's spans, in reading order, from a file that is read line by line.
 
     Attributes:
-        native: The id of the run that the file states.
+        native: The id that the file states for the run.
         task: The first request of the user.
     """
 
@@ -126,8 +126,8 @@ class TraceBuilder(ABC):
 
         Args:
             entry: The entry of a record, or of several lines.
-            thread: The thread that it is part of.
-            last_line: The last line of the entry, if it is on several lines.
+            thread: The thread of the entry.
+            last_line: The last line of the entry; None if it is on one line.
         """
         for position, piece in enumerate(entry.pieces, entry.offset):
             self._add_piece(entry, piece, thread, last_line or entry.line)
@@ -142,7 +142,10 @@ class TraceBuilder(ABC):
     def _add_piece(
         self, entry: RecordEntry, piece: Piece, thread: AgentThread, last_line: int
     ) -> None:
-        """Append the span of a piece; a result sets the end of its call and names its sub-agent."""
+        """Append the span of a piece.
+
+        A result also sets the end of its call, and records the sub-agent that the call started.
+        """
         table = self.table
         name = piece.name
         key = entry.key + piece.key_suffix
@@ -164,9 +167,9 @@ class TraceBuilder(ABC):
 
 
 class RecordSpans(IndexedSpans):
-    """Spans that are all known from the beginning; a line may hold several.
+    """Spans that are all known from the beginning; several of them may share a line.
 
-    The texts of the lines that were read last are kept.
+    The texts of the last lines that were read are cached.
 
     Args:
         index: The index of the file's lines.
@@ -193,7 +196,11 @@ class RecordSpans(IndexedSpans):
         return Loaded(self._index.done, self._index.size, complete=True)
 
     def _text_of(self, index: int, data: bytes, /) -> str:
-        """Return the text of a span from its lines; raise OSError if they no longer hold it."""
+        """Return the text of a span from its lines.
+
+        Raises:
+            OSError: The file has changed, so that the lines lack the text.
+        """
         lines, texts = self._last_read
         if lines != data:
             texts = self._texts_on(data)

@@ -75,7 +75,7 @@ READER: Final = ClaudeStreamReader()
 
 
 def _is_stream_message(record: Fields) -> bool:
-    """Return whether a record begins a session, or is a message or the result of one."""
+    """Return whether a record is the beginning, a message or the result of a session."""
     if as_text(record.get("session_id")) is None:
         return False
     kind = record.get("type")
@@ -87,7 +87,7 @@ def _is_stream_message(record: Fields) -> bool:
 
 
 def _pieces_of(record: Fields) -> list[Piece]:
-    """Return the pieces of a record; none for bookkeeping."""
+    """Return the pieces of a record; empty for a record of the program's bookkeeping."""
     kind = type_of(record)
     if kind in _BOOKKEEPING_TYPES:
         return []
@@ -113,19 +113,19 @@ def _result_piece(record: Fields) -> Piece:
 
 
 def _records_on(line: bytes, number: int, problems: list[Problem]) -> Sequence[Fields]:
-    """Return the records on a line; none for a line of text."""
+    """Return the records on a line; empty for a line of text."""
     if not line.lstrip(_BYTES_BEFORE_RECORD).startswith(b"{"):
         return ()
     return records_on(line, number, False, problems)
 
 
 def _caller_of(record: Fields) -> str | None:
-    """Return the id of the call that started the sub-agent of a message; None for no sub-agent."""
+    """Return the id of the call that started a message's sub-agent; None for the main agent."""
     return as_text(record.get("parent_tool_use_id"))
 
 
 def _delta_text(record: Fields) -> str:
-    """Return the text that an event adds to a message; empty if it adds none."""
+    """Return the text that an event adds to a partial message; empty if it adds none."""
     event = fields_of(record.get("event"))
     if event.get("type") != "content_block_delta":
         return ""
@@ -193,7 +193,7 @@ class _StreamBuilder(TraceBuilder):
                 offset += self._add_record(number, record, offset)
 
     def _take_text_line(self, number: int, line: bytes, ends_open: bool) -> None:
-        """Add a line to the text that is read; a record that is cut off is a problem."""
+        """Add a line to the open lines of text; report a record that is cut off instead."""
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
@@ -201,7 +201,7 @@ class _StreamBuilder(TraceBuilder):
             self._text_lines = (first_number, number)
 
     def finish(self) -> None:
-        """Add the spans of a text and of partial messages at the end of the file."""
+        """Add the spans of the text and the partial messages with which the file ends."""
         self._add_text_span()
         for caller in list(self._partial_lines_by_caller):
             self._add_partial_span(caller)
@@ -209,7 +209,7 @@ class _StreamBuilder(TraceBuilder):
     def _add_record(self, number: int, record: Fields, offset: int) -> int:
         """Add the spans of a record; return the number of its pieces.
 
-        A result that repeats the last message gets no span.
+        A result that repeats the last message has no span of its own.
         """
         caller = _caller_of(record)
         pieces = _pieces_of(record)
@@ -237,7 +237,7 @@ class _StreamBuilder(TraceBuilder):
         return len(pieces)
 
     def _record_message(self, pieces: list[Piece]) -> None:
-        """Record the last text of the agent, which a result repeats."""
+        """Record the last text in an answer of the agent, for comparison with the run's result."""
         for offset, piece in enumerate(reversed(pieces), 1):
             if piece.name in (None, "api_error") and piece.text:
                 span_index = len(self.table) - offset  # The pieces are the last spans.
@@ -245,9 +245,9 @@ class _StreamBuilder(TraceBuilder):
                 return
 
     def _repeats_last_message(self, result: Piece) -> bool:
-        """Return whether a result is blank or repeats the last message, and forget the message.
+        """Return whether a result is blank or repeats the last message; then forget the message.
 
-        If the result is an error, the span of the repeated message becomes an error.
+        If the result is an error, mark the span of the repeated message as an error.
         """
         last_message = self._last_message
         self._last_message = None
@@ -272,7 +272,7 @@ class _StreamBuilder(TraceBuilder):
         return self._thread_by_caller.setdefault(caller, new_thread)
 
     def _take_event(self, number: int, record: Fields) -> None:
-        """Count the line of an event to the partial message of its caller."""
+        """Add the line of an event to the partial message of its caller."""
         caller = _caller_of(record)
         if fields_of(record.get("event")).get("type") == "message_start":
             self._add_partial_span(caller)
@@ -283,11 +283,11 @@ class _StreamBuilder(TraceBuilder):
     def _add_text_span(self) -> None:
         """Add a log span for the lines of text before a record, if there are any."""
         if self._text_lines is not None:
-            self._add_lines_span(self._text_lines, _TEXT_PIECE, None)
+            self._add_lines_span(self._text_lines, _TEXT_PIECE, caller=None)
             self._text_lines = None
 
     def _add_partial_span(self, caller: str | None) -> None:
-        """Add the span of a caller's message that was never written as a whole, if there is one."""
+        """Add the span of a caller's partial message, if the whole message never came."""
         lines = self._partial_lines_by_caller.pop(caller, None)
         if lines is not None:
             self._add_lines_span(lines, _PARTIAL_PIECE, caller)

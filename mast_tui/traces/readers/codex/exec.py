@@ -97,7 +97,7 @@ def _is_exec_event(event: Fields) -> bool:
 
 
 def _is_distinctive_event(event: Fields) -> bool:
-    """Return whether an event is of a kind that no other program writes."""
+    """Return whether an event is of a kind that only Codex writes."""
     kind = event.get("type")
     if kind == "turn.completed":
         return isinstance(event.get("usage"), dict)
@@ -119,8 +119,9 @@ class ExecItem(NamedTuple):
     Attributes:
         kind: The type of the item.
         id: The id of the item.
-        report: The text of the item as arguments, or its call; the output is None for a text.
-        waits: Whether the item is incomplete until a later event, so that it is not shown before.
+        report: The call of the item. An item with a text has the text as the call's arguments, and
+            no output.
+        waits: Whether the item is incomplete, so that it is shown only at a later event.
     """
 
     kind: str
@@ -160,6 +161,7 @@ def _item_of(event: Fields) -> ExecItem | None:
     if report is not None:
         return ExecItem(kind, item_id, report)
     fields = {name: value for name, value in item.items() if name not in _NON_ARGUMENT_FIELDS}
+    # A search has no output, so it is complete as soon as it has its query.
     waits = kind != "web_search" or as_text(item.get("query")) is None
     return ExecItem(kind, item_id, ToolReport(kind, fields), waits)
 
@@ -179,7 +181,7 @@ def _checklist_text(items: object) -> str:
 
 
 def _text_of(event: Fields) -> str:
-    """Return the text of an event without an item: its message, else all its fields as JSON."""
+    """Return the message of an event that has no item; all its fields as JSON without a message."""
     error = event.get("error")
     if isinstance(error, dict):
         error = error.get("message")
@@ -196,9 +198,9 @@ class CodexExecParser(CodexLines):
 
     def __init__(self) -> None:
         super().__init__(_ExecTable())
-        self._text_lines: tuple[int, int] | None = None  # the first and the last line number
+        self._text_lines: tuple[int, int] | None = None  # the first and the last line of a text
         self._call_index_by_item: dict[str, int] = {}
-        self._waiting_items: dict[str, tuple[int, ExecItem]] = {}
+        self._waiting_items: dict[str, tuple[int, ExecItem]] = {}  # with their line, by id
         self._last_plan: object = None
         self._last_step_index: int | None = None
         self._stream_error: str | None = None
@@ -228,7 +230,7 @@ class CodexExecParser(CodexLines):
             self._text_lines = (first_number, number)
 
     def finish(self) -> None:
-        """Add the spans of a text at the end, and of the items that still wait."""
+        """Add the spans of the text with which the file ends, and of the items that still wait."""
         self._add_text_span()
         self._add_waiting_items()
 
@@ -277,7 +279,7 @@ class CodexExecParser(CodexLines):
             text = _text_of(event)
             if kind == "error":
                 self._stream_error = text
-            if kind == "error" or text != previous_error:  # a failed turn repeats the error
+            if kind == "error" or text != previous_error:  # A failed turn repeats the last error.
                 self._add_log_span(number, kind, SpanStatus.ERROR)
         elif kind not in _SILENT_TYPES:
             self._add_log_span(number, kind)
@@ -285,7 +287,7 @@ class CodexExecParser(CodexLines):
     def _start_process(self, thread: str | None) -> None:
         """Forget the items of the last process, and the token counts of another thread.
 
-        Ids restart with every process; counts continue in the same thread.
+        Item ids begin anew in every process. Token counts continue as long as the thread does.
         """
         self._add_waiting_items()
         self._call_index_by_item.clear()
@@ -296,7 +298,7 @@ class CodexExecParser(CodexLines):
             self._thread_tokens = Tokens()
 
     def _take_item(self, number: int, stage: str, item: ExecItem) -> None:
-        """Add the spans of an item, as far as its stage shows new content."""
+        """Add the spans of an item for whatever this stage adds to the stages before."""
         is_completed = stage == "item.completed"
         if item.kind == "todo_list":
             if item.report.arguments != self._last_plan:
@@ -318,7 +320,10 @@ class CodexExecParser(CodexLines):
                 self._call_index_by_item[item.id] = self._add_call(number, item)
 
     def _complete_item(self, number: int, item: ExecItem) -> None:
-        """Add the result of a completed item, and its call if it has not been added yet."""
+        """Add the call of a completed item, unless an earlier event did, and its result.
+
+        An item of an unknown type becomes a log span.
+        """
         call_index = None
         if item.id is not None:
             self._waiting_items.pop(item.id, None)
@@ -336,12 +341,12 @@ class CodexExecParser(CodexLines):
             status = status_of_result(output)
         shape = (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call_index))
         key = f"{item.id}:result" if item.id else None
-        result_index = self._add_span(number, shape, key, None, status, call_index)
+        result_index = self._add_span(number, shape, key, status=status, parent=call_index)
         for thread in item.report.spawned:
             self.table.spawned.setdefault(thread, self.table.key_of(result_index))
 
     def _add_waiting_items(self) -> None:
-        """Add the items that started and had no other event by the end of their turn."""
+        """Add the items that started but had no further event until the end of their turn."""
         for number, item in self._waiting_items.values():
             if _is_call(item):
                 self._add_call(number, item)
@@ -368,7 +373,7 @@ class CodexExecParser(CodexLines):
     def _set_turn_tokens(self, usage: object) -> None:
         """Set the tokens of a turn on its last step.
 
-        ``usage`` has the sums of the whole thread, so the sums after the last turn are subtracted.
+        ``usage`` has the totals of the whole thread, so the totals of the last turn are subtracted.
         """
         counts = fields_of(usage)
         thread_total = tokens_of(counts.get("input_tokens"), counts.get("output_tokens"))
@@ -379,14 +384,14 @@ class CodexExecParser(CodexLines):
             _count_difference(thread_total.output, self._thread_tokens.output),
         )
         self._thread_tokens = thread_total
-        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:  # the thread's count restarted
+        if (tokens.input or 0) < 0 or (tokens.output or 0) < 0:  # The thread counts anew.
             tokens = thread_total
         if self._last_step_index is not None:
             self.table.set_tokens(self._last_step_index, tokens)
 
 
 def _is_call(item: ExecItem) -> bool:
-    """Return whether an item is a tool call: a search of the web, or a call with an output."""
+    """Return whether an item is a tool call: a web search, or an item with an output."""
     return item.kind == "web_search" or item.report.output is not None
 
 

@@ -97,7 +97,7 @@ class CodexOtelLogsReader:
         number: int | None,
         problems: Sequence[Problem] = (),
     ) -> Trace:
-        """Return the trace of a conversation; ``number`` is None if it is the only one."""
+        """Return the trace of a conversation; ``number`` is None if the file has only this one."""
         prompts = (_prompt_text(event) for event in events if event.name == "codex.user_prompt")
         models = (event.text("model") for event in events)
         meta = TraceMeta(
@@ -135,7 +135,7 @@ READER: Final = CodexOtelLogsReader()
 
 
 def _is_recorded_request(record: Fields) -> bool:
-    """Return whether a record wraps a request to a path of OTLP, decoded or not."""
+    """Return whether a record is a recorded OTLP request, its body decoded or not."""
     path = record.get("path")
     if not isinstance(path, str) or not path.startswith("/v1/"):
         return False
@@ -160,7 +160,7 @@ class LogEvent(NamedTuple):
 
 
 def _events_of(request: Fields, location: str, problems: list[Problem]) -> list[LogEvent]:
-    """Return the log records in a request; if there is no list of them, add a problem."""
+    """Return the log records in a request; add a problem if there is no list of them."""
     field = "data" if "data" in request else "body"
     data = fields_of(request.get(field))
     for resource_field, scope_field, record_field in _LIST_FIELDS:
@@ -172,7 +172,7 @@ def _events_of(request: Fields, location: str, problems: list[Problem]) -> list[
                     for parent, parent_location in located_objects
                     for located_member in _located_members(parent, parent_location, list_field)
                 ]
-            return [_event_of_record(record, place) for record, place in located_objects]
+            return [_event_of_record(record, location) for record, location in located_objects]
     problems.append(Problem(location, _reason_without_records(request, data)))
     return []
 
@@ -204,7 +204,7 @@ _FIRST_ERROR_CODE: Final = 400
 
 
 def _event_of_record(record: Fields, location: str) -> LogEvent:
-    """Return a log record as an event, with the time of its attribute or its first time field."""
+    """Return a log record as an event; its time is that of an attribute, else of a time field."""
     attributes = attributes_of(record.get("attributes"))
     time = unix_seconds(attributes.get("event.timestamp"))
     for field in _TIME_FIELDS:
@@ -264,7 +264,7 @@ def _event_log_piece(
 
 
 def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
-    """Yield the pieces of an event; a call in ``shown_calls`` needs no piece of its own."""
+    """Yield the pieces of an event; a decision on a call in ``shown_calls`` adds no call."""
     match event.name:
         case "codex.user_prompt":
             yield Piece(SpanKind.MESSAGE, Role.USER, "user", _prompt_text(event))
@@ -284,7 +284,7 @@ def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[
 
 
 def _model_call_piece(event: LogEvent) -> Piece:
-    """Return the log of a model call with its token counts; of the event if none are counted."""
+    """Return a log with the token counts of a model call; without counts, the log of the event."""
     if _tokens_of_call(event) is None:
         return _event_log_piece(event, _text_of(event))
     phrases = []
@@ -312,9 +312,9 @@ def _prompt_text(event: LogEvent) -> str:
 
 
 def _decision_pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
-    """Yield the call, unless it is in ``shown_calls``, and a log of who decided on it.
+    """Yield a call, unless it is in ``shown_calls``, and a log of the decision on it.
 
-    The call is added to ``shown_calls``. An approval by the configuration is not shown.
+    The call is added to ``shown_calls``. The log is left out for an approval by the configuration.
     """
     call_id = event.text("call_id")
     name = event.text("tool_name") or "tool"
@@ -358,7 +358,7 @@ def _has_failed(event: LogEvent) -> bool:
 
 
 def _text_of(event: LogEvent) -> str:
-    """Return the error's message with its details, else the event's attributes or its body."""
+    """Return the error message with its details; without an error the attributes, else the body."""
     error = event.text("error.message")
     if error is not None:
         code = as_count(event.values.get("http.response.status_code"))

@@ -79,14 +79,14 @@ class CodexReader:
     key_scheme: Final = 1
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the first records have the type and the wrapping of any build of Codex."""
+        """Return whether the first records are those of a build of Codex."""
         records = source.head_records
         if not source.head_lines:
             return b'"session_meta"' in source.head[:200] and b'"payload"' in source.head[:200]
         return any(map(is_wrapped, records[:_CHECKED_RECORD_COUNT])) or _is_first_build(records)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace, of which the first slice has been read."""
+        """Return one trace; only its first slice is read now, the rest on demand."""
         index = LineIndex.of_source(source)
         parser = CodexParser()
         feed_lines(index, parser, FIRST_SLICE)
@@ -129,7 +129,7 @@ def digest_line(line: bytes) -> Digest | bytes:
 
 
 def _digest_of(record: Fields, kind: str, payload: Fields) -> Digest:
-    """Return the digest of a record; the digests of frequent types are made without a step."""
+    """Return the digest of a record; frequent types have digests that need no ``RolloutStep``."""
     payload_type = payload.get("type")
     if type(payload_type) is str:
         if kind == "response_item":
@@ -170,7 +170,7 @@ def _step_digest(record: Fields, step: RolloutStep) -> Digest:
 
 
 def _spoken_digest(record: Fields, payload: Fields) -> Digest:
-    """Return the digest of an event that says something; empty if its text is blank."""
+    """Return the digest of an event with a message or a thought; empty if its text is blank."""
     kind, role, field = SPOKEN_EVENTS[str(payload["type"])]
     text = payload.get(field)
     if type(text) is not str or not text.strip():
@@ -247,9 +247,9 @@ class CodexParser(CodexLines):
         self._has_items = False
         self._waiting_events: dict[Position, WaitingEvent] = {}
         self._positions_by_hash: dict[bytes, list[Position]] = {}
-        self._item_hashes = TextHashCounts()
-        self._event_hashes = TextHashCounts()
-        self._message_hashes = TextHashCounts()
+        self._item_hashes = TextHashCounts()  # of items that no event has repeated yet
+        self._event_hashes = TextHashCounts()  # of shown events that no item has repeated yet
+        self._message_hashes = TextHashCounts()  # of all messages shown in this turn
 
     def feed(self, number: int, line: bytes, cut_off: bool, /) -> None:
         """Read a line.
@@ -277,9 +277,9 @@ class CodexParser(CodexLines):
             digest: The digest of the record on the line.
 
         Returns:
-            False if the line itself is needed.
+            False if the parser needs the line itself instead of the digest.
         """
-        if self._forked_history.active:
+        if self._forked_history.active:  # It compares whole records.
             return False
         if digest:
             name, *arguments = digest
@@ -289,8 +289,8 @@ class CodexParser(CodexLines):
     def finish(self) -> None:
         """Add a problem for each event that still waits for an item with the same text.
 
-        A waiting event gets no span, because its key would change once the file has grown by the
-        item. In a file without any items the waiting events get spans.
+        A waiting event has no span, because the span's key would change when the item is appended
+        to the file. In a file without any items the waiting events do have spans.
         """
         if not self._has_items:
             self._add_waiting_events()
@@ -353,7 +353,7 @@ class CodexParser(CodexLines):
             _METHOD_BY_DIGEST_NAME[name](self, number, *arguments)
 
     def _take_session_meta(self, number: int, record: Fields, meta: Fields) -> None:
-        """Set the thread and the facts of the run, and show the instructions."""
+        """Set the thread, the version and the model of the run, and show its instructions."""
         if self.thread is None:
             self._set_thread(_thread_of(meta), meta)
             self.meta = self.meta._replace(version=as_text(meta.get("cli_version")))
@@ -369,11 +369,15 @@ class CodexParser(CodexLines):
             self.meta = self.meta._replace(model=model)
 
     def _set_thread(self, thread: Thread | None, meta: Fields) -> None:
-        """Set the thread of the file; a sub-agent's keys and agent name follow from it."""
+        """Set the thread of the file; for a sub-agent set also the key prefix and the agent's name.
+
+        If the file has spans already, their keys lack the prefix. Then the sub-agent is read as a
+        thread without a parent.
+        """
         self.thread = thread
         if thread is None or thread.parent is None:
             return
-        if len(self.table):  # The keys of the spans so far do not change.
+        if len(self.table):
             self.thread = Thread(thread.id)
             return
         self.table.prefix = f"{thread.id}/"
@@ -388,7 +392,7 @@ class CodexParser(CodexLines):
         text: str,
         text_hashes: TextHashes,
     ) -> None:
-        """Let an event wait for an item with the same text, unless an item has shown the text."""
+        """Queue an event until an item repeats its text, unless an item has shown the text."""
         if not self._item_hashes.remove(text_hashes):
             position = (number, self._part)
             self._waiting_events[position] = WaitingEvent(stamp, kind, role, text, text_hashes)
@@ -396,7 +400,7 @@ class CodexParser(CodexLines):
                 self._positions_by_hash.setdefault(text_hash, []).append(position)
 
     def _add_waiting_events(self) -> None:
-        """Add the spans of the waiting events; no item is going to repeat them."""
+        """Add the spans of the events for which no item with the same text came."""
         if not self._waiting_events:
             self._positions_by_hash.clear()
             return
@@ -467,7 +471,7 @@ class CodexParser(CodexLines):
     def _take_call(
         self, number: int, time: float | None, call_id: str | None, name: str | None
     ) -> None:
-        """Add the span of a call after the waiting events; it gets the tokens of its model call."""
+        """Add the waiting events, then the span of a call, which has its model call's tokens."""
         self._add_waiting_events()
         self._token_counts.add_span(self._add_call(number, time, call_id, name), time)
 
@@ -479,7 +483,7 @@ class CodexParser(CodexLines):
         status: SpanStatus,
         output: object,
     ) -> None:
-        """Add the span of a result; record the threads that the result of a spawn names."""
+        """Add the span of a result; record the threads of sub-agents that a spawn call started."""
         call_index = self._last_call_index(call_id)
         result_index = self._add_result(number, time, call_id, status, call_index)
         name = None if call_index is None else self.table.name_of(call_index)
@@ -497,7 +501,10 @@ class CodexParser(CodexLines):
     def _add_call(
         self, number: int, time: float | None, call_id: str | None, name: str | None
     ) -> int:
-        """Add the span of a call; remember it as the last if an earlier call has the same id."""
+        """Add the span of a call and return its index.
+
+        If an earlier call has the same id, this one becomes the last call with the id.
+        """
         repeats_before = self.table.repeats
         key = None if call_id is None else f"{call_id}:call"
         index = self._add_span(number, (_CALL, _BY_AGENT, self._agent, name), key, time)
@@ -514,12 +521,12 @@ class CodexParser(CodexLines):
         status: SpanStatus,
         call_index: int | None,
     ) -> int:
-        """Add the span of a result, and set the end of its call."""
+        """Add the span of a result, set the end of its call, and return the result's index."""
         name = None
         if call_index is not None:
             name = self.table.name_of(call_index)
             self.table.set_end(call_index, time)
-            if self._early_status_by_call and call_id is not None:
+            if self._early_status_by_call and call_id is not None:  # A report came before.
                 status = self._early_status_by_call.pop(call_id, status)
         key = None if call_id is None else f"{call_id}:result"
         return self._add_span(
@@ -538,10 +545,10 @@ class CodexParser(CodexLines):
     def _take_step(self, number: int, time: float | None, step: RolloutStep) -> None:
         """Add the spans of a step that has no digest of its own kind.
 
-        - a message to another agent: unless an item has shown its text
-        - the end of a turn: waiting events are shown, and the last message if it was not
+        - a message to another agent: it is added unless an item has shown its text
+        - the end of a turn: waiting events are added, and the last message unless it was shown
         - a report on a call: see ``_take_report``
-        - any other step: always
+        - any other step: it is always added
         """
         text_hashes: TextHashes = ()
         if step.kind is SpanKind.MESSAGE:
@@ -560,10 +567,11 @@ class CodexParser(CodexLines):
             self._add_step_span(number, time, step, text_hashes)
 
     def _take_report(self, number: int, time: float | None, step: RolloutStep) -> None:
-        """Record the status and the sub-agents of a call, as a report states them.
+        """Record the status and the sub-agents that a report states for a call.
 
-        The report gets spans of its own only if no response item has the call. The status and the
-        sub-agents belong to the result; before the result is read, they are kept for it.
+        The report has spans of its own only if no response item has the call. The status and the
+        sub-agents belong to the call's result. If the result has not been read yet, they are kept
+        for it.
         """
         call_id = step.call_id
         has_call = self._last_call_index(call_id) is not None
@@ -587,10 +595,10 @@ class CodexParser(CodexLines):
                 self.table.spawned.setdefault(thread, self.table.key_of(report_index))
 
     def _show_report(self, number: int, time: float | None, step: RolloutStep) -> int:
-        """Add a call and its result from a report on both, else the report's own span.
+        """Add the call and the result that a report describes; only one span without an output.
 
         Returns:
-            The index of the call or of that span.
+            The index of the call or of the one span.
         """
         if step.output is None:
             return self._add_step_span(number, time, step, ())

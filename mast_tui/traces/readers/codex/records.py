@@ -52,7 +52,7 @@ class RewordedLines(SpanTable):
     reworded: ClassVar[frozenset[SpanKind]] = frozenset({SpanKind.LOG})
 
     def rows_to_check(self, prefilter: Prefilter, first: int, end: int) -> Sequence[int]:
-        """Return the rows whose texts may match: also all rows whose texts are not in their lines.
+        """Return the rows whose texts may match, with all rows whose texts are not in their lines.
 
         Args:
             prefilter: The filter for the needle.
@@ -68,7 +68,7 @@ class RewordedLines(SpanTable):
         return sorted(rows)
 
     def _name_may_match(self, shape: Shape, prefilter: Prefilter) -> bool:
-        """Return True also for the kinds whose texts are the reader's own words."""
+        """Return whether a span's name may match; True if its text is the reader's own words."""
         kind, *_ = shape
         return kind in self.reworded or super()._name_may_match(shape, prefilter)
 
@@ -113,14 +113,14 @@ class CodexLines:
         status: SpanStatus = SpanStatus.UNKNOWN,
         parent: int | None = None,
     ) -> int:
-        """Add the span of a record on a line to the table; return its index."""
+        """Add the span of a record on line ``number`` to the table; return its index."""
         index = self.table.add(number, number, shape, key, parent, time, status)
         if self._part:
             self._part_by_span[index] = self._part
         return index
 
     def _damaged_records(self, number: int, line: bytes, cut_off: bool) -> Iterator[Fields]:
-        """Yield the records of a line that is not a single object; count them in ``_part``."""
+        """Yield the records of a line that is no single object, with ``_part`` as their number."""
         problems = self.table.problems
         records = records_on_damaged_line(line, number, cut_off, problems, _is_record)
         for part, record in enumerate(records):
@@ -129,11 +129,14 @@ class CodexLines:
         self._part = 0
 
     def _record_of(self, index: int, data: bytes) -> Fields | None:
-        """Return the record of a span from its line, or None if the line does not hold it."""
+        """Return the record of a span from the bytes of its line; None if the line lacks it."""
         record = object_in(data)
         if record is not None:
             return record
-        records = records_on_damaged_line(data, 0, False, [], _is_record)
+        # The problems were reported when the line was first read.
+        records = records_on_damaged_line(
+            data, number=0, cut_off=False, problems=[], is_record=_is_record
+        )
         part = self._part_by_span.get(index, 0)
         return records[part] if part < len(records) else None
 
@@ -207,7 +210,7 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
 
     Args:
         kind: The type of the event or the item.
-        values: Its fields.
+        values: The fields of the event or the item.
 
     Returns:
         The report; None for a type that reports on no call.
@@ -261,9 +264,9 @@ def report_of(kind: str, values: Fields) -> ToolReport | None:
 
 
 def _mcp_report(call: Fields, result: object) -> ToolReport:
-    """Return the report on a tool of an MCP server; an event's answer is in ``Ok`` or ``Err``."""
+    """Return the report on a call of an MCP server's tool; events wrap it in ``Ok`` or ``Err``."""
     if isinstance(result, Mapping) and "Err" in result:
-        return _with_error(_mcp_report(call, None), result["Err"])
+        return _with_error(_mcp_report(call, result=None), result["Err"])
     if isinstance(result, Mapping):
         result = result.get("Ok", result)
     answer = fields_of(result)
@@ -276,7 +279,7 @@ def _mcp_report(call: Fields, result: object) -> ToolReport:
 
 
 def _with_error(report: ToolReport, error: object) -> ToolReport:
-    """Return the report with the error that a record states beside the output."""
+    """Return the report with an error added to its output; unchanged if the error is None."""
     if error is None:
         return report
     message = content_text(error.get("message") if isinstance(error, Mapping) else error)
@@ -285,7 +288,7 @@ def _with_error(report: ToolReport, error: object) -> ToolReport:
 
 
 def _receiver_threads(values: Fields) -> tuple[str, ...]:
-    """Return the threads of the agents that a call addresses."""
+    """Return the ids of the threads of the agents that a call addresses."""
     return tuple(filter(None, map(as_text, items_of(values.get("receiver_thread_ids")))))
 
 
@@ -358,7 +361,7 @@ _ERROR_EVENTS: Final = frozenset({"turn_aborted", "error", "stream_error"})
 
 
 def payload_of(record: Fields) -> tuple[str, Fields]:
-    """Return the type and the payload of a record; a record of the first builds is the payload."""
+    """Return the type and the payload of a record; in the first builds, a record is its payload."""
     kind = record.get("type")
     payload = record.get("payload")
     if isinstance(payload, dict) and isinstance(kind, str):  # dict: every record is checked
@@ -438,7 +441,7 @@ def _event_step(payload: Fields) -> RolloutStep | None:
 
 
 def _abort_text(payload: Fields) -> str:
-    """Return the sentence that says why a turn was aborted."""
+    """Return a sentence with the reason for which a turn was aborted."""
     reason = as_text(payload.get("reason")) or "no reason given"
     error = payload.get("error")
     error_message = error.get("message") if isinstance(error, Mapping) else error
@@ -447,7 +450,7 @@ def _abort_text(payload: Fields) -> str:
 
 
 def _rollback_text(payload: Fields) -> str:
-    """Return the sentence that says how many turns were taken out of the history."""
+    """Return a sentence with the number of turns that a rollback took out of the history."""
     count = as_count(payload.get("num_turns"))
     turns_phrase = "turns before this were"
     if count is not None:
@@ -470,7 +473,11 @@ def _sub_agent_step(values: Fields, call_id: str | None) -> RolloutStep:
 
 
 def _spawn_step(kind: str, payload: Fields) -> RolloutStep:
-    """Return the log step for the end of a call that was to start a sub-agent."""
+    """Return the log step for the end of a call that starts a sub-agent.
+
+    It is shown only if no response item has the call. A payload without a thread id means that no
+    sub-agent was started.
+    """
     thread = as_text(payload.get("new_thread_id"))
     name = text_in(payload, "new_agent_nickname", "new_agent_role", "new_thread_id")
     step = _log_step(f"sub-agent {name}: started" if thread else "no sub-agent was started", kind)
@@ -510,7 +517,7 @@ def _turn_item_step(item: Fields) -> RolloutStep | None:
 
 
 def _text_event_step(kind: SpanKind, role: Role, text: object) -> RolloutStep | None:
-    """Return the step of an event that says something; None for a blank text."""
+    """Return the step of an event with a message or a thought; None for a blank text."""
     if not isinstance(text, str) or not text.strip():
         return None
     return RolloutStep(kind, speaker_role(role, text), text, is_event=True)
@@ -532,7 +539,7 @@ _HARNESS_OPENINGS: Final = (
 
 
 def speaker_role(role: Role, text: str) -> Role:
-    """Return the role of a speaker: SYSTEM for a text of the harness in the user's name.
+    """Return the role of a message's writer: SYSTEM for a text of the harness in the user's name.
 
     Args:
         role: The role that the record states.
@@ -580,7 +587,7 @@ def item_step(payload: Fields) -> RolloutStep | None:
 
 
 def call_id_and_name(payload: Fields) -> tuple[str | None, str]:
-    """Return the id of a call and the name of its tool, else the type of the call."""
+    """Return the id of a call, and the name of its tool or, without one, the type of the call."""
     call_id = as_text(payload.get("call_id")) or as_text(payload.get("id"))
     return call_id, as_text(payload.get("name")) or str(payload.get("type")).removesuffix("_call")
 
@@ -601,7 +608,7 @@ def _message_step(payload: Fields, key: str | None) -> RolloutStep | None:
         return None
     role = payload.get("role")
     if role == "assistant":
-        if text.startswith(_ENVELOPE):  # older builds put messages between agents into JSON texts
+        if text.startswith(_ENVELOPE):  # Older builds write messages between agents as JSON texts.
             envelope = fields_of(json_in(text))
             if {"author", "recipient", "content"} <= envelope.keys():
                 return _agent_message_step(envelope, key=key)
@@ -629,7 +636,7 @@ def is_from_harness(message: Fields) -> bool:
 def _agent_message_step(
     payload: Fields, *, key: str | None = None, is_event: bool = False
 ) -> RolloutStep:
-    """Return the step of a message between agents, as its author's; a log if it is encrypted."""
+    """Return the step of an agent's message to another; a log step if the text is encrypted."""
     author = as_text(payload.get("author")) or "another agent"
     parts = tuple(
         text for text in _nonblank_texts(payload.get("content")) if _ENCRYPTED not in text
@@ -667,7 +674,7 @@ def _nonblank_texts(content: object) -> tuple[str, ...]:
 
 
 def _single_text(content: object) -> str | None:
-    """Return the text of a content that has a single part with a text; None for any other."""
+    """Return the text of a content with a single part; None for other content or a missing text."""
     if type(content) is list and len(content) == 1 and type(content[0]) is dict:
         text = content[0].get("text")
         return text if type(text) is str else None
@@ -689,7 +696,7 @@ def text_of_output(output: object) -> str:
 
 
 def status_of_output(output: object) -> SpanStatus:
-    """Return the status of a call by the exit code, the success flag or the text of its output."""
+    """Return the status of a call from its output: the exit code, the success flag or the text."""
     if type(output) is str and output.startswith(_WRAPPING_START):
         # The end of the wrapping has the exit code, so a long text need not be parsed.
         search_start = max(0, len(output) - _WRAPPING_END_CHARS)
@@ -714,7 +721,7 @@ def may_be_object(output: object) -> bool:
 
 
 def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
-    """Return the text of an output and its status; None if its wrapping states no status."""
+    """Return the text of an output, and the status in its wrapping; None without a wrapping."""
     if isinstance(output, str):
         if not output.startswith('{"'):
             return output, None

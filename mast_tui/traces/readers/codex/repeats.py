@@ -159,7 +159,7 @@ class ForkedHistory:
     def released_records(
         self, position: Position, record: Fields
     ) -> Iterable[tuple[Position, Fields]]:
-        """Take the next record, and return the records that need not wait any longer.
+        """Accept the next record, and return the records that need not wait any longer.
 
         Args:
             position: The position of the record.
@@ -181,7 +181,7 @@ class ForkedHistory:
         if self._is_own(record):
             self._held_records = []
         elif self._record_burst_time(time):
-            # The history goes on, but its last prompt may turn out to be the fork's own.
+            # The history continues, but its last prompt may be the fork's own.
             if _is_prompt(record):
                 self._held_records = [(position, record)]
             elif self._held_records:
@@ -196,9 +196,10 @@ class ForkedHistory:
         return own_records
 
     def _is_early(self, record: Fields, time: float | None) -> bool:
-        """Return whether a record is of the history by its number, else by an early time.
+        """Return whether a record belongs to the copied history.
 
-        A model's answer takes longer than ``_BURST_SECONDS`` from the beginning of the file.
+        Its ordinal number decides, else its time: a fork writes the history in a burst when the
+        file begins, and a model's answer takes longer than ``_BURST_SECONDS``.
         """
         ordinal = as_count(record.get("ordinal"))
         if ordinal is not None and self._first_own_number is not None:
@@ -208,7 +209,7 @@ class ForkedHistory:
         return abs(time - self._start_time) <= _BURST_SECONDS
 
     def _record_burst_time(self, time: float | None) -> bool:
-        """Record the time of a record; return whether it follows the history without a gap."""
+        """Record the time of a record; return whether it continues the burst without a gap."""
         if time is None or self._start_time is None or self._last_time is None:
             return False
         gap = time - self._last_time
@@ -216,7 +217,7 @@ class ForkedHistory:
         return time - self._start_time <= _BURST_SECONDS or gap <= _GAP_SECONDS
 
     def _is_own(self, record: Fields) -> bool:
-        """Return whether a record is the fork's own, by its number or as a message to the fork."""
+        """Return whether a record's number or recipient shows that it is the fork's own."""
         ordinal = as_count(record.get("ordinal"))
         first_number = self._first_own_number
         if ordinal is not None and first_number is not None and ordinal >= first_number:

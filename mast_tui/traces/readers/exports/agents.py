@@ -129,7 +129,7 @@ def _image_notes(images: object) -> list[str]:
 
 
 def _with_time_and_usage(step: Fields, message: Fields) -> Fields:
-    """Return a message with the start and the tokens of its step."""
+    """Return a message with the start time and the token counts of its step."""
     timing = fields_of(step.get("timing"))
     start = first_in(timing, "start_time") or step.get("start_time")
     return {**message, "timestamp": start, "usage": step.get("token_usage")}
@@ -143,7 +143,7 @@ SMOLAGENTS: Final = ExportFormat(
 def _browser_use_runs(document: object) -> Iterable[ExportedRun]:
     """Return the runs in histories of browser-use.
 
-    Their outcome stays unknown, because success is the agent's own verdict.
+    Their outcome stays unknown, because a history has only the agent's own verdict on its success.
     """
     return (
         ExportedRun(
@@ -175,7 +175,10 @@ def _judgement_key(steps: Sequence[object]) -> AnswerKey:
 
 
 def _browser_use_messages(step: object, pointer: str) -> Messages:
-    """Yield the page of a step, the model's thoughts and actions, and the results."""
+    """Yield the messages of a step: its web page, the model's answer, and the actions' results.
+
+    The model's answer has its thoughts and its actions. A step that is no object is one message.
+    """
     if not isinstance(step, Mapping):
         yield pointer, step
         return
@@ -216,7 +219,7 @@ def _browser_use_messages(step: object, pointer: str) -> Messages:
 
 
 def _browser_use_thoughts(output: Fields) -> str:
-    """Return all texts of the model's thoughts, memories and plans."""
+    """Return the texts of the model's thoughts, memories and plans, joined by newlines."""
     records = (output, fields_of(output.get("current_state")))
     texts = [texts_in(record, *record) for record in records]
     return "\n".join(text for text in texts if text)
@@ -271,9 +274,13 @@ def _is_crewai_entry(entry: object) -> bool:
 
 
 def _crewai_messages(entry: object, pointer: str, shown_tasks: set[str]) -> Messages:
-    """Yield the task of an entry, its output and its error.
+    """Yield the task of an entry, its output and its error as messages.
 
-    A task is yielded when it starts. If its start was not logged, it is yielded once.
+    Args:
+        entry: An entry of the log.
+        pointer: The JSON pointer of the entry.
+        shown_tasks: The tasks of the entries before, to which the entry's task is added. A task in
+            it is yielded again only by an entry that starts the task.
     """
     if not isinstance(entry, Mapping):
         yield pointer, entry

@@ -102,7 +102,7 @@ def _tau2_facts(info: Fields, task: Fields, simulation: Fields) -> TraceMeta:
 
 
 def _tau2_answer_key(environment: Fields, task: Fields, simulation: Fields) -> AnswerKey:
-    """Return expected actions, policy, the user's instructions and the parts of the reward."""
+    """Return the expected actions, the policy, the user's instructions and the reward's parts."""
     draft = AnswerKeyDraft()
     for name, value in fields_of(task.get("evaluation_criteria")).items():
         if name == "actions":
@@ -160,10 +160,14 @@ def _bfcl_messages(entry: Fields) -> Iterator[tuple[str, object]]:
 
 
 def _bfcl_log(log: Sequence[object]) -> Iterator[tuple[str, object]]:
-    """Yield the messages of all turns.
+    """Yield the messages of all turns in a log.
 
-    A turn is a list of entries, the input of the model, an object with a list of entries for each
-    step, or a single entry such as the state between turns.
+    A turn is one of these:
+
+    - a list of entries
+    - the input of the model
+    - an object with a list of entries for each step
+    - a single entry, such as the state between turns
     """
     for turn_index, turn in enumerate(log):
         pointer = f"/inference_log/{turn_index}"
@@ -182,7 +186,7 @@ def _bfcl_log(log: Sequence[object]) -> Iterator[tuple[str, object]]:
 
 
 def _bfcl_step(entries: Sequence[object], pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the messages of a step; its first answer has the decoded calls of a later entry."""
+    """Yield the messages of a step; its first answer has the calls that the last entry decodes."""
     decoded_calls: Sequence[object] = ()
     for entry in entries:
         decoded_calls = items_of(fields_of(entry).get("model_response_decoded")) or decoded_calls
@@ -200,24 +204,24 @@ def _bfcl_step(entries: Sequence[object], pointer: str) -> Iterator[tuple[str, o
 
 
 def _bfcl_result(result: object, pointer: str) -> Iterator[tuple[str, object]]:
-    """Yield the answers in a result: a text, a call, a list of calls, or a list of results."""
+    """Yield the answers in a result, which is a text, a call, a list of calls or of results."""
     items = [result] if isinstance(result, Mapping) else items_of(result)
     if not all(isinstance(item, Mapping) for item in items):
         for item_index, item in enumerate(items):
             yield from _bfcl_result(item, f"{pointer}/{item_index}")
     elif result not in (None, "", []):
-        yield pointer, _bfcl_answer({"content": items or result}, ())
+        yield pointer, _bfcl_answer({"content": items or result}, decoded_calls=())
 
 
 def _only_repeats_calls(entry: Fields) -> bool:
-    """Return whether an entry has nothing but the decoded calls of a model's answer."""
+    """Return whether an entry only repeats the calls of a model's answer and has no error."""
     return bool(items_of(entry.get("model_response_decoded"))) and "error" not in entry
 
 
 def _bfcl_answer(entry: Fields, decoded_calls: Sequence[object]) -> Fields:
-    """Return an answer as a message with calls; a text that is only the calls is left out.
+    """Return an answer as a message with calls; a text that only repeats the calls is left out.
 
-    The calls are ``decoded_calls``, else the items of the entry's content.
+    The calls are ``decoded_calls``; if there are none, the items of the entry's content.
     """
     content = entry.get("content")
     calls = [_bfcl_call(call) for call in decoded_calls or items_of(content)]
@@ -233,7 +237,7 @@ def _bfcl_answer(entry: Fields, decoded_calls: Sequence[object]) -> Fields:
 
 
 def _is_text_of_calls(text: str) -> bool:
-    """Return whether a text is a list in brackets or in tags of tool calls."""
+    """Return whether a text is in brackets or in ``tool_call`` tags, as a text of calls is."""
     stripped = text.strip()
     return any(
         stripped.startswith(opening) and stripped.endswith(closing)

@@ -117,7 +117,7 @@ def _chatgpt_run(conversation: Fields, pointer: str) -> ExportedRun:
 
 
 def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
-    """Return the parent of each node: the node that it names, else the node that lists it."""
+    """Return the parent of each node: the parent that it names, else the node that lists it."""
     parents = {node_id: as_text(node.get("parent")) for node_id, node in nodes.items()}
     for node_id, node in nodes.items():
         for child_id in map(as_text, items_of(node.get("children"))):
@@ -127,11 +127,11 @@ def _chatgpt_parents(nodes: Mapping[str, Fields]) -> dict[str, str | None]:
 
 
 def _link_chatgpt_results(messages: Sequence[tuple[str, dict[str, object]]]) -> None:
-    """Give calls an id, and results the id of their call.
+    """Set the ids of calls, and the call ids of results. A message has at most one call.
 
-    The call of a result is the last call of the same tool since the user's message, else the last
-    call of any tool. A call may have several results. A result of ``web.run`` may answer a call
-    of ``web``.
+    The call of a result is the last call of the same tool since the user's last message, else the
+    last call of any tool. A call may have several results. A result of ``web.run`` may answer a
+    call of ``web``.
     """
     call_id_by_family: dict[str, str] = {}
     last_call_id: str | None = None
@@ -256,7 +256,7 @@ def _claude_ai_run(conversation: Fields, pointer: str) -> ExportedRun:
 
 
 def _claude_ai_message(message: object) -> object:
-    """Return a message in chat form, with its files; any value but an object as it is."""
+    """Return a message in chat form, with its files; a value that is no object, unchanged."""
     if not isinstance(message, Mapping):
         return message
     content = message.get("content")
@@ -277,7 +277,7 @@ def _claude_ai_message(message: object) -> object:
 
 
 def _block_text(block: object) -> object:
-    """Return the text of a text block; any other block as it is."""
+    """Return the text of a text block; any other block is returned unchanged."""
     return fields_of(block).get("text") if kind_of(block) == "text" else block
 
 
@@ -329,8 +329,8 @@ def _objects_with_pointers(pointer: str, values: Sequence[object]) -> Iterator[t
 def _librechat_run(conversation: Fields, pointer: str, nodes: Mapping[str, Fields]) -> ExportedRun:
     """Return a conversation along the branch of its last message with an id.
 
-    A message without an id is known by its pointer. If a message names no parent, its parent is
-    the message around it, else the message before it.
+    The pointer of a message without an id is its id. If a message names no parent, its parent is
+    the message in whose ``children`` it is, else the previous message.
     """
     id_by_pointer = {
         node_pointer: text_in(message, "messageId") or node_pointer
@@ -404,9 +404,9 @@ def _librechat_message(message: Fields) -> Fields:
 
 
 def _librechat_part(part: object) -> object:
-    """Return a thought in the form of Anthropic, and a call in that of Vercel's AI SDK.
+    """Return a thought in Anthropic's form, a call in the form of Vercel's AI SDK.
 
-    Any other part is returned as it is.
+    Any other part is returned unchanged.
     """
     fields = fields_of(part)
     kind = kind_of(part)
@@ -416,7 +416,8 @@ def _librechat_part(part: object) -> object:
     if kind != "tool_call":
         return part
     call = fields_of(fields.get("tool_call"))
-    details = fields_of(call.get(kind_of(call))) or call  # assistants name the details by the type
+    # A call of an assistant has its details in a field that is named after its type.
+    details = fields_of(call.get(kind_of(call))) or call
     output = first_in(details, "output", "outputs")
     return {
         "type": "tool-invocation",
@@ -424,6 +425,7 @@ def _librechat_part(part: object) -> object:
             "toolCallId": call.get("id"),
             "toolName": text_in(details, "name") or kind_of(call) or "tool",
             "args": first_in(details, "args", "arguments", "input"),
+            # The output of an unfinished call is blank.
             "output": None if output == "" and call.get("progress") != 1 else output,
         },
     }
@@ -540,11 +542,12 @@ SEMANTIC_KERNEL: Final = ExportFormat(
 def _assistants_runs(document: object) -> Iterable[ExportedRun]:
     """Return the threads in lists of messages, runs and steps of OpenAI's Assistants API.
 
-    An object without a thread's id belongs to the first thread. Runs alone are no export.
+    An object without a thread's id belongs to the first thread. Nothing is returned for runs
+    alone, because they have no content.
     """
     items_by_thread: dict[str | None, list[tuple[str, Fields]]] = {}
     has_content = False
-    for pointer, item in _assistants_objects(document, "", 0):
+    for pointer, item in _assistants_objects(document, pointer="", depth=0):
         thread_id = text_in(item, "thread_id") or next(iter(items_by_thread), None)
         items_by_thread.setdefault(thread_id, []).append((pointer, item))
         has_content = has_content or item.get("object") != _RUN
@@ -554,9 +557,9 @@ def _assistants_runs(document: object) -> Iterable[ExportedRun]:
 
 
 def _assistants_run(thread_id: str | None, items: Sequence[tuple[str, Fields]]) -> ExportedRun:
-    """Return a thread with its messages by time; the API lists the newest first.
+    """Return a thread with its messages sorted by time, because the API lists the newest first.
 
-    Instructions are left out if they repeat the instructions before.
+    Instructions are left out if they repeat the previous instructions.
     """
     timed_messages = [timed for pointer, item in items for timed in _timed_messages(pointer, item)]
     timed_messages.sort(key=lambda timed: (timed.time, timed.rank))

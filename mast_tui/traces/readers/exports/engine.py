@@ -28,7 +28,7 @@ class ExportedRun:
         messages: Messages that ``chat.turns`` understands, each with its pointer in ``value``. A
             value that is no object becomes a log with a problem.
         pointer: The JSON pointer to ``value`` in the document.
-        native_id: The id that the document gives the run.
+        native_id: The id of the run in the document; None if it has none.
         meta: The facts of the run. If they have no task, it is the first message of a user.
         problems: Messages about parts of the run that are left out.
     """
@@ -78,7 +78,7 @@ class ExportReader:
         return next(iter(runs), None) is not None
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace for each run."""
+        """Return a trace for each run in the file; a run without messages is a problem."""
         problems: list[Problem] = []
         runs = list(self._format.runs(_json_document(source, problems)))
         traces: list[Trace] = []
@@ -113,10 +113,10 @@ class ExportReader:
 
 
 def objects_in(document: object) -> Iterator[tuple[str, Fields]]:
-    """Yield the objects of a document, each with its JSON pointer.
+    """Yield the objects of a document, each after its JSON pointer.
 
-    The document is a list of objects, or has one under ``conversations``. Any other document is
-    the only object.
+    The document is a list of objects, or has such a list under ``conversations``. Any other
+    document is itself the only object.
     """
     conversations = fields_of(document).get("conversations")
     values = conversations if isinstance(conversations, list) else document
@@ -152,7 +152,7 @@ def step_lists(
     Args:
         document: A run, or a list of runs. A run is a list of steps, or an object with such a
             list.
-        lists: The dotted paths in an object to the list.
+        lists: The dotted paths in an object that may lead to the list.
         is_step: Returns whether a value is a step. A list is a list of steps if one of its first
             values is a step.
     """
@@ -173,7 +173,7 @@ def step_lists(
 
 
 def join_distinct_texts(texts: Iterable[object]) -> str:
-    """Join the texts among some values by line breaks, without texts that an earlier text has."""
+    """Join the texts among some values by line breaks, without texts within an earlier text."""
     distinct_texts: list[str] = []
     for value in texts:
         text = as_text(value)

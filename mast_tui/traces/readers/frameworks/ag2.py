@@ -17,9 +17,9 @@ def _is_ag2_record(transcript: Transcript) -> bool:
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the trajectory, and the facts of the record."""
+    """Add the steps of the trajectory, and set the facts in the record."""
     record = _record_of_run(transcript)
-    if record is None:
+    if record is None:  # The transcript is of another framework.
         return
     messages = items_of(record["trajectory"])
     mapper = MessageMapper(reading.steps, by_name=speaks_by_name(messages))
@@ -32,7 +32,7 @@ def _add_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _record_of_run(transcript: Transcript) -> Fields | None:
-    """Return the JSON record with the messages of a run as its trajectory, or None."""
+    """Return the record whose ``trajectory`` has a run's messages; None for other transcripts."""
     record = fields_of(transcript.json)
     messages = items_of(record.get("trajectory"))
     has_shape = messages and {"content", "role", "name"} <= fields_of(messages[0]).keys()

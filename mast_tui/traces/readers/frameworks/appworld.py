@@ -52,10 +52,11 @@ class _AppWorldRun:
         self.evaluations: list[str] = []
 
     def add(self, block: LogBlock) -> None:
-        """Add the step of a block, or record its evaluation.
+        """Add the step of a block of the log, or record its evaluation.
 
-        The heading of the block names the ``code_agent`` that wrote code, the ``message_agent``
-        that gets a message, or the ``reply_agent`` that sends the result of its task.
+        The groups of ``_BLOCK_HEADING`` tell the kind of the block. The body is code that the
+        ``code_agent`` wrote, a message to the ``message_agent``, or a reply of the
+        ``reply_agent`` with the result of its task.
         """
         match = block.match
         if match["task"] is not None:
@@ -70,7 +71,7 @@ class _AppWorldRun:
                 block.key, agent, block.body, name="python"
             )
         elif agent := match["message_agent"]:
-            if agent.lower() in self._agents_with_task:
+            if agent.lower() in self._agents_with_task:  # The message is the output of its code.
                 self._add_output(block, agent, "python")
             else:
                 self._agents_with_task.add(agent.lower())
@@ -86,13 +87,16 @@ class _AppWorldRun:
             self._reading.add_log(block, match[0].strip())
 
     def _add_output(self, block: LogBlock, agent: str, name: str) -> None:
-        """Add the output of an agent's last code or of an API call."""
+        """Add the output of an agent's last code, or an API's response to that code."""
         parent = self._last_code_key_by_agent.get(agent.lower())
         self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log, and the common outcome of its tasks: FAILED if one failed."""
+    """Add the steps of the log, the outcome of its tasks and the answer key.
+
+    The outcome is FAILED if one task failed, else the outcome that all tasks share, if any.
+    """
     run = _AppWorldRun(reading)
     for block in reading.blocks(transcript.text, _BLOCK_HEADING):
         run.add(block)
@@ -122,7 +126,7 @@ def _answer_key(evaluations: list[str]) -> AnswerKey:
 
 
 def _requirement_of_check(check: object) -> object:
-    """Return the requirement of a check, or the whole check if it has the trace of a failure."""
+    """Return the requirement of a check; the whole check if it records the trace of a failure."""
     if isinstance(check, dict) and check.get("requirement") and not check.get("trace"):
         return check["requirement"]
     return check

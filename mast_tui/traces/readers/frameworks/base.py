@@ -41,7 +41,7 @@ class Transcript:
 
     Args:
         text: The output; only its head is needed to recognise the framework.
-        document: The output as parsed JSON, if that is at hand.
+        document: The output as parsed JSON; None if it has not been parsed.
     """
 
     def __init__(self, text: str, document: object | None = None) -> None:
@@ -76,7 +76,7 @@ class Reading:
         )
 
     def blocks(self, text: str, boundary: re.Pattern[str]) -> Iterator[LogBlock]:
-        """Yield the blocks of a log, and add a text before the first block as a log step.
+        """Yield the blocks of a log; first add the text before the first block as a log step.
 
         Args:
             text: The log.
@@ -99,7 +99,7 @@ class Reading:
             yield LogBlock(f"line {line_number}", match, body)
 
     def add_log(self, block: LogBlock, text: str, level: str = "", **more: Unpack[More]) -> None:
-        """Add a record that is no step of an agent.
+        """Add a block as a log step, because it is no step of an agent.
 
         Args:
             block: The block of the record.
@@ -165,7 +165,7 @@ class Framework:
         return reading
 
     def recognises(self, source: Source) -> bool:
-        """Return whether the file is a log of this framework, by its JSON or its head."""
+        """Return whether the JSON of the file, or its head, is a log of this framework."""
         if source.head.lstrip()[:1] in (b"{", b"["):
             if source.json_lines:
                 return False
@@ -199,7 +199,7 @@ def recognised_by_line(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
 
 
 def study_answer_key(record: Fields) -> AnswerKey:
-    """Return the answer key in a record of the MAST study: benchmark fields and notes."""
+    """Return the answer key in a record of the MAST study: its benchmark fields and its notes."""
     draft = AnswerKeyDraft()
     draft.add_fields(record, {"note": "failures"})
     other_data = record.get("other_data")

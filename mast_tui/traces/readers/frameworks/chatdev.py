@@ -33,14 +33,14 @@ _MODEL: Final = re.compile(r"^\| \*\*model_type\*\* \| ModelType\.(?P<model>\w+)
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log, and its task and model."""
+    """Add the steps of the log, and set the task and the model."""
     text = transcript.text
     if task := _TASK.search(text):
         reading.task = task["task"].strip()
     if model := _MODEL.search(text):
         reading.model = model["model"].lower().replace("_", "-")
     for block in reading.blocks(text, _RECORD):
-        # ChatDev writes the day before the month.
+        # ChatDev writes the day before the month; a date that does not fit is read as usual.
         time = block.match["time"]
         start = parse_time(time, "%Y-%d-%m %H:%M:%S")
         start = parse_time(time, "%Y-%m-%d %H:%M:%S") if start is None else start

@@ -30,7 +30,7 @@ _CHECKED_LINES: Final = 400
 
 
 def _is_hyperagent_log(transcript: Transcript) -> bool:
-    """Return whether a line of the log is a record of HyperAgent's logger."""
+    """Return whether one of the first lines is a record of HyperAgent's logger."""
     lines = _trajectory_lines(transcript)
     if lines is None:
         return _RECORD.search(transcript.text) is not None
@@ -38,7 +38,7 @@ def _is_hyperagent_log(transcript: Transcript) -> bool:
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log, each record once."""
+    """Add the steps of the log; copies of a record are one step, with a note in its preview."""
     lines = _trajectory_lines(transcript)
     record = transcript.json
     if lines is not None and isinstance(record, Mapping):
@@ -60,10 +60,10 @@ def _add_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
-    """Yield each record once, with the number of times that it was printed.
+    """Yield each record with the number of its copies in the log.
 
-    Each handler that printed the start of the program also prints every record after it. So a
-    record that is printed more often than there are handlers was written more than once.
+    Each handler that printed the start of the program prints a copy of every record after it. A
+    record with more copies than handlers was written several times, and is yielded several times.
     """
     handler_count = 1
     for (_head, body), group in groupby(blocks, key=lambda block: (block.match[0], block.body)):
@@ -81,7 +81,7 @@ def _repeated_preview(text: str, print_count: int) -> str | None:
 
 
 def _trajectory_lines(transcript: Transcript) -> list[str] | None:
-    """Return the lines of a log that is a JSON list or in a JSON record; None for any other."""
+    """Return the lines of a log that is a JSON list, or is in a JSON record; None for a text."""
     record = transcript.json
     lines = record.get("trajectory") if isinstance(record, Mapping) else record
     if not isinstance(lines, list) or not any(isinstance(line, str) for line in lines):

@@ -27,7 +27,7 @@ _USER_NAMES: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log; blocks under a marker are log entries."""
+    """Add the steps of the log; a block that begins with a marker is a log entry."""
     for block in reading.blocks(transcript.text, _HEADING):
         if marker := block.match["marker"]:
             reading.add_log(block, f"{marker}\n{block.body}".rstrip())
@@ -37,7 +37,7 @@ def _add_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _add_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> None:
-    """Add the step of a turn; a result that follows a call becomes the child of the call."""
+    """Add the step of a turn; the parent of a result is the call directly before it."""
     is_user = agent.lower() in _USER_NAMES
     kind = SpanKind.MESSAGE
     role = Role.USER if is_user else Role.AGENT

@@ -30,7 +30,7 @@ def _is_metagpt_log(transcript: Transcript) -> bool:
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the logger's output in a record, else of the log of a message pool."""
+    """Add the steps of the logger's output in a JSON record, else those of a message pool's log."""
     record = _record_of_run(transcript)
     if record is None:
         _add_pool_steps(transcript.text, reading)
@@ -40,14 +40,14 @@ def _add_steps(transcript: Transcript, reading: Reading) -> None:
 
 
 def _record_of_run(transcript: Transcript) -> Fields | None:
-    """Return the JSON record of one run, whose ``content`` is the logger's output; or None."""
+    """Return the record of a run, whose ``content`` is the logger's output; None for other JSON."""
     record = fields_of(transcript.json)
     has_shape = {"run_id", "prompt"} <= record.keys() and isinstance(record.get("content"), str)
     return record if has_shape else None
 
 
 def _add_logger_steps(text: str, reading: Reading) -> None:
-    """Add the steps of the logger's output; a line without an actor is a log entry."""
+    """Add the steps of the logger's output; a block without an actor is a log entry."""
     for block in reading.blocks(text, LOGURU_LINE):
         start = unix_seconds(block.match["time"])
         if actor := _ACTOR.match(block.body):

@@ -82,12 +82,12 @@ class _OpenManusRun:
             self._reading.add_log(block, body, start=start, level=match["level"])
 
     def _add_call(self, block: LogBlock, name: str | None, text: str, start: float | None) -> None:
-        """Add a call of the current agent, and keep it open for the result of the tool."""
+        """Add a call of the current agent; it stays open until the result of the tool."""
         key = self._reading.steps.call(block.key, self._agent, text, name=name, start=start)
         self._open_calls_by_tool.setdefault(name or "", []).append(key)
 
     def _add_result(self, block: LogBlock, name: str, text: str, start: float | None) -> None:
-        """Add a tool's result as child of the tool's first open call, else of an unnamed call."""
+        """Add a tool's result under the tool's first open call, else under an unnamed open call."""
         open_calls = self._open_calls_by_tool.get(name) or self._open_calls_by_tool.get("") or []
         parent = open_calls.pop(0) if open_calls else None
         status = status_of_result(_RESULT_HEADING.sub("", text, count=1))
@@ -96,7 +96,7 @@ class _OpenManusRun:
 
 
 def _add_steps(transcript: Transcript, reading: Reading) -> None:
-    """Add the steps of the log, and its task."""
+    """Add the steps of the log, and set the task."""
     if prompt := _PROMPT.search(transcript.text):
         reading.task = prompt["task"].strip()
     run = _OpenManusRun(reading)

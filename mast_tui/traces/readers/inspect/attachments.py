@@ -78,7 +78,7 @@ class Attachments:
 
         Args:
             part: The part.
-            fill_in: Returns a text of the part with its attachment; ``text`` by default.
+            fill_in: Returns a text with the attachment that it refers to; by default ``text``.
         """
         fill_in = fill_in or self.text
         if isinstance(part, str):

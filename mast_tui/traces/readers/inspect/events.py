@@ -101,8 +101,8 @@ class EventWalk:
         """
         if skip_known_calls:
             self._answered_call_ids = set(self.spans.calls)
-        self._walk_list(events, "/events", self.root, 0)
-        self._add_results_until(None)
+        self._walk_list(events, "/events", self.root, depth=0)
+        self._add_results_until(time=None)
 
     def _walk_list(self, events: Sequence[object], pointer: str, base: Scope, depth: int) -> None:
         """Add the spans of a list of events, which may open and close scopes within ``base``."""
@@ -122,7 +122,7 @@ class EventWalk:
     def _add_event(
         self, event: Fields, pointer: str, scope: Scope, open_scopes: list[Scope], depth: int
     ) -> None:
-        """Add the spans of an event, or open or close a scope.
+        """Add the spans of an event; an event that begins or ends something changes the scope.
 
         Args:
             event: The event.
@@ -130,7 +130,7 @@ class EventWalk:
             scope: The scope that the event's ``span_id`` names, else the innermost open scope.
             open_scopes: The scopes that are open in this list of events, the innermost last. The
                 ``step`` events of older logs add and remove scopes.
-            depth: The number of events around the list.
+            depth: The number of events within which the list is nested.
         """
         kind = event.get("event")
         if kind == "span_begin":
@@ -146,7 +146,7 @@ class EventWalk:
             self._close_scope(self._scope_by_span_id.get(span_id or ""), event)
         elif kind == "step":
             if event.get("action") == "begin":
-                open_scopes.append(self._open_scope(event, pointer, open_scopes[-1], None))
+                open_scopes.append(self._open_scope(event, pointer, open_scopes[-1], span_id=None))
             elif len(open_scopes) > 1:
                 self._close_scope(open_scopes.pop(), event)
         elif kind == "model":
@@ -190,13 +190,13 @@ class EventWalk:
         return outer
 
     def _close_scope(self, scope: Scope | None, event: Fields) -> None:
-        """Set the end time of the span with which the agent of a scope began."""
+        """Set the end time of the log span with which the agent of a scope began, if it has one."""
         end = unix_seconds(event.get("timestamp"))
         if scope is not None and scope.agent_key is not None and end is not None:
             self.spans.steps.amend(scope.agent_key, end=end)
 
     def _pending_call_key(self, name: str) -> str | None:
-        """Return the key of a tool's latest call while its result is pending, else None."""
+        """Return the key of a tool's latest call; None if the call's result is not queued."""
         pending = self._latest_result_by_tool.get(name)
         if pending is None or pending.added:
             return None
@@ -206,7 +206,7 @@ class EventWalk:
     def _add_model_call(self, event: Fields, pointer: str, scope: Scope) -> None:
         """Add the new messages of a model call, its answer and its error.
 
-        If a scorer made the call, only record the answer's text.
+        If a scorer made the call, record only the answer's text.
         """
         if scope.is_grading:
             self._add_grading_text(event)
@@ -228,7 +228,7 @@ class EventWalk:
                 message_pointer,
                 Acting(parent=scope.parent, start=start),
                 scope.history,
-                None,
+                key=None,
             )
         agent = scope.agent or short_name(event.get("role")) or "assistant"
         acting = Acting(agent, scope.parent, start, end)
@@ -276,7 +276,8 @@ class EventWalk:
     def _add_tool_call(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
         """Add a tool call unless a message has it, then the events inside it and its result.
 
-        The result is added at its time, after the events that happened meanwhile.
+        The result is queued until its time, so that it follows the events that happened meanwhile.
+        A call that is still pending has no result.
         """
         call_id = as_text(event.get("id"))
         if call_id is not None and call_id in self._answered_call_ids:
@@ -310,6 +311,7 @@ class EventWalk:
         if call_id:
             self._result_by_call_id[call_id] = pending
             self._latest_result_by_tool[name or ""] = pending
+        # The events inside the call were added, so nothing is left that comes before its result.
         self._add_result_at(pending, None if has_nested_events else end)
 
     def _add_subtask(self, event: Fields, pointer: str, scope: Scope, depth: int) -> None:
@@ -345,7 +347,7 @@ class EventWalk:
         return True
 
     def _add_input(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add the user message of a person's input during the run."""
+        """Add the input of a person during the run as a message of the user."""
         parts = (as_text(event.get("message")), as_text(event.get("input")))
         text = self._attachments.joined(*parts)
         acting = Acting(parent=scope.parent, start=unix_seconds(event.get("timestamp")))
@@ -353,7 +355,7 @@ class EventWalk:
         self.spans.add(message, pointer, acting, scope.history, as_text(event.get("uuid")))
 
     def _add_log_event(self, event: Fields, pointer: str, scope: Scope) -> None:
-        """Add the log span of any other event; record errors, limits and scores."""
+        """Add the log span of an event of any other kind; record errors, limits and scores."""
         kind = event.get("event")
         if kind == "sandbox" and self._equals_pending_result(event.get("output")):
             event = {name: value for name, value in event.items() if name != "output"}
@@ -373,7 +375,7 @@ class EventWalk:
             self.score_events.append((key, event))
 
     def _equals_pending_result(self, output: object) -> bool:
-        """Return whether one of the next pending results has the same text, blanks aside."""
+        """Return whether one of the next pending results has this text, but for outer blanks."""
         if not isinstance(output, str) or not output.strip():
             return False
         text = self._attachments.text(output).strip()
@@ -392,7 +394,7 @@ class EventWalk:
                 self.grading_texts.append(text)
 
     def _add_result_at(self, result: _PendingResult, time: float | None) -> None:
-        """Add a result when the events reach this time; at once if the time is unknown."""
+        """Queue a result until the events reach this time; add it at once if ``time`` is None."""
         if time is None:
             self._add_result(result)
         else:

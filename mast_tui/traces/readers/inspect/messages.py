@@ -76,7 +76,7 @@ class MessageSpans:
 
         Args:
             pointer: The JSON pointer in the sample.
-                message: The text of the problem.
+            message: The text of the problem.
         """
         if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(Problem(self._prefix + pointer, message))
@@ -102,8 +102,8 @@ class MessageSpans:
     def is_new(self, message: object, identity: Hashable, history: History) -> bool:
         """Return whether the next message of an input has no span yet.
 
-        A message with the id of a message with spans is not new. Other messages with the same
-        identity are counted: if three of them have spans, the fourth in an input is new.
+        A message is not new if a message with its id has spans. Other messages of the same identity
+        are counted: if three of them have spans, the fourth in an input is new.
 
         Args:
             message: The message.
@@ -117,11 +117,11 @@ class MessageSpans:
         if history.counts[identity] <= history.added[identity]:
             return False
         if message_id is not None and not _has_call_ids(identity):
-            return True  # If it has a span, that is of the same message to another agent.
+            return True  # Any span of this identity shows a message to another agent.
         return history.counts[identity] > self._span_counts[identity]
 
     def first_without_span(self, messages: Sequence[object]) -> int:
-        """Return the index after the last message that has spans."""
+        """Return the index of the message after the last one that has spans; 0 if none has any."""
         counts: Counter[Hashable] = Counter()
         first_index = 0
         for message_index, message in enumerate(messages):
@@ -152,10 +152,10 @@ class MessageSpans:
 
         Args:
             message: The message.
-            pointer: Its JSON pointer within the sample.
+            pointer: The JSON pointer of the message within the sample.
             acting: The agent, parent span and times.
             history: The history of the agent.
-            key: The span key of a message without an id; its pointer by default.
+            key: The span key of a message without an id; None for its pointer.
 
         Returns:
             The key of the last span.
@@ -312,7 +312,7 @@ class MessageSpans:
         )
 
     def _add_answer(self, message: Fields, pointer: str, acting: Acting, key: str) -> str | None:
-        """Add the thoughts, texts and calls of a model's message; return the last span's key."""
+        """Add the reasoning, texts and calls of a model's message; return the last span's key."""
         last_key: str | None = None
         reasoning = message.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
@@ -333,10 +333,10 @@ class MessageSpans:
         return last_key
 
     def _add_parts(self, parts: list[object], pointer: str, acting: Acting, key: str) -> str | None:
-        """Add the spans of a message's parts and return the key of the last; None without spans.
+        """Add the spans of a message's parts; return the last span's key, None without spans.
 
-        Text parts up to the next reasoning or tool are one message. It has ``key`` if it begins
-        with the first part.
+        Text parts up to the next reasoning or tool part become one message. The message that
+        begins with the first part has the key ``key``.
         """
         last_key: str | None = None
         text_parts: list[object] = []
@@ -366,7 +366,7 @@ class MessageSpans:
         return last_key
 
     def _reasoning_text(self, part: Fields) -> str:
-        """Return the text of a reasoning part; of a redacted part, its summary or a note."""
+        """Return the text of a reasoning part; for a redacted part, its summary or a note."""
         summary = as_text(part.get("summary"))
         if part.get("redacted") is True:
             return self.attachments.text(summary) if summary else "[reasoning hidden]"
@@ -399,7 +399,7 @@ def _message_id(message: object) -> str | None:
 
 
 def _has_call_ids(identity: Hashable) -> bool:
-    """Return whether an identity holds ids of tool calls, so that no other message has it."""
+    """Return whether a message's identity has ids of tool calls, which no other message has."""
     if not isinstance(identity, tuple):
         return False
     call_ids = identity[-1]
@@ -420,8 +420,8 @@ Ranges = list[tuple[int, int]]
 class MessagePool:
     """The pooled messages of one sample.
 
-    Every call names its whole input, so that looking up each message would cost the square of the
-    run's length. The beginning that an input shares with the previous input is skipped. After
+    Every model call names its whole input. Looking up each message would cost the square of the
+    run's length, so the beginning that an input shares with the previous input is skipped. After
     ``_MAX_LOOKUPS`` lookups, only the last messages of an input are looked up.
     """
 
@@ -494,7 +494,7 @@ class MessagePool:
             yield from range(start, end)
 
     def _merged_ranges(self, refs: list[object], pointer: str) -> Ranges:
-        """Return the ranges of an input, adjacent ranges as one; report ranges beyond the pool."""
+        """Return the ranges of an input, adjacent ranges joined; report ranges beyond the pool."""
         ranges: Ranges = []
         for ref in refs:
             pair = ref if isinstance(ref, list) and len(ref) == 2 else (None, None)
@@ -518,9 +518,10 @@ class MessagePool:
 
 
 def _added_ranges(previous: Ranges, ranges: Ranges) -> Ranges | None:
-    """Return the ranges after those of ``previous``; None if ``ranges`` does not begin with them.
+    """Return the ranges that follow those of ``previous`` in ``ranges``.
 
-    The last range of ``previous`` may be longer in ``ranges``.
+    The last range of ``previous`` may be longer in ``ranges``. The result is None if ``previous``
+    is empty, or if ``ranges`` does not begin with it.
     """
     if not previous:
         return None
@@ -535,7 +536,7 @@ def _added_ranges(previous: Ranges, ranges: Ranges) -> Ranges | None:
 
 
 def _last_indices(ranges: Ranges, count: int) -> Ranges:
-    """Return the ranges of the last ``count`` indices."""
+    """Return the ranges with the last ``count`` indices of some ranges."""
     last_ranges: Ranges = []
     for start, end in reversed(ranges):
         if count <= 0:

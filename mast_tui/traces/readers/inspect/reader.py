@@ -109,7 +109,7 @@ def _is_log_archive(source: Source) -> bool:
 
 
 def _is_log_document(source: Source) -> bool:
-    """Return True if the head has keys of a log and of an evaluation's spec."""
+    """Return whether the beginning of a file has keys of a log, and of its ``eval`` object."""
     head = as_utf8(source.head).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not head.startswith("{") or '"eval"' not in head:
         return False
@@ -120,7 +120,7 @@ def _is_log_document(source: Source) -> bool:
 
 
 def _log_and_spec_keys(head: str) -> tuple[set[str], set[str]]:
-    """Return the keys of the document and of the object under ``eval`` in the head."""
+    """Return the keys of the log and those of its ``eval`` object, as far as ``head`` has them."""
     log_keys: set[str] = set()
     spec_keys: set[str] = set()
     depth = 0
@@ -136,7 +136,7 @@ def _log_and_spec_keys(head: str) -> tuple[set[str], set[str]]:
                 break
         elif token != ":":
             last_string = token[1:-1]
-        elif depth == 1:  # a colon, so the string before it is a key
+        elif depth == 1:  # The token is a colon, so the string before it is a key.
             log_key = last_string
             log_keys.add(log_key)
         elif depth == 2 and log_key == "eval":
@@ -171,12 +171,12 @@ class _DocumentLog:
         self.header = document
 
     def samples(self) -> Iterator[tuple[int, object, str]]:
-        """Yield each sample with its number and the prefix of its places."""
+        """Yield the number of each sample, the sample, and the prefix of locations in it."""
         samples = items_of(self.header.get("samples"))
         if not samples:
             self.problems.append(Problem("/samples", "the log holds no samples"))
-        for record, sample in enumerate(samples):
-            yield record, sample, f"/samples/{record}"
+        for sample_number, sample in enumerate(samples):
+            yield sample_number, sample, f"/samples/{sample_number}"
 
 
 class _ArchiveLog:
@@ -196,7 +196,7 @@ class _ArchiveLog:
 
     @cached_property
     def header(self) -> Fields:
-        """The log's header, else the header from its start; empty if none can be read."""
+        """The header of the finished log, else of the log's start; empty if none is readable."""
         for name in _HEADERS:
             if name in self._names:
                 value = self._read_json_member(name)
@@ -207,8 +207,11 @@ class _ArchiveLog:
         return {}
 
     def samples(self) -> Iterator[tuple[int, object, str]]:
-        """Yield each readable sample with its number and the prefix of its places."""
-        record = 0
+        """Yield the number of each readable sample, the sample, and the prefix of locations in it.
+
+        Samples that cannot be read are counted too, so that numbers do not depend on them.
+        """
+        sample_number = 0
         for name in self._names:
             chunked_match = _CHUNKED_SAMPLE_NAME.fullmatch(name)
             if chunked_match is None and not _SAMPLE_NAME.fullmatch(name):
@@ -217,9 +220,9 @@ class _ArchiveLog:
             if chunked_match is not None and isinstance(sample, Mapping):
                 sample = self._with_chunks(sample, chunked_match[1])
             if sample is not None:
-                yield record, sample, f"{name} "
-            record += 1
-        if not record:
+                yield sample_number, sample, f"{name} "
+            sample_number += 1
+        if not sample_number:
             self.problems.append(Problem("samples/", "the log holds no samples"))
 
     def _with_chunks(self, sample: Fields, folder: str) -> Fields:
@@ -249,7 +252,7 @@ class _ArchiveLog:
         return items
 
     def _read_json_member(self, name: str) -> object | None:
-        """Return the JSON value of a member; report an unreadable member and return None."""
+        """Return the JSON value of a member; for an unreadable one report it and return None."""
         try:
             data = self._archive.read(name)
             reason = self._exceeded_limit(data)

@@ -48,17 +48,17 @@ class InspectLog:
 def read_sample(
     sample: object, log: InspectLog, record: int, prefix: str, max_spans: int
 ) -> Trace | Problem:
-    """Read one sample.
+    """Return the trace of a sample.
 
     Args:
         sample: The sample as JSON.
         log: The facts that all samples of the log share.
         record: The number of the sample in the log.
-        prefix: The place of the sample in the log, which JSON pointers in the sample follow.
+        prefix: The location of the sample in the log, before JSON pointers within the sample.
         max_spans: The largest number of spans that the trace may have.
 
     Returns:
-        The trace, or a problem if this is no sample.
+        The trace, or a problem if the value is no sample.
     """
     if not isinstance(sample, Mapping) or _SAMPLE_FIELDS.isdisjoint(sample):
         return Problem(prefix.strip(), "not a sample: it has no messages and no events; left out")
@@ -93,7 +93,7 @@ def read_sample(
 def _add_spans(sample: Fields, walk: EventWalk) -> None:
     """Add the spans of a sample: failed attempts, messages, events and the end.
 
-    If events have model calls, they have most messages; only the last messages are added then.
+    Events with model calls have most messages, so only the messages after them are added then.
     """
     spans = walk.spans
     for attempt_index, error in enumerate(items_of(sample.get("error_retries"))):
@@ -104,7 +104,7 @@ def _add_spans(sample: Fields, walk: EventWalk) -> None:
     has_model_calls = any(fields_of(event).get("event") == "model" for event in events)
     if not has_model_calls:
         for pointer, message in messages:
-            spans.add(message, pointer, Acting(), walk.root.history, None)
+            spans.add(message, pointer, Acting(), walk.root.history, key=None)
     walk.walk(events, skip_known_calls=not has_model_calls)
     if has_model_calls:
         _add_last_messages(messages, walk)
@@ -124,17 +124,17 @@ def _final_messages(sample: Fields, pool: MessagePool) -> list[tuple[str, object
 
 
 def _add_last_messages(messages: list[tuple[str, object]], walk: EventWalk) -> None:
-    """Add the messages after the last message of the conversation that has spans."""
+    """Add the messages of the conversation that follow its last message with spans."""
     spans = walk.spans
     first_index = spans.first_without_span([message for _pointer, message in messages])
     if first_index == 0 and any(step.kind is SpanKind.MESSAGE for step in spans.steps.steps):
-        return  # The events word the whole conversation differently; it would be added twice.
+        return  # The events have the conversation in other words; it would be added twice.
     for pointer, message in messages[first_index:]:
-        spans.add(message, pointer, Acting(), walk.root.history, None)
+        spans.add(message, pointer, Acting(), walk.root.history, key=None)
 
 
 def _add_ending(sample: Fields, walk: EventWalk) -> None:
-    """Add the limit or error that ended the run, unless an event has it."""
+    """Add the limit or error that ended the run, unless an event has shown it."""
     spans = walk.spans
     limit = sample.get("limit")
     if isinstance(limit, Mapping) and not walk.limit_count:
@@ -147,7 +147,7 @@ def _add_ending(sample: Fields, walk: EventWalk) -> None:
 
 
 def _id_in_eval(sample: Fields, header: Fields) -> str | None:
-    """Return an id from the evaluation, the sample and the epoch; None if one is missing."""
+    """Return an id made of the evaluation's id, the sample's id and the epoch; None without one."""
     eval_id = as_text(fields_of(header.get("eval")).get("eval_id"))
     sample_id = sample.get("id")
     epoch = as_count(sample.get("epoch"))
@@ -208,9 +208,9 @@ def _task_text(sample: Fields, attachments: Attachments) -> str | None:
 
 
 def _system_name(header: Fields, spec: Fields) -> str | None:
-    """Return the name of the solver or agent.
+    """Return the name of the solver or agent; None if the log names none.
 
-    The name is the first of these that exists:
+    The name is the first of these that exists (``spec`` is the ``eval`` object of the header):
 
     - the solver of the evaluation
     - the name of the plan
@@ -233,7 +233,7 @@ def _model_name(sample: Fields, spec: Fields) -> str | None:
 
 
 def _named_scores(sample: Fields) -> list[tuple[str, object]]:
-    """Return the scores with the scorer's names; the oldest logs have one score without a name."""
+    """Return the scores, each after its scorer's name; the oldest logs have one unnamed score."""
     scores = sample.get("scores")
     if isinstance(scores, Mapping):
         return list(scores.items())[:_MAX_SCORES]
@@ -241,7 +241,7 @@ def _named_scores(sample: Fields) -> list[tuple[str, object]]:
 
 
 def _grades_of_scores(scores: list[tuple[str, object]]) -> Iterator[float | None]:
-    """Yield the grade of each value of each score, None if it is no number from 0 to 1."""
+    """Yield the grade of each value of each score; None for a value that is no grade."""
     for _name, score in scores:
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
@@ -253,7 +253,7 @@ def _grades_of_scores(scores: list[tuple[str, object]]) -> Iterator[float | None
 
 
 def _grade_of(value: object) -> float | None:
-    """Return a grade such as 0.5, ``C`` or ``yes`` as a number from 0 to 1; None if it is none."""
+    """Return a grade such as 0.5, ``C`` or ``yes`` as a number from 0 to 1; None for no grade."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
@@ -270,7 +270,7 @@ def _grade_of(value: object) -> float | None:
 
 
 def _agreed_outcome(grades: Sequence[float | None]) -> Outcome:
-    """Return the outcome on which all grades agree, ``UNKNOWN`` after a partial grade."""
+    """Return the outcome on which all grades agree; UNKNOWN without one or for partial grades."""
     if grades and all(grade == 1 for grade in grades):
         return Outcome.SUCCEEDED
     if grades and all(grade == 0 for grade in grades):

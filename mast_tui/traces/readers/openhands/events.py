@@ -60,7 +60,7 @@ _OUTPUT_FIELDS: Final = ("content", "output", "text", "message", "error")
 
 @dataclass(frozen=True)
 class OpenHandsEvent:
-    """A JSON value in a list of events; its spans are named by its id, else by ``key``."""
+    """A JSON value in a list of events; the keys of its spans begin with its id, else ``key``."""
 
     key: str
     location: str
@@ -73,23 +73,23 @@ class OpenHandsEvent:
 
     @cached_property
     def id(self) -> str:
-        """The id of the event, or its key."""
+        """The id of the event; its key if it states no id."""
         return identifier(self.fields.get("id")) or self.key
 
     @cached_property
     def call_id(self) -> str | None:
-        """The model's id of the tool call that the event makes, reports or answers, or None."""
+        """The id of the tool call that the event makes, reports or answers; None without a call."""
         metadata = fields_of(self.fields.get("tool_call_metadata"))
         return identifier(self.fields.get("tool_call_id") or metadata.get("tool_call_id"))
 
     @cached_property
     def response(self) -> Fields:
-        """The model's response, which each of its actions repeats; only in the old format."""
+        """The model's response that caused an action; empty in the SDK's format."""
         return fields_at(self.fields.get("tool_call_metadata"), "model_response")
 
     @cached_property
     def response_id(self) -> str | None:
-        """The id of the model's response, else a name; None for an event without a response."""
+        """The id of the model's response, else a made-up id; None for an event without one."""
         if not self.response:
             return None
         event_id = identifier(self.fields.get("id"))
@@ -153,7 +153,7 @@ class EventMapper:
         """
         events = tuple(events)
         sdk_event_count = sum(is_sdk_event(event.value) for event in events)
-        self._is_sdk = 2 * sdk_event_count >= len(events)
+        self._is_sdk = 2 * sdk_event_count >= len(events)  # at least half of the events
         self._index_events(events)
         for event in events:
             for piece in self._pieces_of_event(event):
@@ -206,7 +206,7 @@ class EventMapper:
                 self._call_by_id[piece.call_id] = step
 
     def _answered_call(self, event: OpenHandsEvent) -> Step | None:
-        """Return the call that an event answers, or None.
+        """Return the call that an event answers; None if it answers no call that is known.
 
         The event states the id of the call, or the id of the event that made the call.
         """
@@ -237,9 +237,9 @@ class EventMapper:
         return iter((replace(json_log_piece(event.value), problem=problem),))
 
     def _old_action_pieces(self, event: OpenHandsEvent, action: str) -> Iterator[Piece]:
-        """Yield the pieces of an action of the old format; none for a silent kind.
+        """Yield the pieces of an action of the old format; nothing for a silent kind.
 
-        A message of the user is recorded, so that its lookup by the framework is not shown.
+        A message of the user is recorded, so that the framework's lookup of it is not shown.
         """
         fields = event.fields
         arguments = fields_of(fields.get("args"))
@@ -275,7 +275,7 @@ class EventMapper:
     def _old_call_pieces(
         self, event: OpenHandsEvent, action: str, role: Role, agent: str
     ) -> Iterator[Piece]:
-        """Yield the model's reasoning and message with an action, then its call or thought.
+        """Yield the model's reasoning and message before an action, then its call or thought.
 
         A call of ``delegate`` makes another agent the acting one.
         """
@@ -307,7 +307,7 @@ class EventMapper:
             self._agent_stack.append(one_line(arguments.get("agent")) or "delegate")
 
     def _old_observation_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the result or the log of an observation of the old format; none if silent.
+        """Yield the result or the log of an observation of the old format; nothing if it is silent.
 
         An error that answers no call is a log. The end of ``delegate`` makes the delegating agent
         the acting one again.
@@ -332,7 +332,7 @@ class EventMapper:
     def _sdk_event_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
         """Yield the pieces of an event of the SDK, and record the model that it names.
 
-        There are none for a silent kind. An event of an unknown kind is a log.
+        A silent kind has no pieces. An event of an unknown kind is a log.
         """
         fields = event.fields
         llm = fields_at(fields.get("value"), "agent", "llm")
@@ -357,7 +357,7 @@ class EventMapper:
             if kind == "ConversationErrorEvent":
                 yield log_piece(text, "error", failed=True)
             else:
-                if not text:
+                if not text:  # A pause has no content besides its kind.
                     is_pause = kind in ("PauseEvent", "InterruptEvent")
                     text = kind if is_pause else dump_text(event.value)
                 yield log_piece(text, kind)
@@ -365,7 +365,7 @@ class EventMapper:
             yield log_piece(dump_text(event.value), one_line(kind))
 
     def _sdk_message_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Yield the reasoning and the text of a message, and the text that the system added."""
+        """Yield the reasoning and the text of a message, and the text that OpenHands added."""
         fields = event.fields
         message = fields_of(fields.get("llm_message"))
         role = Role.USER
@@ -384,7 +384,7 @@ class EventMapper:
             yield Piece(SpanKind.LOG, Role.SYSTEM, "system", added_text, f"/{name}", name=name)
 
     def _sdk_action_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Yield the reasoning and the thought with an action, then its call.
+        """Yield the reasoning and the thought before an action, then its call.
 
         A call of the tool for thinking is shown as reasoning, and its id is recorded.
         """
@@ -411,10 +411,10 @@ class EventMapper:
         yield Piece(SpanKind.TOOL_CALL, Role.AGENT, agent, text, name=name, call_id=call_id)
 
     def _sdk_result_pieces(self, event: OpenHandsEvent, kind: str) -> Iterator[Piece]:
-        """Yield the result of a call; nothing for a call of the tool for thinking."""
+        """Yield the result of a call; nothing for the result of the tool for thinking."""
         fields = event.fields
         if {event.call_id, identifier(fields.get("action_id"))} & self._thought_ids:
-            return  # The result of the tool for thinking has no content of its own.
+            return  # A result of the tool for thinking adds nothing to its call.
         name = one_line(fields.get("tool_name"))
         observation = fields.get("observation")
         if kind == "ObservationEvent":
@@ -429,7 +429,7 @@ class EventMapper:
             yield _result_piece(event, text, SpanStatus.ERROR, name)
 
     def _acp_call_pieces(self, event: OpenHandsEvent) -> Iterator[Piece]:
-        """Yield the call of another agent's tool at its first report, its result at the last.
+        """Yield the call of an external agent's tool for the first report, its result for the last.
 
         A running tool is reported several times. The call has the arguments of the last report.
         """
@@ -489,7 +489,7 @@ def _reasoning_text(fields: Fields) -> str:
 
 
 def _observation_text(observation: object) -> str:
-    """Return the text of an SDK observation: of its known fields, else all fields as JSON."""
+    """Return the text in a known field of an SDK observation, else all its fields as JSON."""
     fields = fields_of(observation)
     if not isinstance(observation, Mapping):
         return content_text(observation)
@@ -501,7 +501,7 @@ def _observation_text(observation: object) -> str:
 
 
 def _sdk_result_status(observation: Fields) -> SpanStatus:
-    """Return the status of an SDK observation by its error, its exit code or its flag."""
+    """Return the status that the error, the exit code or the flag of an SDK observation states."""
     flag = observation.get("is_error")
     if flag is True or as_text(observation.get("error")):
         return SpanStatus.ERROR
@@ -512,7 +512,7 @@ def _sdk_result_status(observation: Fields) -> SpanStatus:
 
 
 def _old_result_status(kind: str, fields: Fields, extras: Fields) -> SpanStatus:
-    """Return the status of an observation of the old format by success, exit code or error."""
+    """Return the status that an old observation's flag, exit code or error states."""
     success = fields.get("success")
     error = extras.get("error")
     if kind in ("error", "user_rejected") or success is False:

@@ -82,7 +82,7 @@ class OpenHandsReader:
         return _run_in(document) is not None or mostly(_is_record_with_run, records)
 
     def read(self, source: Source) -> FileReport:
-        """Return one trace per run; elements without a run are problems."""
+        """Return one trace per run; records without a run are problems."""
         problems: list[Problem] = []
         document = source.json if len(source.json_lines) < 2 else None
         if document is None:
@@ -117,8 +117,8 @@ def read_event_folder(folder: Path) -> FileReport | None:
     """Return the run whose events are files of a folder; None if it has no such files.
 
     The files are ``event-00001-<id>.json`` or ``1.json``, read in the order of their numbers. The
-    run's id is in ``base_state.json``, beside the events or in the folder above ``events``; else
-    it is the name of that folder.
+    run's id is in ``base_state.json``, beside the events or in the folder above ``events``. Without
+    that file, the id is the name of that folder, if the name is a UUID.
     """
     problems: list[Problem] = []
     events = []
@@ -144,7 +144,8 @@ def read_event_folder(folder: Path) -> FileReport | None:
 def event_files(folder: Path) -> list[Path]:
     """Return the files of a folder that hold one event each, in the order of their numbers.
 
-    The list is empty if the first files with such names hold no events, or on an OSError.
+    The list is empty if the first files with such names hold no events, or if the folder cannot be
+    read.
     """
     numbered_files = []
     try:
@@ -155,7 +156,7 @@ def event_files(folder: Path) -> list[Path]:
         return []
     files = [path for _number, _name, path in sorted(numbered_files)]
     for path in files[:_CHECKED_FILE_COUNT]:
-        _, value = _event_in_file(path, [])
+        _, value = _event_in_file(path, problems=[])
         if _is_event(value):
             return files
     return []
@@ -164,7 +165,8 @@ def event_files(folder: Path) -> list[Path]:
 def _event_in_file(path: Path, problems: list[Problem]) -> tuple[bytes, object]:
     """Return the bytes of a file and its JSON value.
 
-    The value is None if the file is absent, or cannot be read: then a problem is added.
+    The value is None for a missing file, and for an unreadable file, which is added to the
+    problems.
     """
     data = b""
     try:

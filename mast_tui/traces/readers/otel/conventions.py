@@ -90,7 +90,7 @@ class Convention:
 def _kind_by_name(
     *, model: str = "", tool: str = "", agent: str = "", other: str = ""
 ) -> dict[str, RowKind]:
-    """Return the kind of each name in four texts of names."""
+    """Map each name to its kind; each argument has the names of one kind, separated by blanks."""
     names_by_kind = {
         RowKind.MODEL: names(model),
         RowKind.TOOL: names(tool),
@@ -202,9 +202,9 @@ CONVENTIONS: Final = (
 
 
 def _merged_convention(conventions: Iterable[Convention]) -> Convention:
-    """Return one table with the attributes of all conventions; earlier conventions go first.
+    """Return a convention with the attributes of all conventions, in their order.
 
-    The table has no ``kinds``.
+    Its ``kinds`` are empty.
     """
     names_by_field: dict[str, Names] = {}
     for convention in conventions:
@@ -235,7 +235,7 @@ def row_of_attributes(attributes: object, name: str, row_id: str) -> SpanRow | N
     attributes = json_in(attributes)
     if not isinstance(attributes, Mapping):
         return None
-    return row_of(span_of({"name": name, "attributes": attributes}, ""), row_id)
+    return row_of(span_of({"name": name, "attributes": attributes}, location=""), row_id)
 
 
 def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
@@ -281,15 +281,15 @@ def row_of(span: OtelSpan, row_id: str) -> SpanRow | None:
 
 
 def _kind_of_span(span: OtelSpan) -> RowKind:
-    """Return the kind of a span by the first convention that states it, else by its attributes."""
+    """Return the kind of a span that a convention states, else the kind that attributes imply."""
     for convention in CONVENTIONS:
         for name in convention.kind:
             value = (span.text(name) or "").strip().lower().replace(" ", "_")
             if value in convention.kinds:
                 return convention.kinds[value]
-            if value and convention is OPENINFERENCE:
+            if value and convention is OPENINFERENCE:  # a kind that is not in the table
                 return RowKind.OTHER
-            if value.startswith("invoke_"):  # as Strands calls a swarm or a graph of agents
+            if value.startswith("invoke_"):  # Strands writes it for a swarm or graph of agents.
                 return RowKind.AGENT
     if any(name in span.attributes for name in _TOOL_ATTRIBUTES):
         return RowKind.TOOL
@@ -299,7 +299,7 @@ def _kind_of_span(span: OtelSpan) -> RowKind:
 
 
 def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
-    """Return the row of a tool; its arguments and result are in attributes or in events."""
+    """Return the row of a tool, with the arguments and the result from attributes or events."""
     arguments = _first_present(
         arguments_without_wrapping(span.value("input.value")),
         span.value(*_ALL_CONVENTIONS.arguments),
@@ -328,7 +328,10 @@ def _tool_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
 
 
 def _agent_row(span: OtelSpan, row: SpanRow, agent: str | None) -> SpanRow:
-    """Return the row of an agent: its input and output, or the last messages with these roles."""
+    """Return the row of an agent, with its input and output.
+
+    Without them, these are the last messages of a user and of the assistant.
+    """
     request = _request_messages(span)
     name = agent or span.text(*_ALL_CONVENTIONS.entity) or bare_name(span.name.removesuffix(".run"))
     return replace(
@@ -350,13 +353,16 @@ def _first_present(*values: object) -> object:
 
 
 def _arguments_in_parameters(span: OtelSpan) -> object:
-    """Return a tool's parameters as its arguments; None if they are a JSON schema."""
+    """Return the attribute ``tool.parameters`` as a tool's arguments; None for a JSON schema."""
     parameters = value_under(span.attributes, "tool.parameters")
     return None if "properties" in fields_of(parameters) else parameters
 
 
 def _first_part_field(messages: Iterable[Message], field: str) -> object:
-    """Return ``field`` of a part, or the content, of the first message that has either; or None."""
+    """Return ``field`` of the first part that has it, or the content of an earlier message.
+
+    Return None if no message has either.
+    """
     for message in messages:
         for part in map(fields_of, items_of(message.get("parts"))):
             if part.get(field) is not None:
@@ -394,7 +400,7 @@ def _request_messages(span: OtelSpan) -> list[Message]:
 
 
 def _answer_messages(span: OtelSpan) -> list[Message]:
-    """Return the messages in the answer of a model or an agent.
+    """Return the messages of the answer that a model or an agent gave.
 
     The messages come from the first of these that has any:
 
@@ -427,7 +433,7 @@ def _system_messages(attributes: Fields) -> list[Message]:
 
 
 def _prompt_messages(span: OtelSpan) -> list[Message]:
-    """Return the prompts of a completion that has no messages."""
+    """Return the prompts of a text completion as messages; empty for a span without prompts."""
     prompts = items_of(value_under(span.attributes, "llm.prompts"))
     return [{"role": "user", "content": content_text(prompt)} for prompt in prompts]
 
@@ -439,7 +445,7 @@ _ROLE_BY_EVENT: Final = {
 
 
 def _all_events(span: OtelSpan) -> Iterable[SpanEvent]:
-    """Return the events of a span, and the events that Logfire writes in an attribute."""
+    """Return the events of a span, and those that Logfire writes in the attribute ``events``."""
     logfire_events = items_of(value_under(span.attributes, "events"))
     return [
         *span.events,
@@ -476,7 +482,7 @@ def _event_answers(span: OtelSpan) -> list[Message]:
 
 
 def _event_message(attributes: Fields, role: str) -> Message:
-    """Return the message in an event's attributes; ``role`` is the role if they name none."""
+    """Return the message in an event's attributes; if they name no role, its role is ``role``."""
     content = value_under(attributes, "content")
     calls = value_under(attributes, "tool_calls")
     message: dict[str, object] = {
@@ -492,7 +498,7 @@ def _event_message(attributes: Fields, role: str) -> Message:
 
 
 def _message_of_choice(attributes: Fields) -> Message:
-    """Return the message of a choice: a text, Strands' list of parts, or a message's fields."""
+    """Return the message of a choice, which holds a text, a list of parts, or message fields."""
     message = value_under(attributes, "message")
     if isinstance(message, str | list):
         return {"role": "assistant", "content": message}
@@ -501,7 +507,7 @@ def _message_of_choice(attributes: Fields) -> Message:
 
 
 def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
-    """Return the answer in the AI SDK's attributes, empty if they have neither text nor calls."""
+    """Return the answer in the AI SDK's attributes; empty if they have neither text nor calls."""
     text = span.value("ai.response.text")
     calls = value_under(span.attributes, "ai.response.toolCalls")
     if text is None and not isinstance(calls, list):
@@ -512,7 +518,7 @@ def _ai_sdk_answer(span: OtelSpan) -> list[Message]:
 def _any_agent_answer(output: object) -> list[Message]:
     """Return an answer with the calls that any-agent writes as ``[{"tool.name", "tool.args"}]``.
 
-    Any other output has no answer.
+    The result is empty for any other output.
     """
     calls = [fields_of(call) for call in items_of(json_in(output))]
     if not calls or not all("tool.name" in call for call in calls):
@@ -543,7 +549,7 @@ def _output_of(span: OtelSpan) -> object:
 
 
 def _unwrapped_value(span: OtelSpan, attributes: Names, field: str) -> object:
-    """Return the first input or output without the object in which OpenLLMetry wraps it; or None.
+    """Return the first input or output, without OpenLLMetry's object around it; None without one.
 
     Args:
         span: The span.
@@ -554,7 +560,7 @@ def _unwrapped_value(span: OtelSpan, attributes: Names, field: str) -> object:
         if name in (*OPENLLMETRY.input, *OPENLLMETRY.output):
             value = value_under(span.attributes, name)
             wrapper = fields_of(value)
-            if wrapper.get(field) == {} and wrapper.get("args"):
+            if wrapper.get(field) == {} and wrapper.get("args"):  # positional arguments only
                 return wrapper["args"]
             value = value if wrapper.get(field) is None else wrapper[field]
         else:
@@ -565,7 +571,7 @@ def _unwrapped_value(span: OtelSpan, attributes: Names, field: str) -> object:
 
 
 def bare_name(name: str) -> str:
-    """Return a span's name without the prefixes of the conventions and without brackets."""
+    """Return a span's name without a prefix such as ``execute_tool`` and without brackets."""
     for prefix in _NAME_PREFIXES:
         name = name.removeprefix(prefix)
     return name.strip().removeprefix("[").removesuffix("]") or name

@@ -99,7 +99,7 @@ def raw_spans(source: Source, problems: list[Problem]) -> Iterator[RawRecord]:
 
 
 def _json_values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
-    """Yield the JSON values of a file, each with its location: one a line, or several lines each.
+    """Yield the location and the value of each JSON value in a file, which may span several lines.
 
     The location of the only value of a file is empty.
     """
@@ -108,7 +108,7 @@ def _json_values(source: Source, problems: list[Problem]) -> Iterator[tuple[str,
         for record in records_by_line(source, problems):
             yield record.location, record.value
     elif lines or _is_concatenated(source):
-        source.damage = ()  # text after the first object is no damage here
+        source.damage = ()  # In this format, text after the first object is no damage.
         for line, value in _concatenated_values(source, problems):
             yield f"line {line}", value
     else:
@@ -198,7 +198,10 @@ def _layout_of_value(value: object) -> str | None:
 
 
 def _is_otlp_request(value: object) -> bool:
-    """Return whether a value has spans by resource and scope; ``batches`` alone proves nothing."""
+    """Return whether a value has spans grouped by resource and scope.
+
+    The field ``batches`` is too common to prove it without scopes.
+    """
     fields = fields_of(value)
     if any(isinstance(fields.get(name), list) for name in _OTLP_RESOURCE_SPANS):
         return True
@@ -207,11 +210,11 @@ def _is_otlp_request(value: object) -> bool:
 
 
 def _span_lists(value: object) -> dict[str, list[object]]:
-    """Return lists that may have spans, by their JSON pointers.
+    """Return the lists in a value that may have spans, by their JSON pointers.
 
-    - A list is such a list itself.
-    - A table has columns, each an object with the values by row: its rows are the list.
-    - Of any other object, each field is returned that is a list with a span among its first items.
+    - A list is the only such list itself.
+    - A table is an object with an object of values for each column. Its rows are the list.
+    - In any other object, each field is a list if one of its first items is a span.
     - If there is no such field, the object itself is the only span.
     """
     if isinstance(value, list):
@@ -238,8 +241,8 @@ def _span_lists(value: object) -> dict[str, list[object]]:
 def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[RawRecord]:
     """Yield the spans and log records of a value whose location is ``prefix``.
 
-    An item that is no span is a problem, except other signals. An object among several items
-    counts as a span.
+    An item that is no span is a problem, unless it is another signal of OpenTelemetry. An object
+    among several items counts as a span.
     """
     separator = " " if prefix else ""
     if isinstance(value, list) and any(map(_is_otlp_request, value[:_COMPARED_ITEMS])):

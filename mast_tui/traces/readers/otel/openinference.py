@@ -29,8 +29,8 @@ def flattened_messages(span: OtelSpan, name: str, role: str) -> list[Message]:
 
     Args:
         span: The span.
-        name: The attribute that holds the messages.
-        role: The role of messages that are a text: ``user`` or ``assistant``.
+        name: The attribute with the messages, or the beginning of their dotted names.
+        role: The role of the message if the attribute is one text: ``user`` or ``assistant``.
     """
     value = value_under(span.attributes, name)
     if isinstance(value, str):
@@ -142,7 +142,7 @@ def with_smolagents_calls(messages: Sequence[Message]) -> list[Message]:
 
 
 def _tool_message(text: str) -> Message:
-    """Return an observation as a tool's message, without its heading but with its call id."""
+    """Return an observation as a tool's message; the call id in its heading becomes a field."""
     match = _OBSERVATION_HEADING.match(text)
     content = text[match.end() :] if match else text
     message: dict[str, object] = {"role": "tool", "content": content}
@@ -154,7 +154,7 @@ def _tool_message(text: str) -> Message:
 def arguments_without_wrapping(value: object) -> object:
     """Return a tool's arguments without the object in which smolagents wraps them.
 
-    The text of an object is parsed; any other text is returned as it is.
+    A text that holds an object is parsed; any other text is returned as it is.
     """
     parsed = value
     if isinstance(value, str):
@@ -163,7 +163,7 @@ def arguments_without_wrapping(value: object) -> object:
             parsed = read_literal(value)
     if not isinstance(parsed, Mapping):
         return value
-    if "sanitize_inputs_outputs" not in parsed:
+    if "sanitize_inputs_outputs" not in parsed:  # Only smolagents' wrapper has this field.
         return parsed
     named = parsed.get("kwargs")
     positional = parsed.get("args")

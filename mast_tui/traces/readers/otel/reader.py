@@ -67,7 +67,7 @@ class _LogRecord:
 
 @dataclass(slots=True)
 class _Run:
-    """The spans and log records of one trace, and the JSON objects of both."""
+    """The spans and log records of one trace; ``contents`` has the JSON objects of both."""
 
     trace_id: str | None
     spans: list[OtelSpan] = field(default_factory=list)
@@ -79,7 +79,7 @@ class _Run:
 class OtelReader:
     """Reads spans; span keys are span ids followed by the part of the span.
 
-    Tool calls and results go by their call ids, log records by their place.
+    The keys of tool calls and results are their call ids, those of log records their locations.
     """
 
     name: ClassVar[str] = "otel"
@@ -90,7 +90,7 @@ class OtelReader:
         return layout_of(source) is not None
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace for each trace id; all spans without an id are one trace."""
+        """Return a trace for each trace id; all spans without a trace id are one trace."""
         problems: list[Problem] = []
         runs = _runs_by_trace(raw_spans(source, problems), problems)
         traces = [
@@ -100,7 +100,7 @@ class OtelReader:
         return report_of(self, source, traces, problems, layout_of(source))
 
     def _trace_of_run(self, source: Source, run: _Run, record: int | None) -> Trace:
-        """Return the trace of a run."""
+        """Return the trace of a run; ``record`` is its number, None for the only run of a file."""
         content = source.data if record is None else canonical_bytes(run.contents)
         rows = rows_of(run.spans) + [_log_row(log) for log in run.logs]
         service = next((span.service for span in run.spans if span.service), None)
@@ -146,10 +146,10 @@ def _row_without_convention(span: OtelSpan) -> SpanRow:
 
 
 def system_of(spans: Sequence[OtelSpan]) -> str | None:
-    """Return the framework that a name in a span reveals, else the service; None without both."""
+    """Return the framework whose mark is in a name of a span, else the service; None without."""
     for span in spans:
-        attributes = (name for name in span.attributes if name.startswith(_SYSTEM_ATTRIBUTES))
-        for name in (span.scope, span.service, *attributes):
+        attribute_names = (name for name in span.attributes if name.startswith(_SYSTEM_ATTRIBUTES))
+        for name in (span.scope, span.service, *attribute_names):
             lower_name = (name or "").lower()
             for mark, system in _SYSTEM_BY_MARK:
                 if mark in lower_name:
@@ -158,7 +158,7 @@ def system_of(spans: Sequence[OtelSpan]) -> str | None:
 
 
 def _answer_key(run: _Run) -> AnswerKey:
-    """Return the scores and explanations of evaluations after the run, by the evaluation's name."""
+    """Return the scores and explanations of evaluation events, and the annotations in the file."""
     draft = AnswerKeyDraft()
     for span in run.spans:
         for event in span.events:
@@ -221,7 +221,7 @@ def _move_to_span(
 ) -> bool:
     """Add a log record of the ``gen_ai`` conventions to its span; return whether it was added.
 
-    A span that the file lacks is made. An evaluation of such a span belongs to the first span.
+    If the file lacks the span, the record creates one; an evaluation is added to the first span.
     """
     if log.span_id is None or not log.event.name.startswith("gen_ai."):
         return False

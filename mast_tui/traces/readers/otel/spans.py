@@ -144,6 +144,7 @@ def looks_like_span(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     attributes = fields_of(value.get("attributes"))
+    # TRAIL's and MLflow's spans have readers of their own.
     if "child_spans" in value or any(str(name).startswith("mlflow.") for name in attributes):
         return False
     has_ids = _has_any_field(_context_of_span(value), _SPAN_ID_FIELDS) or "context.span_id" in value
@@ -406,9 +407,9 @@ def value_under(attributes: Attributes, name: str) -> object:
 
 
 def nested_object(values: Attributes) -> object:
-    """Return values under dotted names as nested objects; as a list if all names are numbers.
+    """Return values under dotted names as nested objects; as lists where all names are numbers.
 
-    A value under a name that begins other names too is the field "" of the object.
+    If ``a`` has a value beside ``a.b``, that value is the field "" of the object ``a``.
     """
     root: dict[str, object] = {}
     for path, value in values.items():
@@ -433,12 +434,13 @@ class _Node(dict[str, object]):
 
 
 def _with_lists(node: dict[str, object]) -> object:
-    """Return a node with each node in it as an object, or as a list if all names are numbers."""
+    """Return a node with its nested nodes as plain objects; as lists if all names are numbers."""
     fields = {
         name: _with_lists(value) if isinstance(value, _Node) else value
         for name, value in node.items()
     }
     if fields and all(name.isascii() and name.isdigit() for name in fields):
+        # The key sorts by length first, so that 10 follows 9.
         return [fields[name] for name in sorted(fields, key=lambda name: (len(name), name))]
     return fields
 
@@ -489,7 +491,7 @@ BIG_ID_PREFIX: Final = "int:"
 
 
 def seconds_of_time(value: object) -> float | None:
-    """Return a time in Unix seconds; None if it is no time.
+    """Return a time in Unix seconds; None for a value that is no time.
 
     A time is an ISO text, a number, a text of digits, or a list of seconds and nanoseconds.
     """
@@ -503,11 +505,11 @@ def seconds_of_time(value: object) -> float | None:
 
 
 def seconds_of_duration(value: object) -> float | None:
-    """Return the seconds of an ISO 8601 duration such as ``PT1M2.5S``, or a number; else None."""
+    """Return the seconds of a number or of an ISO 8601 duration such as ``PT1M2.5S``, else None."""
     if not isinstance(value, str):
         return as_number(value)
     match = _DURATION.fullmatch(value.strip()[:_MAX_ID_CHARS])
-    if match is None or not any(match.groups()):
+    if match is None or not any(match.groups()):  # A "P" or "PT" alone is no duration.
         return None
     days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

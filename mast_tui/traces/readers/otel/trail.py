@@ -41,7 +41,7 @@ class TrailReader:
         return any(map(_is_span_tree, source.json_lines or records))
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace for each record; other elements are problems."""
+        """Return a trace for each record that is one; other records are problems."""
         problems: list[Problem] = []
         traces = []
         for record in records_in(source, problems):
@@ -93,7 +93,8 @@ def _is_span_tree(value: object) -> bool:
 def _spans_of_tree(spans: object, location: str, problems: list[Problem]) -> Iterator[OtelSpan]:
     """Yield the spans of a tree, parents first; the parent of a span is the span around it.
 
-    ``location`` is that of ``spans``. Values that are no spans are added to ``problems``.
+    ``location`` is the location of the list ``spans``. Values that are no spans are added to
+    ``problems``.
     """
     lists_to_read: list[tuple[object, str, str | None]] = [(spans, location, None)]
     while lists_to_read:

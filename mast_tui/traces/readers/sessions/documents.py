@@ -79,8 +79,8 @@ def _select_gemini_messages(
 
     - A message is written again after every change.
     - ``$rewindTo`` removes a message and all messages after it.
-    - ``$set`` may add messages, as after a compression. Earlier messages were part of the run and
-      stay.
+    - ``$set`` may add messages, for example after a compression. Earlier messages stay, because
+      they were part of the run.
     """
     message_by_id: dict[str, SessionRecord] = {}
     for record in records:
@@ -105,7 +105,7 @@ def _remove_rewound_messages(
     record: SessionRecord,
     problems: list[Problem],
 ) -> None:
-    """Remove the messages from the target of a rewind on, and add a problem about the rewind.
+    """Remove the target of a rewind and the messages after it; add a problem about the rewind.
 
     Args:
         message_by_id: The messages before the rewind, in reading order.
@@ -160,9 +160,9 @@ def _gemini_answer_turn(record: Fields, content: object) -> Turn:
 
 
 def _gemini_call_pieces(call_fields: Fields, pointer: str) -> list[Piece]:
-    """Return a call, and its result if it has an output or has ended.
+    """Return the piece of a call, and of its result if the call has an output or has ended.
 
-    The result has failed if its responses are nothing but errors.
+    The result has failed if all of its responses are errors.
     """
     call = call_piece({**call_fields, "arguments": call_fields.get("args")}, pointer, ASSISTANT)
     output = call_fields.get("result")
@@ -215,7 +215,7 @@ def _are_opencode_records(records: Sequence[Fields]) -> bool:
 
 
 def _opencode_turn(record: Fields) -> Turn | None:
-    """Return the turn of a message, an event or an error of OpenCode; None for a bare header."""
+    """Return the turn of a message, event or error of OpenCode; None for an untyped record."""
     if "part" in record:
         return _opencode_event_turn(record)
     info = fields_of(record.get("info"))
@@ -278,7 +278,7 @@ def _opencode_part_pieces(part: Fields, pointer: str, speaker: Speaker) -> list[
 
 
 def _opencode_tool_pieces(part: Fields, pointer: str) -> list[Piece]:
-    """Return the call of a tool, and its result unless the call still runs."""
+    """Return the piece of a tool's call, and of its result unless the call is still running."""
     state = fields_of(part.get("state"))
     times = fields_of(state.get("time"))
     call_fields = {
@@ -359,7 +359,7 @@ class _ClineTranslator:
     """Makes the turns of the messages of Cline's panel, or of Roo Code's.
 
     A request states its tokens before the answer, so they are kept for the answer. It also quotes
-    the result of the tool that ran before. For some tools no other message has the result.
+    the result of the last tool. For some tools no other message has the result.
     """
 
     def __init__(self, session: SessionContext) -> None:
@@ -378,7 +378,7 @@ class _ClineTranslator:
         self._set_command_output(output_records)
 
     def _set_command_output(self, output_records: Sequence[Fields]) -> None:
-        """Keep the outputs of one command as one text, for the first of their records."""
+        """Record the joined outputs of one command under the first of their records."""
         texts = [text for record in output_records if (text := as_text(record.get("text")))]
         if output_records:
             self._output_by_record[id(output_records[0])] = "\n".join(texts)
@@ -420,7 +420,8 @@ class _ClineTranslator:
             self._open_call = None
             return [result_piece({}, text, "")]
         if kind == "text" and not self._has_begun:
-            return [USER.piece(text)]  # Newer versions do not mark the task: it is the first text.
+            # Newer versions do not mark the task, which is the first text.
+            return [USER.piece(text)]
         if kind in ("text", "completion_result", "followup", "plan_mode_respond"):
             return [THE_MODEL.piece(_cline_question_text(text))]
         return [log_piece(text, kind)] if text else []
@@ -428,7 +429,7 @@ class _ClineTranslator:
     def _request_pieces(self, request: Fields) -> list[Piece]:
         """Return the tool's result that a request quotes, or the error that ended the request.
 
-        The tokens of the request are recorded.
+        Record the tokens of the request.
         """
         self._request_tokens = usage_tokens(request, "tokensIn cacheReads cacheWrites", "tokensOut")
         open_call = self._open_call
@@ -454,9 +455,9 @@ class _ClineTranslator:
         return [result_piece({}, output, "", name="command")]
 
     def _tool_pieces(self, kind: str, text: str) -> list[Piece]:
-        """Return the call of a tool, and its result if the message has it."""
+        """Return the call in a message of this kind, and its result if the message has it."""
         fields = fields_of(value_in(text))
-        if not fields:
+        if not fields:  # The text is no JSON but the argument itself.
             is_url = kind == "browser_action_launch"
             return [self._new_call(kind, {"url": text} if is_url else text)]
         if kind == "use_mcp_server":
@@ -481,12 +482,15 @@ class _ClineTranslator:
 
 
 def _cline_kind(record: Fields) -> str:
-    """Return the kind of a message, which is in the field that its type names, else its type."""
+    """Return the kind of a message from the field ``say`` or ``ask`` that its type names.
+
+    Without that field, return the type.
+    """
     return as_text(record.get(kind_of(record))) or kind_of(record)
 
 
 def _cline_question_text(text: str) -> str:
-    """Return a question or a plan with its options from JSON; any other text as it is."""
+    """Return the question or plan in a JSON text, with its options; any other text unchanged."""
     fields = fields_of(value_in(text))
     question = text_in(fields, "question", "response")
     if question is None:
@@ -498,7 +502,7 @@ def _cline_question_text(text: str) -> str:
 def _select_cline_messages(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return the messages; of a message that was partial first, only the last version."""
+    """Return the messages; of a message that was first written partially, only its last version."""
     record_by_name: dict[str, SessionRecord] = {}
     for record in records:
         value = record.value

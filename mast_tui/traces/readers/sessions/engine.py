@@ -66,8 +66,8 @@ class SessionContext:
     Attributes:
         header: The fields beside the list of records, in a document.
         values: The records that are shown, in reading order.
-        id: The session's own id.
-        model: The first model that is named.
+        id: The id that the session states.
+        model: The first model that a record names.
         version: The version of the agent's program.
         tokens: The tokens of the whole session, for sessions without tokens of single model calls.
     """
@@ -166,11 +166,11 @@ class SessionReader:
             return self._format.recognises(source.head_records)
         header, values, pointer = self._record_list_in(_document_of_file(source, []))
         if source.damage and pointer is None:
-            return False  # The document is only the first of several records.
+            return False  # The first of several records is no document.
         return self._format.recognises([header, *map(fields_of, values[:_CHECKED_COUNT])])
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace of each session; broken records are problems."""
+        """Return a trace of each session in the file; broken records are problems."""
         problems: list[Problem] = []
         header, records = self._records_of_file(source, problems)
         record_lists = self._records_by_session(records)
@@ -242,13 +242,13 @@ class SessionReader:
         )
 
     def _set_facts(self, session: SessionContext, values: Iterable[Fields]) -> None:
-        """Set each fact of a session to the first value that states it."""
+        """Set each fact of a session from the first of some records that states it."""
         missing_paths = dict(self._format.fact_paths)
         for value in values:
             for name, paths in tuple(missing_paths.items()):
                 fact = text_at(value, paths)
                 if fact is None or (name == "version" and fact.isdecimal()):
-                    continue  # A number is the version of the file format, not of the program.
+                    continue  # A whole number is the version of the file format, not the program's.
                 setattr(session, name, fact)
                 del missing_paths[name]
             if not missing_paths:
@@ -287,7 +287,11 @@ class SessionReader:
         return {}, [fields] if fields else [], None
 
     def _records_by_session(self, records: Sequence[SessionRecord]) -> list[list[SessionRecord]]:
-        """Return the records of each session; a record without a name joins the session before."""
+        """Return the records of each session.
+
+        A record that names no session belongs to the session of the previous record, and at the
+        beginning to the first session.
+        """
         session_of = self._format.session_of
         if session_of is None:
             return [list(records)]
@@ -307,7 +311,7 @@ class SessionReader:
 
 
 def text_at(value: Fields, paths: str) -> str | None:
-    """Return the first text or number that is at one of the dotted paths, as one line.
+    """Return the first text or number at one of the dotted paths as one line; None without one.
 
     Args:
         value: A record.
@@ -340,9 +344,9 @@ def _parsed_paths(paths: str) -> list[tuple[str, list[str], str]]:
 def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
     """Return the selector for records that form a tree: it selects the branch to the last record.
 
-    Another branch is left out if it has messages. Records without a message, such as changed
-    settings, are always selected. A record whose parent is not among the records before it follows
-    the previous record; but a message whose parent is null begins a new tree.
+    Every other branch with messages is left out. A branch without messages, for example of changed
+    settings, is selected. A record whose parent is not among the records before it follows the
+    previous record; but a message whose parent is null begins a new tree.
 
     Args:
         id_field: The field with the id of a record; records with the same id are one node.
@@ -352,7 +356,7 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
     def _select_last_branch(
         records: Sequence[SessionRecord], problems: list[Problem]
     ) -> Sequence[SessionRecord]:
-        """Return the records on no abandoned branch, and add a problem for the others."""
+        """Return the records that are on no abandoned branch; report the others as a problem."""
         branch_by_node = _branch_by_node(_parent_by_node(records, id_field, parent_field))
         messages_by_branch: dict[str, list[SessionRecord]] = {}
         for record in records:
@@ -381,7 +385,10 @@ def along_last_branch(id_field: str, parent_field: str) -> RecordSelector:
 def _parent_by_node(
     records: Sequence[SessionRecord], id_field: str, parent_field: str
 ) -> dict[str, str | None]:
-    """Return the parent of each node, an earlier node; None for the root of a tree."""
+    """Return the parent of each node; None for the root of a tree.
+
+    If a node's parent is not among the earlier nodes, its parent is the previous node.
+    """
     parent_by_node: dict[str, str | None] = {}
     previous_node: str | None = None
     for record in records:
@@ -399,7 +406,7 @@ def _parent_by_node(
 
 
 def _branch_by_node(parent_by_node: dict[str, str | None]) -> dict[str | None, str]:
-    """Return for each node the first node of its branch, without nodes on the last branch."""
+    """Map each node that is not on the last branch to the first node of its own branch."""
     last_branch_nodes: set[str] = set()
     node = next(reversed(parent_by_node), None)
     while node is not None:
@@ -419,7 +426,7 @@ def has_message(record: Fields) -> bool:
 
 
 def _first_prompt(steps: Sequence[Step]) -> str | None:
-    """Return the first text that the user typed, without what the program added to it."""
+    """Return the first text that the user typed, without the program's additions; None without."""
     prompts = (
         user_text(step.text)
         for step in steps

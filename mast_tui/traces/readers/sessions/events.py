@@ -97,12 +97,12 @@ class _KimiTranslator:
         self._scan_records(session.values)
 
     def _scan_records(self, values: Sequence[Fields]) -> None:
-        """Record the prompts in the model's context, and the tokens of the last record of a step.
+        """Record the prompts in the model's context, and the tokens of each step's last record.
 
-        The counts of a ``usage.record`` are used only if no step has stated its own before.
+        The counts of a ``usage.record`` are ignored after a step that states its tokens itself.
         """
         has_step_tokens = False
-        last_number_by_step: dict[str | None, int] = {}  # under None: of a step without an id
+        last_number_by_step: dict[str | None, int] = {}  # None is the step of records without id.
         for number, record in enumerate(values):
             event = fields_of(record.get("event"))
             message = fields_of(record.get("message"))
@@ -126,14 +126,14 @@ class _KimiTranslator:
                 self._set_tokens(values, last_number_by_step.get(None), record.get("usage"))
 
     def _set_tokens(self, values: Sequence[Fields], number: int | None, usage: object) -> None:
-        """Set the tokens of a step on the record with this number; do nothing for None."""
+        """Set the tokens of a step on the record ``number``, its last; do nothing if it is None."""
         if number is not None:
             self._tokens_by_record[id(values[number])] = usage_tokens(
                 usage, _KIMI_INPUT_COUNT_FIELDS, "output"
             )
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a record, with the tokens of its step; None without content."""
+        """Return the turn of a record, with the tokens of its step; None if it has no content."""
         turn = self._turn_of_record(record)
         tokens = self._tokens_by_record.get(id(record))
         return turn if turn is None or tokens is None else replace(turn, tokens=tokens)
@@ -164,7 +164,7 @@ class _KimiTranslator:
         return None if kind in _KIMI_SILENT_TYPES else unknown_record_turn(record)
 
     def _system_prompt_turn(self, record: Fields) -> Turn | None:
-        """Return the turn of a system prompt; None if there is none, or if it is unchanged."""
+        """Return the turn of a system prompt; None for a missing or unchanged prompt."""
         text = as_text(record.get("systemPrompt"))
         if text is None or text == self._system_prompt:
             return None
@@ -192,7 +192,7 @@ class _KimiTranslator:
         return pieces
 
     def _step_event_turn(self, record: Fields, event: Fields) -> Turn | None:
-        """Return the turn of an event of a step; None for its beginning and its end."""
+        """Return the turn of an event in a step; None for the step's beginning and end."""
         agent = _kimi_agent(record)
         kind = kind_of(event)
         if kind == "content.part":
@@ -210,7 +210,7 @@ _WIRE_LOG_TYPES: Final = name_set("CompactionBegin CompactionEnd HookTriggered H
 
 
 def _turn_of_wire_message(record: Fields, kind: str, payload: Fields) -> Turn | None:
-    """Return the turn of a message of an older version; None if it only concerns the program."""
+    """Return the turn of a message of an older version; None for a message without content."""
     match kind:
         case "TurnBegin" | "SteerInput":
             return record_turn(record, user_prompt_piece(output_text(payload.get("user_input"))))
@@ -244,7 +244,7 @@ def _kimi_agent(record: Fields) -> str:
 
 
 def _kimi_part_pieces(part: object, agent: str) -> list[Piece]:
-    """Return the piece of a part of the agent's content; none for an empty part."""
+    """Return the pieces of a part of the agent's content; empty for an empty part."""
     speaker = Speaker(agent, Role.AGENT)
     fields = fields_of(part)
     if kind_of(fields) == "think":
@@ -344,22 +344,22 @@ class _CopilotTranslator:
         return self._event_log_turn(record, kind, data)
 
     def _event_log_turn(self, record: Fields, kind: str, data: Fields) -> Turn | None:
-        """Return the turn of an event that is no part of the conversation: a log.
+        """Return the log turn of an event that is no part of the conversation.
 
-        The result is None for changed settings, and for the end of the session, whose tokens are
-        recorded.
+        The result is None for changed settings and for the end of the session. At the end, record
+        the tokens of the session.
         """
         if kind == "session.shutdown":
             self._session.tokens = _copilot_session_tokens(data)
             return None
-        is_good_hook = kind == "hook.end" and data.get("success") is not False
-        if kind in _COPILOT_SILENT_TYPES or is_good_hook:
+        is_successful_hook = kind == "hook.end" and data.get("success") is not False
+        if kind in _COPILOT_SILENT_TYPES or is_successful_hook:
             return None
         text = text_in(data, "message", "content", "summaryContent", "reason") or dump_text(data)
         return record_turn(record, log_piece(text, kind, failed=kind in _COPILOT_FAILURE_TYPES))
 
     def _message_turn(self, record: Fields, data: Fields, agent: str) -> Turn:
-        """Return the turn of the agent's message: its thought, its text and its calls."""
+        """Return the turn of an agent's message with its thought, its text and its calls."""
         pieces = self._reasoning_pieces(data.get("reasoningText"), agent)
         text = content_text(data.get("content"))
         if text.strip():
@@ -372,7 +372,7 @@ class _CopilotTranslator:
         return Turn(tuple(pieces), record_time(record), tokens, name_in(data, "model"))
 
     def _reasoning_pieces(self, content: object, agent: str) -> list[Piece]:
-        """Return the piece of a thought; none for a blank text or for the last thought again."""
+        """Return the piece of a thought; empty for a blank text or a repetition of the last one."""
         thought = content_text(content)
         if not thought.strip() or thought == self._last_thought:
             return []
@@ -641,7 +641,7 @@ _MCP_WRAPPER_FIELDS: Final = (
 
 
 def _rpc_message_in(record: Fields) -> Fields:
-    """Return the message of JSON-RPC that a record is or holds; empty if there is none."""
+    """Return the JSON-RPC message that a record is or contains; empty if there is none."""
     for value in (record, *(value_in(record.get(name)) for name in _MCP_WRAPPER_FIELDS)):
         fields = fields_of(value)
         if "jsonrpc" in fields:
@@ -666,11 +666,11 @@ class _McpTranslator:
     """
 
     def __init__(self, _session: SessionContext) -> None:
-        self._request_by_id: dict[str, tuple[str, str | None]] = {}
+        self._request_by_id: dict[str, tuple[str, str | None]] = {}  # the method and the call id
         self._tool_call_count = 0
 
     def __call__(self, record: Fields) -> Turn | None:
-        """Return the turn of a message: a request, a response or an unknown record."""
+        """Return the turn of a request or a response, else that of an unknown record."""
         message = _rpc_message_in(record)
         method = as_text(message.get("method"))
         request_id = identifier_in(message, "id")
@@ -682,7 +682,7 @@ class _McpTranslator:
         return record_turn(record, self._response_piece(message, method, call_id))
 
     def _request_piece(self, message: Fields, method: str, request_id: str | None) -> Piece:
-        """Return the call of a tool, or the log of any other request; record it by its id."""
+        """Return the call of a tool, or the log of any other request; record the request."""
         params = fields_of(message.get("params"))
         if method != "tools/call":
             if request_id is not None:

@@ -93,9 +93,9 @@ def _are_goose_records(records: Sequence[Fields]) -> bool:
 
 
 def _goose_translator(session: SessionContext) -> Translator:
-    """Return the function that makes turns; it joins the texts that a stream has of a message.
+    """Return the function that makes turns; set the id and the tokens of the session.
 
-    Set also the id and the tokens of the session.
+    A stream has the text of a message in several records. The function joins these texts.
     """
     texts_by_message: dict[str, list[str]] = {}
     for record in session.values:
@@ -105,7 +105,7 @@ def _goose_translator(session: SessionContext) -> Translator:
             texts_by_message.setdefault(message_id, []).append(text)
 
     def translate(record: Fields) -> Turn | None:
-        """Return the turn of a record; None for a header, an end or a text that was shown."""
+        """Return the turn of a record; None for a header, an end, or a text that was shown."""
         message_id = _streamed_message_id(record)
         if message_id is not None:
             texts = texts_by_message.pop(message_id, None)

@@ -50,7 +50,7 @@ def message_turn(
         model: The model, if the record names it.
 
     Returns:
-        The turn without empty messages; None for anything but an object.
+        The turn without empty messages; None if ``message`` is no object.
     """
     if not isinstance(message, Mapping):
         return None
@@ -96,7 +96,7 @@ def unknown_record_turn(record: Fields) -> Turn:
 
 
 def log_turn(record: Fields, *fields: str, name: str | None = None, failed: bool = False) -> Turn:
-    """Return the turn of an event: a log with its text, else with its fields.
+    """Return the turn of an event as a log with the event's text, else with its fields.
 
     Args:
         record: The record.
@@ -112,17 +112,17 @@ def log_turn(record: Fields, *fields: str, name: str | None = None, failed: bool
 
 
 def _event_fields(record: Fields) -> Fields:
-    """Return the fields of a record that not every record has."""
+    """Return the fields of a record that are specific to its event."""
     return {name: value for name, value in record.items() if name not in _ENVELOPE_FIELDS}
 
 
 def user_prompt_piece(text: str) -> Piece:
-    """Return the piece of a user's message; of the system if the program wrote all of it."""
+    """Return the piece of a user's message; it is the system's if the program wrote all of it."""
     return (USER if user_text(text) else SYSTEM).piece(text)
 
 
 def user_text(text: str) -> str:
-    """Return the user's own text, without the texts in tags that the program added to it."""
+    """Return the text that the user wrote, without the tagged texts that the program added."""
     tag = _USER_TEXT_TAG.search(text)
     if tag is not None:
         return tag["text"].strip()
@@ -130,7 +130,7 @@ def user_text(text: str) -> str:
 
 
 def record_time(record: Fields) -> float | None:
-    """Return the time of a record in Unix seconds, or None."""
+    """Return the time of a record in Unix seconds; None if it states none."""
     for name in ("timestamp", "time", "ts", "created_at", "created", "createdAt"):
         time = unix_seconds(record.get(name))
         if time is not None:
@@ -154,7 +154,7 @@ def with_status(pieces: Sequence[Piece], status: SpanStatus | None) -> tuple[Pie
 
 
 def with_speaker(pieces: Sequence[Piece], role: Role, agent: str) -> tuple[Piece, ...]:
-    """Return the pieces with another speaker; results of tools stay as they are.
+    """Return the pieces with another speaker; results of tools are unchanged.
 
     Args:
         pieces: The pieces of a record.

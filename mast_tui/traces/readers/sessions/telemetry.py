@@ -52,13 +52,13 @@ def _are_telemetry_events(records: Sequence[Fields]) -> bool:
 
 
 def _session_of(record: Fields) -> str:
-    """Return the key of a sub-agent's session, else one name for all keys of the main agent."""
+    """Return the key of a sub-agent's session; one name for all keys of the main agent."""
     key = text_at(record, "sessionKey") or ""
     return key if _SUB_AGENT_KEY_PART in key else _MAIN_SESSION
 
 
 class _MessageContents:
-    """The contents of a session's messages, which events repeat.
+    """The contents of a session's messages, for comparison with the events that repeat them.
 
     Attributes:
         calls: The number of calls in the messages, by tool and arguments.
@@ -93,9 +93,10 @@ def _call_identity(name: object, arguments: object) -> tuple[str | None, bytes]:
 def _select_new_records(
     records: Sequence[SessionRecord], _problems: list[Problem]
 ) -> Sequence[SessionRecord]:
-    """Return a record for each message, and the events that no message repeats.
+    """Return a record for each new message and file, and the events that no message repeats.
 
-    A ``tool.start`` with a call of a message is left out, and the next ``tool.end`` of that tool.
+    A ``tool.start`` whose call is in a message is left out, and with it the next ``tool.end`` of
+    that tool.
     """
     contents = _MessageContents(records)
     skipped_starts: Counter[str | None] = Counter()
@@ -119,6 +120,7 @@ def _select_new_records(
             if _add_if_new(file, seen_values)
         ]
         text = content_text(value.get("prompt", value.get("content"))).strip()
+        # Any other event is shown only if its text is new.
         is_shown = kind.startswith(("tool.", "agent.end"))
         if not is_shown and text and text not in contents.texts:
             is_shown = _add_if_new(text, seen_values)
@@ -133,7 +135,7 @@ def _select_new_records(
 
 
 def _add_if_new(value: object, seen_values: set[bytes]) -> bool:
-    """Add a value to the seen values; return False if it was among them already."""
+    """Add a value to the seen values; return False if it was there already."""
     value_bytes = canonical_bytes(value)
     if value_bytes in seen_values:
         return False
@@ -142,7 +144,7 @@ def _add_if_new(value: object, seen_values: set[bytes]) -> bool:
 
 
 def _translator_of_session(session: SessionContext) -> Translator:
-    """Return the function that makes turns; set the session's id to the key of a sub-agent."""
+    """Return the function that makes turns; set the session's id to its sub-agent's key, if any."""
     keys = (text_at(record, "sessionKey") or "" for record in session.values)
     session.id = next((key for key in keys if _SUB_AGENT_KEY_PART in key), None)
     return _turn_of_record

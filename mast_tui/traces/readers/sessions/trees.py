@@ -71,7 +71,7 @@ def pi_turn(record: Fields) -> Turn | None:
 
 
 def _pi_message(record: Fields, message: Fields) -> Turn | None:
-    """Return the turn of a message of Pi, with its error if it has one."""
+    """Return the turn of a message of Pi, with its error; None for a message without content."""
     role = as_text(message.get("role"))
     if role == "bashExecution":
         # A prompt that begins with "!" is a command of the user.
@@ -106,7 +106,7 @@ PI: Final = SessionFormat(
 
 
 def _are_droid_records(records: Sequence[Fields]) -> bool:
-    """Return whether a record begins or belongs to a session of Droid, and none is of Pi."""
+    """Return whether the records are of a session of Droid; its messages resemble those of Pi."""
     if _are_pi_records(records):
         return False
     for record in records:
@@ -121,9 +121,10 @@ def _are_droid_records(records: Sequence[Fields]) -> bool:
 
 
 def _droid_turn(record: Fields) -> Turn | None:
-    """Return the turn of a record of Droid; None for the beginning of the session.
+    """Return the turn of a record of Droid; None for the record that begins the session.
 
-    A user's message becomes one piece for each text, so that texts of the program are separate.
+    Each text of a user's message is a piece of its own, because the program adds texts of its own
+    to the user's prompt.
     """
     kind = kind_of(record)
     if kind == "session_start":
@@ -139,7 +140,7 @@ def _droid_turn(record: Fields) -> Turn | None:
         return turn
     pieces = []
     for number, part in enumerate(content):
-        key_suffix = f"/content/{number}" if number else ""
+        key_suffix = f"/content/{number}" if number else ""  # The first has the message's key.
         pieces.append(replace(user_prompt_piece(content_text([part])), key_suffix=key_suffix))
     return replace(turn, pieces=tuple(pieces))
 
@@ -194,7 +195,10 @@ def _is_program_text(part: object) -> bool:
 
 
 def _qwen_event(record: Fields) -> Turn | None:
-    """Return the turn of a system record; None for titles and for telemetry without an error."""
+    """Return the turn of a system record; None for a record that has nothing to show.
+
+    These are settings, telemetry without an error, and records without content.
+    """
     subtype = as_text(record.get("subtype")) or "system"
     payload = fields_of(record.get("systemPayload"))
     if subtype == "ui_telemetry":

@@ -50,12 +50,15 @@ class MessagePart(NamedTuple):
 
 
 def normalized_text(text: str) -> str:
-    """Return a text without the differences that copying makes: runs of whitespace."""
+    """Return a text with single spaces, because copies of a text differ in whitespace."""
     return " ".join(text.split())
 
 
 def canonical_arguments(arguments: object) -> bytes:
-    """Return the same bytes for the same arguments, whether a value or JSON text; empty if none."""
+    """Return bytes that are the same for equal arguments, given as JSON text or as a value.
+
+    They are empty for no arguments. A text that is no JSON is compared without runs of whitespace.
+    """
     value = arguments
     if isinstance(arguments, str):
         try:
@@ -141,14 +144,15 @@ class Calls:
     def pop_call_before_model(self, call_id: str | None) -> ShownCall | None:
         """Remove and return the call that a tool's row showed before the model's answer.
 
-        Return None if there is none, or without an id.
+        Return None if there is no such call, or if ``call_id`` is None.
         """
         return None if call_id is None else self._calls_before_model.pop(call_id, None)
 
     def repeated_call(self, part: MessagePart) -> ShownCall | None:
         """Return the shown call that a call in a history repeats; None if the call is new.
 
-        A call that only a tool's row showed is returned once, and has the id of ``part`` then.
+        A call that only a tool's row showed is returned once, and is then known by the id of
+        ``part``.
         """
         piece = part.piece
         if piece.call_id is not None and piece.call_id in self.by_id:
@@ -163,7 +167,7 @@ class Calls:
 
 
 def _oldest_open_call(calls: deque[ShownCall] | None) -> ShownCall | None:
-    """Return the first call without a result, None if there is none; remove those before it."""
+    """Return the first call without a result; None if there is none. Remove the calls before it."""
     while calls:
         if calls[0].result_key is None:
             return calls[0]
@@ -172,7 +176,7 @@ def _oldest_open_call(calls: deque[ShownCall] | None) -> ShownCall | None:
 
 
 class Parts:
-    """The parts of messages; a message that many calls repeat is read once."""
+    """The parts of messages, cached because many model calls repeat a message."""
 
     def __init__(self) -> None:
         self._cached_parts: dict[bytes, tuple[MessagePart, ...]] = {}
@@ -188,7 +192,7 @@ class Parts:
         return parts
 
     def content_number(self, kind: SpanKind, text: str, name: str | None = None) -> int:
-        """Return the number of a content; the same content always has the same number.
+        """Return the number that stands for a content; equal contents have equal numbers.
 
         Args:
             kind: The kind of span that has the content.
@@ -246,8 +250,8 @@ class ShownHistory:
     - Parts along a path of the tree are known.
     - Parts after the end of an earlier history or answer are new.
     - A history may leave a path before its end: it was shortened, or begins with the words of
-      another agent. Then long texts are known that any span has shown, and short texts that had
-      the same neighbour before.
+      another agent. Then a long text is known if any span has shown it, and a short text if it
+      had the same neighbour before.
     - A system prompt is known to the agent for which it was shown.
 
     Attributes:
@@ -288,7 +292,7 @@ class ShownHistory:
         for part_index, part in enumerate(parts):
             if not _is_turn(part):
                 if self._is_new_aside(part, agent):
-                    yield NewPart(part_index, -1, None)
+                    yield NewPart(part_index, node=-1, call=None)
                 continue
             call = self._pop_answered_call(part, recent_calls)
             child = self._child_nodes.get((node, part.content))
@@ -310,9 +314,9 @@ class ShownHistory:
         self._set_end(node, previous)
 
     def add_answer(self, parts: Sequence[MessagePart]) -> list[int]:
-        """Add the answer to the last history; return a node for each part.
+        """Add an answer after the last history in the tree; return the node of each part.
 
-        The node of reasoning is that of the part before it.
+        Reasoning has no node of its own, so its node is that of the part before it.
         """
         node = self._end_node
         previous = self._end_content
@@ -358,7 +362,7 @@ class ShownHistory:
         self._end_content = content
 
     def _get_or_add_child(self, node: int, part: MessagePart) -> int:
-        """Return the node of a part after ``node``, which is made if there is none."""
+        """Return the node of a part after ``node``; create it if there is none."""
         return self._child_nodes.setdefault((node, part.content), len(self._child_nodes) + 1)
 
     def _is_new_aside(self, part: MessagePart, agent: str) -> bool:
@@ -371,15 +375,18 @@ class ShownHistory:
     def _pop_answered_call(
         self, part: MessagePart, recent_calls: OpenCalls[ShownCall]
     ) -> ShownCall | None:
-        """Return the call that a result answers, no longer open; None for any other part."""
+        """Remove the call that a result answers from the open calls and return it.
+
+        Return None for any other part.
+        """
         if part.piece.kind is not SpanKind.TOOL_RESULT:
             return None
         return recent_calls.pop_answered(part.piece, self._calls.by_id)
 
     def _node_of_reply(self, node: int, part: MessagePart) -> int | None:
-        """Return the node of an answer after ``node`` that the part repeats with changes, or None.
+        """Return the node of the answer after ``node`` that the part repeats with changes.
 
-        The part has this node from now on.
+        Record it as the part's node. Return None if the part repeats no answer.
         """
         for reply, reply_node in reversed(self._replies_by_node.get(node, ())):
             if _is_same_part(reply, part):

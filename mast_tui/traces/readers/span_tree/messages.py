@@ -60,14 +60,14 @@ def request_text(value: object) -> tuple[Message, ...]:
 
 
 def answer_messages(value: object) -> tuple[Message, ...]:
-    """Return the messages of an answer; a text, or JSON of another shape, is one message."""
+    """Return the messages of an answer; a text or a value of another shape becomes one message."""
     answer = _without_choices(value)
     structured, plain = _structured_or_plain_messages(answer, _ANSWER_FIELDS, "assistant")
     return structured or plain or repaired_messages(_message_with_text(value, "assistant"))
 
 
 def structured_answer(value: object) -> tuple[Message, ...]:
-    """Return the messages of an answer with roles; none if it is plain text."""
+    """Return those messages of an answer that have roles; empty for plain text."""
     answer = _without_choices(value)
     structured, _plain = _structured_or_plain_messages(answer, _ANSWER_FIELDS, "assistant")
     return structured
@@ -79,7 +79,7 @@ def last_answer(value: object) -> tuple[Message, ...]:
 
 
 def without_lost_messages(request: object, answer: object) -> tuple[object, object]:
-    """Return a request and an answer, each None if a tracer lost its message.
+    """Return a request and an answer; None in place of one whose message a tracer lost.
 
     Args:
         request: The input of the model.
@@ -148,7 +148,7 @@ def _structured_or_plain_messages(
 ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """Return the messages with roles, and the texts without roles as messages of ``role``.
 
-    Only one of the two is not empty. The value is a list, or is unwrapped from one of the fields
+    At least one of the two is empty. The messages are in a list, which may be in one of the fields
     ``wrappers``. The messages of a request begin with the system prompt beside them.
     """
     system: tuple[Message, ...] = ()
@@ -162,7 +162,7 @@ def _structured_or_plain_messages(
             messages = [
                 message for item in value if (message := _message_of(item, role)) is not None
             ]
-            if messages and 2 * len(messages) >= len(value):
+            if messages and 2 * len(messages) >= len(value):  # at least half of the items
                 return (*system, *repaired_messages(messages)), ()
             return (), ()
         if (message := _message_of(value, role)) is not None:
@@ -184,15 +184,15 @@ def _structured_or_plain_messages(
 
 
 def _message_with_text(value: object, role: str) -> tuple[Message, ...]:
-    """Return one message that has the whole value as its text; none if the text is blank."""
+    """Return one message that has the whole value as its text; empty if the text is blank."""
     text = dump_text(value)
     return ({"role": role, "content": text},) if text.strip() else ()
 
 
 def _without_choices(value: object) -> object:
-    """Return the list of messages in the choices of a response, else the value itself.
+    """Return the messages in the choices of a response as a list.
 
-    A value of which a choice has no message is returned as it is.
+    Any other value, and a response with a choice without a message, is returned unchanged.
     """
     value = value_in(value)
     field_values = map(fields_of(value).get, _CHOICES)
@@ -219,9 +219,10 @@ def _without_choices(value: object) -> object:
 
 
 def _message_of(value: object, role: str) -> Message | None:
-    """Return a value as a message, None if it is no message.
+    """Return a value as a message; None if it is no message.
 
-    ``role`` is the role of a message that names none. A list of two is a pair of role and text.
+    A message that names no role has the role ``role``. A list of two items is a pair of a role and
+    a text.
     """
     if isinstance(value, list) and len(value) == 2:
         role_name, content = value
@@ -295,7 +296,7 @@ def _is_tool_definition(content: object) -> bool:
 
 
 def tool_calls(message: Fields) -> Iterator[tuple[str, object]]:
-    """Yield the name and the arguments of each tool call in a message."""
+    """Yield the name and the arguments of each tool call in a message, in any vendor's form."""
     additional_fields = fields_of(message.get("additional_kwargs"))
     candidates = (
         *items_of(message.get("tool_calls")),
@@ -308,7 +309,7 @@ def tool_calls(message: Fields) -> Iterator[tuple[str, object]]:
         function = first_in(call, "function", "function_call", "functionCall", "toolUse")
         call_fields = function if isinstance(function, Mapping) else call
         name = as_text(first_in(call_fields, "name", "toolName"))
-        if name is not None and "role" not in call:
+        if name is not None and "role" not in call:  # A message has a role, and may have a name.
             yield name, first_in(call_fields, "arguments", "args", "input")
 
 

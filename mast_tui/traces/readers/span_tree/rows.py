@@ -82,7 +82,7 @@ class RowTree:
     """The rows of a run as a tree.
 
     Children are in the order of their start times. A child without a start time comes directly
-    after the child before it in the file. A row whose parent is not there is a root. If rows are
+    after the previous child in the file. A row whose parent is missing is a root. If rows are
     each other's parents in a circle, the first of them is a root.
 
     Attributes:
@@ -111,8 +111,8 @@ class RowTree:
     def fails_by_itself(self, row_index: int) -> bool:
         """Return whether a row failed for a reason of its own.
 
-        This is so if no row under it has the same error message. A row that failed without a
-        message must have no failed row under it.
+        It did if no row under it has the same error message. If it failed without a message, it did
+        if no row under it failed.
         """
         row = self.rows[row_index]
         if row.error is not None:
@@ -122,7 +122,7 @@ class RowTree:
         return has_failed and self._first_descendant(row_index, self._failed_indices) is None
 
     def _first_descendant(self, row_index: int, sorted_indices: Sequence[int]) -> int | None:
-        """Return the first of some sorted indices that is of a row under ``row_index``; or None."""
+        """Return the first of ``sorted_indices`` that is under the row, None if there is none."""
         position = bisect_right(sorted_indices, row_index)
         last_descendant = row_index + self.sizes[row_index]
         if position == len(sorted_indices) or sorted_indices[position] > last_descendant:

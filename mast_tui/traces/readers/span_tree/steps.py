@@ -135,11 +135,11 @@ class _Timeline:
         self._history = ShownHistory(self._calls)
         self._early_result_keys: dict[str, str] = {}
         """The keys of results whose call is not shown yet, by the ids of their calls."""
-        self._open_rows: list[_OpenRow] = []
+        self._open_rows: list[_OpenRow] = []  # The row being read and the rows around it.
         self._has_only_other_rows = all(row.kind is RowKind.OTHER for row in tree.rows)
 
     def read(self) -> StepList:
-        """Return the steps of all rows."""
+        """Read all rows of the tree in order, and return the steps that they show."""
         for row_index, row in enumerate(self._tree.rows):
             while self._open_rows and self._open_rows[-1].last_index < row_index:
                 self._leave_innermost_row()
@@ -159,7 +159,7 @@ class _Timeline:
         return self._steps
 
     def _new_open_row(self, row: SpanRow, row_index: int) -> _OpenRow:
-        """Return the open row for a row, which inherits from the innermost open row."""
+        """Return a row as an open row, with the agent and the parent that it inherits."""
         outer = self._open_rows[-1] if self._open_rows else None
         acting_agent = outer.acting_agent if outer else None
         if row.kind is RowKind.AGENT:
@@ -226,7 +226,7 @@ class _Timeline:
                 self._add_message(open_row, "input", input_text, Role.USER)
 
     def _leave_other_row(self, open_row: _OpenRow) -> None:
-        """Show what is left to show of a row: its readable output, a root's output, its error."""
+        """Show a row's readable output, or a root's output, and its error, if not shown before."""
         if self._has_only_other_rows:
             return
         if open_row.row.has_readable_output:
@@ -264,9 +264,9 @@ class _Timeline:
             self._steps.add(key, SpanKind.MESSAGE, Role.SYSTEM, "system", text, **details)
 
     def _unshown_input(self, open_row: _OpenRow) -> str | None:
-        """Return a row's input as text; None if it is shown or the first model under it has it.
+        """Return a row's input as text; None if it is shown, or the first model under it has it.
 
-        If that model has messages, an input that is no plain text is None too.
+        If that model has messages, None is also returned for an input that is no plain text.
         """
         row = open_row.row
         if row.input is None:
@@ -319,7 +319,7 @@ class _Timeline:
         return as_text(dump_text(output))
 
     def _enter_model_row(self, open_row: _OpenRow) -> None:
-        """Show the new messages of a model's call, unless a model's row under it shows them."""
+        """Show the new messages of a model's call, unless a row under or around it has them."""
         row = open_row.row
         inner_row = self._tree.first_model(open_row.row_index)
         repeats_outer_row = open_row.is_in_model and not has_messages(row)
@@ -334,7 +334,7 @@ class _Timeline:
             self._show_request(open_row)
 
     def _leave_model_row(self, open_row: _OpenRow) -> None:
-        """Show the answer of a hidden model's row, unless a span has some of its contents."""
+        """Show the answer of a hidden model's row, unless a span shows a part of it already."""
         if not open_row.is_hidden:
             return
         contents = [
@@ -368,7 +368,7 @@ class _Timeline:
                 call = self._calls.pop_call_before_model(part.piece.call_id)
             if call is None:
                 last_key = self._show_part(open_row, key, part, node, is_answer=True)
-            else:  # the tool began, or was exported, before the answer that calls it
+            else:  # The tool's row came before the answer that calls the tool.
                 last_key = call.key
                 self._history.set_call(node, call)
         if last_key is None or row.error is not None:
@@ -456,10 +456,10 @@ class _Timeline:
         return key
 
     def _enter_tool_row(self, open_row: _OpenRow) -> None:
-        """Set the call that a row carried out: a call that a model's row showed, or a new span.
+        """Set the call that a tool's row carried out; add its span unless a model's row showed it.
 
-        If a row is within a row of the same execution, it has no call. It only gives its output to
-        that row.
+        A row within a row of the same execution has no call. Its output becomes that row's output
+        if that row has none.
         """
         row = open_row.row
         outer = open_row.open_tool
@@ -494,9 +494,9 @@ class _Timeline:
         open_row.parent_key = call.key
 
     def _leave_tool_row(self, open_row: _OpenRow) -> None:
-        """Add the result of the row's call, unless a span has it; set the end of the call.
+        """Set the end of a tool row's call, and add its result unless a span shows it already.
 
-        A row without output and error message adds no result.
+        A row without output and without an error message adds no result.
         """
         row = open_row.row
         call = open_row.call
@@ -535,7 +535,7 @@ class _Timeline:
             open_row.has_span = True
 
     def _add_message(self, open_row: _OpenRow, part: str, text: str, role: Role) -> None:
-        """Add a message that is a row's whole input or output, as ``part`` says."""
+        """Add a row's whole input or output as a message; ``part`` is the end of its key."""
         row = open_row.row
         self._history.shown.add(self._parts.content_number(SpanKind.MESSAGE, text))
         agent = open_row.agent if role is Role.AGENT else "user"
@@ -567,7 +567,7 @@ def _row_status(row: SpanRow) -> SpanStatus:
 
 
 def _is_same_execution(outer: SpanRow, row: SpanRow) -> bool:
-    """Return whether a tool's row within another is the same execution, traced twice."""
+    """Return whether a tool's row within another is the same execution, recorded twice."""
     if outer.name != row.name:
         return False
     return row.input is None or canonical_arguments(outer.input) == canonical_arguments(row.input)

@@ -43,7 +43,7 @@ class VendorExportReader:
         return vendor_of(source) is not None
 
     def read(self, source: Source) -> FileReport:
-        """Return a trace for each trace id in the file."""
+        """Return a trace for each trace id in the file; the only trace of a file has no number."""
         vendor = vendor_of(source)
         if vendor is None:
             return FileReport(source.path, skipped="no records of a known vendor")
@@ -58,7 +58,15 @@ class VendorExportReader:
     def _trace_of_records(
         self, source: Source, vendor: Vendor, records: TraceRecords, record_number: int | None
     ) -> Trace:
-        """Return the trace of some records; the calls that scored it go to the answer key."""
+        """Return the trace of some records; calls that scored the run go to the answer key.
+
+        Args:
+            source: The file.
+            vendor: The vendor.
+            records: The records of the trace.
+            record_number: The number of the trace in the file; None for the only one, which the
+                bytes of the file identify.
+        """
         scoring_calls = _scoring_calls(vendor, records)
         run_records = [
             record for record in records.by_id.values() if record.id not in scoring_calls
@@ -91,7 +99,7 @@ READER: Final = VendorExportReader()
 
 
 def _trace_row(records: TraceRecords) -> SpanRow:
-    """Return the row of a trace whose records were left out of the export."""
+    """Return a row for a trace whose records are not in the export, from the trace's own facts."""
     return SpanRow(
         id=records.id or records.location,
         parent=None,
@@ -104,7 +112,7 @@ def _trace_row(records: TraceRecords) -> SpanRow:
 
 
 def _scoring_calls(vendor: Vendor, records: TraceRecords) -> dict[str, VendorRecord]:
-    """Return the calls that scored the run, and the calls within those, by their ids."""
+    """Return the calls that scored the run and the calls nested in them, by id."""
     if not vendor.scoring_types:
         return {}
     scoring_calls: dict[str, VendorRecord] = {}
@@ -138,7 +146,7 @@ def _answer_key(
 
 
 def _system_version(vendor: Vendor, records: TraceRecords) -> str | None:
-    """Return the version of the system from the trace, else from a record; None without one."""
+    """Return the version of the system in the trace's facts or in a record; None without one."""
     values = (records.head, *(record.value for record in records.by_id.values()))
     return next(filter(None, (text_at(value, vendor.version) for value in values)), None)
 
@@ -150,7 +158,7 @@ def _root_row(rows: Sequence[SpanRow]) -> SpanRow:
 
 
 def _task_of_root(rows: Sequence[SpanRow], steps: Sequence[Step]) -> str | None:
-    """Return the question in the root's input, else the first message of a user."""
+    """Return the question in the input of the root row, else the first message of a user."""
     root_input = value_in(_root_row(rows).input)
     if isinstance(root_input, Mapping):
         root_input = text_in(root_input, *_QUESTION_FIELDS)

@@ -96,7 +96,10 @@ def text_at(record: object, paths: Paths) -> str | None:
 
 
 def _value_at_path(record: object, path: str) -> object:
-    """Return the value at a path, which may lead through JSON texts; ``_ABSENT`` without one."""
+    """Return the value at a path; ``_ABSENT`` if there is none.
+
+    JSON texts on the way are parsed. The step ``*`` leads to the first field of an object.
+    """
     value = record
     for step in path.split("/"):
         value = value_in(value)
@@ -111,7 +114,7 @@ def _value_at_path(record: object, path: str) -> object:
 
 
 def vendor_of(source: Source) -> Vendor | None:
-    """Return the vendor of the first records in a file; None for a file of another format."""
+    """Return the vendor that wrote the first records of a file; None for any other file."""
     first_values = source.json_lines
     if first_values:
         for vendor in VENDORS:
@@ -121,8 +124,8 @@ def vendor_of(source: Source) -> Vendor | None:
     if source.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
         return None
     vendors = [vendor for vendor in VENDORS if _has_marks(vendor, source.data)]
-    if not vendors:
-        return None  # before the whole document is parsed for it
+    if not vendors:  # So the whole document is parsed only for a file with the marks of a vendor.
+        return None
     document = source.json
     return next((vendor for vendor in vendors if _is_of_vendor(vendor, document)), None)
 
@@ -151,7 +154,7 @@ def _has_required_paths(value: object, path_groups: Sequence[Paths]) -> bool:
 
 
 def _is_trace(vendor: Vendor, value: object) -> bool:
-    """Return whether a value has a list of the vendor's records, or facts of a trace itself."""
+    """Return whether a value is a trace: it lists records of the vendor, or has a trace's facts."""
     records = items_of(value_at(value, vendor.record_lists))
     first_records = records[:_COMPARED_ENTRIES]
     if any(_has_required_paths(record, vendor.required_paths) for record in first_records):
@@ -162,7 +165,7 @@ def _is_trace(vendor: Vendor, value: object) -> bool:
 
 
 def _head_of_trace(vendor: Vendor, value: object) -> Fields:
-    """Return the object with a trace's own facts; an empty object if ``value`` is no object."""
+    """Return the object that holds the facts of a whole trace; empty if ``value`` is no object."""
     fields = fields_of(value)
     head = value_at(fields, vendor.head)
     return head if isinstance(head, Mapping) else fields
@@ -171,9 +174,10 @@ def _head_of_trace(vendor: Vendor, value: object) -> Fields:
 def _traces_and_records(
     vendor: Vendor, value: object, location: str
 ) -> Iterator[tuple[str, object]]:
-    """Yield the traces and records in a JSON value, each after its location.
+    """Yield the location and the value of each trace and each record in a JSON value.
 
-    They are the items of a list or of the containers in an object, else the value itself.
+    These are the items of a list, or of the lists in an object's ``containers``, else the value
+    itself.
     """
     if isinstance(value, list):
         for item_index, item in enumerate(value):
@@ -211,12 +215,12 @@ class _TraceCollector:
         self._vendor = vendor
         self._problems = problems
         self._heads: dict[str, tuple[Fields, str]] = {}
-        """The own facts of each trace, and their location."""
+        """The facts of each trace and their location, by the trace's id."""
         self._records: list[tuple[VendorRecord, str | None]] = []
-        """The records, each with the trace that it names."""
+        """The records, each with the id of its trace; None if the record names no trace."""
 
     def add(self, entry: object, location: str) -> None:
-        """Add a trace with its records, or a record by itself; report anything else.
+        """Add a trace with its records, or a record outside of a trace; report anything else.
 
         Args:
             entry: The trace or record.
@@ -227,9 +231,10 @@ class _TraceCollector:
         elif _is_trace(self._vendor, entry):
             self._add_trace(entry, location)
         elif self._vendor.allows_bare_records and (
+            # An entry without any id cannot be told from foreign JSON.
             text_at(entry, self._vendor.fields.id) or _ids_from_root(entry)
         ):
-            self._add_record(entry, location, None)
+            self._add_record(entry, location, trace_id=None)
         else:
             self._report_foreign_entry(location)
 
@@ -237,7 +242,7 @@ class _TraceCollector:
         self._problems.append(Problem(location, f"no record of {self._vendor.name}, left out"))
 
     def _add_trace(self, entry: Fields, location: str) -> None:
-        """Add a trace with its own facts and its records; report members that are no records."""
+        """Add the facts and the records of a trace; report items of its list of other types."""
         vendor = self._vendor
         head = _head_of_trace(vendor, entry)
         trace_id = text_at(head, vendor.trace_id) or text_at(entry, vendor.trace_id) or location
@@ -248,13 +253,15 @@ class _TraceCollector:
             record_location = _nested_location(location, pointer)
             if isinstance(record, Mapping):
                 self._add_record(record, record_location, trace_id)
-            elif not isinstance(record, str):  # a list of traces has only the ids of records
+            elif not isinstance(record, str):  # A vendor's list of traces has only ids of records.
                 self._report_foreign_entry(record_location)
 
     def _add_record(self, record: Fields, location: str, trace_id: str | None) -> None:
-        """Add a record and the records nested in it; deep nesting costs no stack.
+        """Add a record and the records nested in it, with a stack instead of recursion.
 
-        A record without ids of its own, its parent or its trace has those of ``dotted_order``.
+        The ids of the record, its parent and its trace come from the record's own fields, from
+        what it is nested in, or from its ``dotted_order``. ``trace_id`` is that of the trace that
+        holds the record; None if no trace does.
         """
         fields = self._vendor.fields
         children = self._vendor.children
@@ -282,7 +289,7 @@ class _TraceCollector:
                     self._report_foreign_entry(child_location)
 
     def traces(self) -> list[TraceRecords]:
-        """Return every trace; a record that names no trace belongs to its parent's trace."""
+        """Return all traces; a record that names no trace belongs to the trace of its parent."""
         traces: dict[str, TraceRecords] = {}
         for trace_id, (head, location) in self._heads.items():
             native_id = None if trace_id == location else trace_id
@@ -329,6 +336,6 @@ def _trace_of_ancestors(
 
 
 def _ids_from_root(record: Fields) -> list[str]:
-    """Return the ids from the root down to a record from its ``dotted_order``; empty without it."""
+    """Return the ids in a record's ``dotted_order``, from the root to the record; empty without."""
     parts = (as_text(record.get("dotted_order")) or "").split(".")
     return [part_id for part in parts if (part_id := part.partition("Z")[2])]

@@ -125,7 +125,7 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
         row = _with_attributes(row, attribute_row)
         kind = row.kind
     if kind is RowKind.MODEL or (
-        vendor.lacks_types and has_answer(value_at(parsed, fields.output))
+        vendor.lacks_types and has_answer(value_at(parsed, fields.output))  # a model's row later
     ):
         output_paths = _output_paths(fields.tokens)
         tokens = tokens_of(value_at(parsed, fields.tokens), value_at(parsed, output_paths))
@@ -142,7 +142,7 @@ def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
 
 
 def _fact_lines(value: object) -> str:
-    """Return the fields of an object but ``type``, one a line."""
+    """Return the fields of an object, one on each line, without ``type``."""
     fields = fields_of(value).items()
     return "\n".join(f"{name}: {dump_text(field)}" for name, field in fields if name != "type")
 
@@ -150,7 +150,7 @@ def _fact_lines(value: object) -> str:
 def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
     """Return a row completed by the row of its OpenTelemetry attributes.
 
-    Langfuse stores these attributes, and has the tools of many frameworks as mere spans.
+    Langfuse stores these attributes, but records the tools of many frameworks as untyped spans.
     """
     if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
         row = replace(row, kind=RowKind.TOOL)
@@ -169,12 +169,12 @@ def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
 
 @cache
 def _output_paths(tokens: Paths) -> Paths:
-    """Return the paths to the output tokens that belong to some paths to input tokens."""
+    """Return the paths to the counts of output tokens, from those to the counts of input tokens."""
     return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
 
 
 def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
-    """Return a record with the JSON texts among its fields parsed, once for all paths."""
+    """Return a record with its JSON texts parsed, so that paths do not parse them again."""
     parsed: dict[str, object] = {name: value_in(value) for name, value in record.items()}
     attributes = parsed.get("attributes")
     if vendor.has_json_texts and isinstance(attributes, Mapping):
@@ -183,7 +183,7 @@ def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
 
 
 def _json_or_text(value: object) -> object:
-    """Return the value of any JSON text, even of a number; any other value as it is."""
+    """Return the value of a JSON text, even of a number; any other value is returned unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -197,6 +197,7 @@ def _type_name(vendor: Vendor, record: Fields) -> str:
 
 
 def _call_name(text: str) -> str:
+    """Return the short name of a call or an agent; for Weave, the name within its reference."""
     if match := _WEAVE_OPERATION.match(text):
         text = match["name"]
     return short_name(text) or "call"
@@ -209,7 +210,7 @@ def _seconds_of_time(value: object) -> float | None:
 
 
 def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
-    """Return the status of a call and its error, without repeated parts; None without an error."""
+    """Return the status of a call, and its error without repetitions; None without an error."""
     status_name = text_at(record, vendor.fields.status)
     status = SpanStatus.UNKNOWN
     if status_name:
@@ -223,12 +224,12 @@ def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str |
     if error is None or status is SpanStatus.ERROR:
         return status, error
     if vendor.status_decides:
-        return status, None  # the message of a call that did not fail
+        return status, None  # The text is a message of a call that did not fail.
     return SpanStatus.ERROR, error
 
 
 def _error_text(value: object) -> str:
-    """Return an error as text; OpenAI's Agents SDK keeps facts in ``data`` beside its message."""
+    """Return an error as text; OpenAI's Agents SDK keeps details in ``data`` beside its message."""
     fields = fields_of(value)
     if not fields or not fields.keys() <= {"message", "data"}:
         return dump_text(value)
@@ -238,8 +239,8 @@ def _error_text(value: object) -> str:
 def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
     """Return the agent that a framework names in the metadata of a call; None if it names none.
 
-    LangGraph's agent is the node around the innermost node. If there is only one node, it is the
-    agent of a model's call.
+    LangGraph names the nodes around a call. The agent is the node around the innermost one. If
+    there is only one node, it is the agent, but only for a model's call.
     """
     if not isinstance(metadata, Mapping):
         return None
@@ -285,7 +286,8 @@ def _as_tool(row: SpanRow) -> SpanRow:
         arguments = {
             name: value
             for name, value in arguments.items()
-            if name != "self" or isinstance(value, int | float)  # the object of a traced method
+            # In the call of a traced method, ``self`` is the object, which is no argument.
+            if name != "self" or isinstance(value, int | float)
         }
         if len(arguments) == 1 and isinstance(arguments.get("input"), str):
             row = replace(row, input=_parsed_arguments(arguments["input"]))
@@ -295,7 +297,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
         row = replace(row, input=_parsed_arguments(arguments))
     tool_result = tool_output(row.output)
     if row.output == "null" and row.error is not None:
-        tool_result = ToolOutput(None)  # in a table, "null" is a missing output
+        tool_result = ToolOutput(None)  # In a table, "null" is a missing output.
     return replace(
         row,
         output=tool_result.output,
@@ -307,7 +309,7 @@ def _as_tool(row: SpanRow) -> SpanRow:
 def _parsed_arguments(text: str) -> object:
     """Return the arguments in a text such as LangChain's ``{'city': 'Rome'}``, else the text.
 
-    A model's call has its arguments as JSON. So the two can be compared.
+    The parsed arguments can be compared with those in a model's call, which are JSON.
     """
     if (
         text[:1] != "{"
@@ -315,7 +317,7 @@ def _parsed_arguments(text: str) -> object:
         or len(text) > _MAX_LITERAL_CHARS
         or isinstance(value_in(text), Mapping)
         or _UNKNOWN_ESCAPE.search(text)
-        or sum(map(text.count, "([{-~")) > _MAX_LITERAL_BRACKETS  # would cost the parser's stack
+        or sum(map(text.count, "([{-~")) > _MAX_LITERAL_BRACKETS  # The parser recurses for each.
     ):
         return text
     value = read_literal(text)
@@ -327,10 +329,10 @@ def _parsed_arguments(text: str) -> object:
 
 
 def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
-    """Return the rows with a row of unknown type as a model's row if its output is an answer.
+    """Return the rows; a row of unknown type whose output is an answer becomes a model's row.
 
-    If such rows are within each other, only the innermost row becomes a model's row: a client may
-    call another client.
+    If such rows are nested, only the innermost one becomes a model's row, because one client may
+    call another.
     """
     answer_ids = {
         row.id
