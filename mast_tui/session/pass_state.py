@@ -260,7 +260,7 @@ class Passes:
             self.take(event)
 
     def take(self, event: Event) -> None:
-        """Apply the next event of this annotator, trace and taxonomy, in their order."""
+        """Apply the next event, in their order, of this annotator, trace and taxonomy."""
         self.last_seq = max(self.last_seq, event.seq)
         self._update_actions(event)
         number = event.pass_number

@@ -253,7 +253,7 @@ def viewer_of(
     blind: bool = False,
     assisted: bool = False,
 ) -> Viewer:
-    """Return the viewer for a command, and record that a person leaves blind work.
+    """Return the viewer for a command; if the person leaves blind work, record that.
 
     The person of this login takes precedence over the name on the command line, so that nothing is
     shown or recorded under another's name. ``Viewer.limited`` is True for a person who labels: who
@@ -264,7 +264,7 @@ def viewer_of(
         taxonomy: The taxonomy, as ``id@version``.
         annotator: The name on the command line.
         blind: Hide for this command what blind annotators may not see.
-        assisted: Leave blind work.
+        assisted: End the person's blind work.
 
     Raises:
         SessionError: The name is not valid.
@@ -284,14 +284,14 @@ def viewer_of(
 def viewer_for_name(
     workspace: Workspace, taxonomy: str, name: str, *, blind: bool, assisted: bool
 ) -> Viewer:
-    """Return the viewer of a known name, as ``viewer_of`` does.
+    """Return the viewer for a person; if they leave blind work, record that.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy, as ``id@version``.
         name: The person's name.
         blind: Hide for this command what blind annotators may not see.
-        assisted: Leave blind work.
+        assisted: End the person's blind work.
     """
     is_labelling = _is_labelling(workspace, taxonomy, name)
     study = workspace.study(taxonomy)

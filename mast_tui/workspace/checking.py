@@ -125,7 +125,8 @@ def _differences(
 
 
 def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple[object, ...]]:
-    # Raw values: as a Boolean, a damaged flag such as 7 would read as true and seem equal.
+    """Return an annotator's rows in a table, with unconverted values."""
+    # Converted to a Boolean, a damaged flag such as 7 would be True, and seem intact.
     columns = [type_coerce(column, NullType()) for column in table.columns]
     rows = connection.execute(select(*columns).where(table.c.annotator == annotator))
     json_columns = [
@@ -135,7 +136,7 @@ def _raw_rows(connection: Connection, table: Table, annotator: str) -> set[tuple
 
 
 def _comparable(row: Sequence[Any], json_columns: Sequence[int]) -> tuple[object, ...]:
-    """Return a row in which JSON that says the same is the same text."""
+    """Return a row in which equal JSON documents are equal texts."""
     values = list(row)
     for index in json_columns:
         with suppress(TypeError, ValueError):  # null, or damaged: compared as it is

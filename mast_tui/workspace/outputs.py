@@ -74,9 +74,10 @@ def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
-    """Tell of a file why it stays in any case: it is the workspace, or of a trace that it knows.
+    """Return a function that says why a file must never be replaced, or returns None.
 
-    The workspace may be closed when that is asked for.
+    Such files are the workspace, and those of its traces. The workspace may be closed when the
+    function is called.
     """
     labels = database_files(workspace.path) if workspace.path is not None else ()
     stored = workspace.read_columns("traces", ("path",), list, not_null="path")
@@ -86,28 +87,28 @@ def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
         real = _real(target)
         if real in labels:
             return "the labels are kept in this file"
-        if real.exists() and (real in traces or _is_part(real, traces)):
+        if real.exists() and (real in traces or _is_part_of_trace(real, traces)):
             return "this is a trace, and traces are never written to"
         return None
 
     return reason
 
 
-def _is_part(real: Path, traces: frozenset[Path]) -> bool:
-    """Check whether a file is in the folder of a trace, or holds a sub-agent of one."""
+def _is_part_of_trace(real: Path, traces: frozenset[Path]) -> bool:
+    """Check whether a file is in a trace that is a folder, or has a sub-agent of a trace."""
     if not traces.isdisjoint(real.parents):
         return True
     thread = thread_of(real)
     if thread is None or thread.parent is None:
         return False
-    near = (trace for trace in traces if trace.parent in real.parents)
-    return any(real in map(_real, sub_agents_of(trace)) for trace in near)
+    traces_in_folders_above = (trace for trace in traces if trace.parent in real.parents)
+    return any(real in map(_real, sub_agents_of(trace)) for trace in traces_in_folders_above)
 
 
 def protected_kind(target: Path) -> str | None:
     """Return the kind of a file that only ``--force`` may replace; None for any other.
 
-    Told from its content, of which no more than some megabytes are looked at.
+    The kind is recognised from the content, of which at most some megabytes are read.
 
     Raises:
         OSError: The file cannot be read.

@@ -448,13 +448,13 @@ def events(
     pass_number: int | None,
     after: tuple[str, int, str] | None,
 ) -> tuple[Event, ...]:
-    """Return the next events by annotator, counter and id, without those that cannot be read.
+    """Return the next events, sorted by annotator, counter and id; skip unreadable ones.
 
     Args:
-        connection: Sees one state throughout.
-        work: Whose, on which trace and under which taxonomy.
-        pass_number: The pass that they belong to, None for any.
-        after: These three of the event behind which they come, None for the first.
+        connection: A connection that sees one state throughout.
+        work: The annotator, trace and taxonomy.
+        pass_number: The pass of the events; None for any.
+        after: The annotator, counter and id of the event before them; None for the first events.
     """
     table = schema.events
     order = (table.c.annotator, table.c.seq, table.c.id)
@@ -474,13 +474,13 @@ def events(
 def events_on_traces(
     connection: Connection, annotator: str, taxonomy: str, trace_ids: Sequence[str]
 ) -> dict[str, list[Event]]:
-    """Return one annotator's events on several traces, by trace, counter and id.
+    """Return one annotator's events on each of several traces, sorted by counter and id.
 
     Args:
-        connection: Sees one state throughout.
-        annotator: Whose they are.
-        taxonomy: Under which.
-        trace_ids: The traces; each is a key of what is returned.
+        connection: A connection that sees one state throughout.
+        annotator: The annotator.
+        taxonomy: The taxonomy.
+        trace_ids: The traces, which are the keys of the result.
     """
     table = schema.events
     by_trace: dict[str, list[Event]] = {trace_id: [] for trace_id in trace_ids}
@@ -492,7 +492,7 @@ def events_on_traces(
                 table.c.taxonomy == taxonomy,
                 table.c.trace_id.in_(trace_ids[start : start + _TRACES_AT_ONCE]),
             )
-            # Ordered as an index is; by ``seq`` first all events of the annotator would be read.
+            # The order of an index; with ``seq`` first, all events of the annotator would be read.
             .order_by(table.c.trace_id, table.c.seq, table.c.id)
         )
         for event in readable_events(connection.execute(statement).mappings()):

@@ -181,6 +181,8 @@ class SqliteFile(Database):
     def changed_elsewhere(self) -> bool:
         """Return whether another program has written to the file since the last call.
 
+        Return False also if the workspace is closed or busy; a later call then reports the change.
+
         Raises:
             WorkspaceGone: The file at the path is no longer the one that is open.
         """
@@ -221,7 +223,7 @@ class SqliteFile(Database):
             raise WorkspaceError(f"{self.name}: the file is damaged: {report}; put back a copy")
 
     def copy_to(self, target: Path) -> None:
-        """Copy everything, also from a file that was deleted while this program has it open."""
+        """Copy the whole database, even if its file was deleted while it is open here."""
         with new_file(target) as draft, self._readable_errors(), self._taking_turn():
             copy = sqlite3.connect(draft)
             try:
@@ -232,7 +234,7 @@ class SqliteFile(Database):
                 copy.close()
 
     def move_to(self, target: Path) -> None:
-        if target == self.path:
+        if target == self.path:  # else the copy would be opened with the log of the removed file
             self._delete_stale_log()
         self.copy_to(target)
         with self._taking_turn():
@@ -330,6 +332,7 @@ class SqliteFile(Database):
         self._data_version = int(self._run_pragma("data_version"))
 
     def _stored_versions(self) -> tuple[int, int]:
+        """Return the application id and schema version of the file; 0 and 0 in a new file."""
         return int(self._run_pragma("application_id")), int(self._run_pragma("user_version"))
 
     @contextmanager
@@ -344,7 +347,7 @@ class SqliteFile(Database):
             if self._stored_versions() != (0, 0):
                 return
             tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
-            if tables:
+            if tables:  # a database of another program: this raises
                 check_version(self.name, application_id=0, version=0)
             metadata.create_all(connection)
             connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")

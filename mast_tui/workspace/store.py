@@ -78,7 +78,7 @@ def reading(
 def writing(
     change: Callable[Concatenate[Connection, P], Result],
 ) -> Callable[Concatenate[Workspace, P], Result]:
-    """Make a method of a workspace of a change, which is one transaction."""
+    """Return a method of ``Workspace`` that runs ``change`` in one transaction."""
 
     @wraps(change)
     def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -88,7 +88,7 @@ def writing(
     return method
 
 
-def _server(url: str, *, create: bool, password: str | None) -> Database:
+def _postgres_server(url: str, *, create: bool, password: str | None) -> Database:
     # The driver is an optional dependency, which workspaces in files do not need.
     try:
         module = import_module("mast_tui.team.postgresql")
@@ -133,7 +133,7 @@ class Workspace:
                 does not exist; or the server does not answer or has no workspace.
         """
         if is_url(path):
-            return cls(_server(str(path), create=False, password=password))
+            return cls(_postgres_server(str(path), create=False, password=password))
         if str(path) == ":memory:":
             return cls(SqliteFile(None, create=True))
         return cls(SqliteFile(Path(path).expanduser().absolute(), create=create))
@@ -149,7 +149,7 @@ class Workspace:
         Raises:
             WorkspaceError: The workspace cannot be made. An existing one is opened.
         """
-        return cls(_server(url, create=True, password=password))
+        return cls(_postgres_server(url, create=True, password=password))
 
     @property
     def path(self) -> Path | None:
@@ -503,13 +503,13 @@ class Workspace:
                 outbox.known.read(connection, everybody=everybody)
 
     def decided_meanwhile(self, sent: Sequence[WaitingChange]) -> tuple[Event, ...]:
-        """Return the decisions of others since the first of these changes, on the same items.
+        """Return the decisions of other annotators on the same items since the first change.
 
         Args:
             sent: Changes that have waited for the server.
 
         Raises:
-            WorkspaceError: It cannot be read.
+            WorkspaceError: The workspace cannot be read.
         """
         own_events = [event for change in sent for event in change.events]
         items = {
@@ -532,15 +532,18 @@ class Workspace:
 
     @contextmanager
     def as_known(self) -> Iterator[None]:
-        """Let this thread read everybody's work from what was read ahead, inside the block."""
+        """Read all annotators' work from the read-ahead cache, in this thread and inside the block.
+
+        Without such a cache, the workspace is read as usual.
+        """
         outbox = self.outbox
-        caller = get_ident()
+        thread_id = get_ident()
         if outbox is not None and outbox.known.everybody:
-            self._database.cached_readers.add(caller)
+            self._database.cached_readers.add(thread_id)
         try:
             yield
         finally:
-            self._database.cached_readers.discard(caller)
+            self._database.cached_readers.discard(thread_id)
 
     @property
     def away(self) -> bool:

@@ -667,7 +667,7 @@ class SpanTable:
         return self._keys.find(key[len(self.prefix) :])
 
     def columns(self, first: int, end: int) -> SpanColumns:
-        """Return columns of spans.
+        """Return the shapes, statuses and times of a range of spans as columns.
 
         Args:
             first: The first span.

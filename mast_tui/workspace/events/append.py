@@ -158,7 +158,7 @@ def append(
             with database.writing(annotators=annotators) as connection:
                 if within:
                     take_turns(connection, annotators)
-                # Whether they were committed is not known where the connection was lost meanwhile.
+                # After a lost connection it is unknown whether the events were committed.
                 recorded = _stored_again(connection, recorded) or _record(
                     connection, events, workspace.new_id, action, undoes, redoes, known_seq, latest
                 )
@@ -192,9 +192,9 @@ def _is_known(
 
     Args:
         latest: The last event that was written here.
-        events: What is to be added.
-        action: What groups them.
-        known_seq: The counter of the last event known of the first one's work.
+        events: The events to add.
+        action: The action that groups them.
+        known_seq: The counter of the last known event of the first event's work.
     """
     if not events or not chain.links(action):
         return False
@@ -205,7 +205,7 @@ def _is_known(
 
 
 def _latest(recorded: Sequence[Event]) -> Latest | None:
-    """Return the event that the next one of an annotator follows, where these are of one."""
+    """Return the event that the annotator's next one follows; None if it is unknown."""
     if len({event.annotator for event in recorded}) != 1:
         return None
     last = recorded[-1]
@@ -231,11 +231,12 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     """
     outbox = workspace.outbox
     refused: list[WaitingChange] = []
-    if outbox is None or not _meet(workspace, outbox):
+    if outbox is None or not _send_traces(workspace, outbox):
         return ()
     for change in outbox.waiting:
         try:
             with workspace._database.writing(annotators=[outbox.annotator]) as connection:
+                # An earlier try may have stored them before the connection was lost.
                 stored = _stored_again(connection, change.events) or _send(
                     connection, change, workspace.new_id
                 )
@@ -250,8 +251,8 @@ def send_waiting(workspace: Workspace) -> tuple[WaitingChange, ...]:
     return tuple(refused)
 
 
-def _meet(workspace: Workspace, outbox: Outbox) -> bool:
-    """Tell the server of the traces that were met without it; whether it is there."""
+def _send_traces(workspace: Workspace, outbox: Outbox) -> bool:
+    """Register the traces in the outbox on the server; return False if it cannot be reached."""
     for trace_id, record in outbox.traces.items():
         try:
             with workspace._database.writing() as connection:
@@ -265,7 +266,7 @@ def _meet(workspace: Workspace, outbox: Outbox) -> bool:
 def _send(
     connection: Connection, change: WaitingChange, new_id: Callable[[], str]
 ) -> tuple[Event, ...]:
-    """Record a change that has waited, but not in a pass that was finished meanwhile."""
+    """Record a change from the outbox; return nothing if its pass was finished meanwhile."""
     first = change.events[0]
     work = {"annotator": first.annotator, "trace_id": first.trace_id, "taxonomy": first.taxonomy}
     last = connection.execute(_LAST_OF_WORK, work).one_or_none()

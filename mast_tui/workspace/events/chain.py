@@ -37,17 +37,18 @@ LENGTH: Final = 32
 """Hexadecimal digits of a hash that are kept."""
 
 START: Final = ""
-"""What the first event of a chain follows."""
+"""The link before the first event of a chain."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 _NAMING_TRACES: Final = (StudySet, GuidelineSet)
 
 _TRIES: Final = 200_000
-"""How many events back branches are looked for, over all events of a person: seconds at most."""
+"""The most links before the last one that are tried for one person; this takes seconds at most."""
 
 _LOCAL_NAME: Final = re.compile(r"(?:-[0-9a-f]{8})?(?:~[0-9]+)*\Z")
-"""What a workspace may put behind a trace's name: so one trace is hashed alike in all of them."""
+"""The suffix that a workspace may add to a trace's name; hashes leave it out, so that they are the
+same in all workspaces."""
 
 _READ: Final = (
     select(schema.events)
@@ -66,7 +67,7 @@ LAST_LINK: Final = (
     .limit(1)
     .scalar_subquery()
 )
-"""What the next event of ``annotator`` follows; null where it is the first."""
+"""The link that the next event of ``annotator`` follows; null if it is the first event."""
 
 _REPLACE: Final = (
     update(schema.events)
@@ -140,8 +141,8 @@ def link(previous: str, event_digest: bytes) -> str:
     """Compute the chain of an event.
 
     Args:
-        previous: The chain of the event that it follows.
-        event_digest: Its ``digest``.
+        previous: The chain of the event before it.
+        event_digest: The ``digest`` of the event.
 
     Returns:
         The first ``LENGTH`` hexadecimal digits of the hash over both.
@@ -166,7 +167,7 @@ def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
     """Yield the events of one person, and add the chain of those without one.
 
     Args:
-        events: The person's events, by counter and id.
+        events: The person's events, sorted by counter and id.
         previous: The chain of the event before the first of them.
     """
     counter = 0
@@ -184,44 +185,45 @@ def chained(events: Iterable[Event], previous: str = START) -> Iterator[Event]:
 
 
 def first_break(events: Iterable[Event]) -> Event | None:
-    """Return the first event of one person that is not as it was recorded, or None.
+    """Return the first event whose chain does not fit, None if all fit.
 
-    Its own content was changed, or an event before it was changed or deleted. Events without a
-    chain are ignored.
+    The event was changed, or one before it was changed or deleted. Events without a chain are
+    ignored.
 
     Args:
-        events: The person's events, by counter and id.
+        events: The events of one person, sorted by counter and id.
     """
     counter = 0
-    earlier = [START]
-    same = list[str]()
-    tries = _TRIES
+    earlier_links = [START]
+    links_of_counter = list[str]()  # the links of events with the current counter
+    branch_tries_left = _TRIES
     for event in events:
         if event.chain is None:
             continue
         if event.seq != counter:
             counter = event.seq
-            earlier += same
-            same = []
+            earlier_links += links_of_counter
+            links_of_counter = []
         event_digest = digest(event)
         if not is_linked(event):
             if link(START, event_digest) != event.chain:
                 return event
             continue
-        for previous in reversed(earlier):
-            tries -= previous is not earlier[-1]
-            if tries < 0:
+        # An event follows the last link, except the first one of a merged branch.
+        for previous in reversed(earlier_links):
+            branch_tries_left -= previous is not earlier_links[-1]
+            if branch_tries_left < 0:
                 return event
             if link(previous, event_digest) == event.chain:
                 break
         else:
             return event
-        same.append(event.chain)
+        links_of_counter.append(event.chain)
     return None
 
 
 def examined(events: Iterable[Event]) -> Foreign:
-    """Look at events from elsewhere before they are merged; writes nothing."""
+    """Check the chains of another workspace's events before they are merged; write nothing."""
     unique: dict[str, Event] = {}
     repeats = 0
     broken = dict[str, Event]()
@@ -316,7 +318,7 @@ def _named(trace_id: str | None) -> str | None:
 
 
 def _named_payload(fact: StudySet | GuidelineSet) -> str:
-    """Return the values of a fact as JSON, with the trace names that all workspaces share."""
+    """Return a fact as JSON, in which trace names are the same in all workspaces."""
     values = fact_to_values(fact)
     for document in (values["before"], values["after"]):
         if isinstance(document, dict):

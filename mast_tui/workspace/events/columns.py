@@ -31,14 +31,14 @@ Result = TypeVar("Result")
 
 _AT_ONCE: Final = 10_000
 BITS: Final = 2
-"""For each verdict; two verdicts on one mode are the bits of both, of which present has all."""
+"""The bits of a verdict. Two verdicts on one mode are joined with ``|``; present has all bits."""
 
 MODES_AT_ONCE: Final = 30
-"""Modes in one whole number: SQLite's have 63 bits for them."""
+"""The modes whose verdicts fit into one integer of SQLite, which has 63 bits for them."""
 
 OPEN: Final = 0
 _NONE: Final = literal(0, BigInteger())
-"""No bit at all, of a kind of number that has room for all of them on a server too."""
+"""A zero of 64 bits; PostgreSQL's usual integer would have too few bits for the verdicts."""
 CODES: Final = {VerdictValue.ABSENT: 1, VerdictValue.UNSURE: 2, VerdictValue.PRESENT: 3}
 
 
@@ -115,7 +115,8 @@ def packed_verdicts(
     labels = schema.labels
     verdicts = schema.verdicts
     codes = {value.value: code for value, code in CODES.items()}
-    whole = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
+    # A label on the whole trace has no first span.
+    whole_trace_labels = func.sum(case((labels.c.first_key.is_(None), 1), else_=0))
     packed = list[PackedVerdicts]()
     for start in range(0, len(slugs), MODES_AT_ONCE):
         chosen = slugs[start : start + MODES_AT_ONCE]
@@ -128,7 +129,12 @@ def packed_verdicts(
         where = taxonomy, annotator
         rows = (
             *_grouped(
-                connection, labels, where, "trace_id taxonomy annotator", present_bits, whole
+                connection,
+                labels,
+                where,
+                "trace_id taxonomy annotator",
+                present_bits,
+                whole_trace_labels,
             ),
             *_grouped(
                 connection, verdicts, where, "annotator trace_id taxonomy", verdict_bits, literal(0)
@@ -147,11 +153,12 @@ def _grouped(
 ) -> Iterator[tuple[str, str, int, int, int]]:
     """Yield one row for each pass.
 
-    ``order`` names the columns of a key of the table, so that the database need not sort.
+    ``where`` is the taxonomy and the annotator, None for all annotators. ``order`` has the names of
+    the columns of a key of the table, so that the database need not sort.
     """
     named = table.c
     statement = select(named.annotator, named.trace_id, named.pass_number, *values)
-    # A plain equality would make SQLite sort all the same.
+    # With a plain equality SQLite would sort in spite of the key.
     for column, value in zip((named.taxonomy, named.annotator), where, strict=True):
         if value is not None:
             statement = statement.where(column >= value, column <= value)

@@ -39,7 +39,7 @@ def merge(
     replacing: Collection[str] = (),
     in_force: InForce | None = None,
 ) -> MergeReport:
-    """Add the events that are not here, and make their annotators' state anew.
+    """Add the events that this workspace does not have, and rebuild their annotators' state.
 
     Args:
         connection: A connection in a transaction, which the caller rolls back if this raises.
@@ -93,12 +93,12 @@ class ForeignGrowth:
 
 
 def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: bool) -> ForeignGrowth:
-    """Work out what one annotator's foreign events add to those that are here.
+    """Compare one annotator's foreign events with those in this workspace.
 
     Args:
         connection: A connection.
         events: The annotator's events, as ``chain.examined`` returns them.
-        is_broken: Whether their chain does not fit.
+        is_broken: True if the chain of the events does not fit.
     """
     name = events[0].annotator
     part = _Part(connection, name, events, _stored_events(connection, events), None)
@@ -118,15 +118,15 @@ def _may_overrule(connection: Connection, events: Sequence[Event]) -> bool:
 
 
 def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event]) -> ForeignGrowth:
-    """Add the next events of a plain growth.
+    """Add the first of an annotator's new events.
 
     Args:
         connection: An open transaction.
-        growth: The growth.
-        events: The first of its remaining events.
+        growth: The annotator's new events; ``is_plain`` is True.
+        events: The events to add, which are the first of ``growth.fresh``.
 
     Returns:
-        The growth that remains.
+        The growth without the added events.
 
     Raises:
         ChangedElsewhere: The annotator has recorded events in this workspace meanwhile.
@@ -142,7 +142,7 @@ def grow(connection: Connection, growth: ForeignGrowth, events: Sequence[Event])
 
 
 class _Part:
-    """The events of one annotator among those that come."""
+    """The events of one annotator among those of another workspace."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class _Part:
         self._is_person = chain.has_chain(name)
         self.events = events
         self.fresh = [event for event in events if event.id not in stored]
-        # Where the chains hold, equal ones say the same; else events are held against each other.
+        # Intact chains that are equal have equal events; other events are compared in full.
         unsure = [
             event
             for event in events

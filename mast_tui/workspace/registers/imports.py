@@ -146,12 +146,13 @@ def finish_undo(connection: Connection, record: ImportRecord, annotator: str | N
     Args:
         connection: An open transaction.
         record: The import.
-        annotator: The annotator who did so, None if unknown.
+        annotator: The annotator who undid the import; None if unknown.
     """
     _mark(connection, record, undone_at=now(), undone_by=annotator)
 
 
 def _mark(connection: Connection, record: ImportRecord, **changes: str | None) -> None:
+    """Change columns of the row of an import."""
     stored = connection.execute(select(_TABLE).where(_TABLE.c.id == record.id)).mappings().one()
     put_rows(connection, _TABLE, [{**stored, **changes}])
 
@@ -179,9 +180,10 @@ def counts(connection: Connection, record: ImportRecord) -> ImportCounts:
     """
     events_by_annotator: dict[str, int] = defaultdict(int)
     traces = set[str]()
-    for annotator, trace_id, _, events in _works(connection, record):
-        events_by_annotator[annotator] += events
-        traces.update(() if trace_id is None else (trace_id,))
+    for annotator, trace_id, _taxonomy, event_count in _works(connection, record):
+        events_by_annotator[annotator] += event_count
+        if trace_id is not None:  # None for an event of a study or a guideline
+            traces.add(trace_id)
     return ImportCounts(
         sum(events_by_annotator.values()), len(traces), tuple(sorted(events_by_annotator))
     )
@@ -194,10 +196,14 @@ def works(connection: Connection, record: ImportRecord) -> tuple[tuple[Work, int
         connection: An open connection.
         record: The import.
     """
-    return tuple(((row[0], row[1], row[2]), row[3]) for row in _works(connection, record))
+    return tuple(
+        ((annotator, trace_id, taxonomy), event_count)
+        for annotator, trace_id, taxonomy, event_count in _works(connection, record)
+    )
 
 
 def _works(connection: Connection, record: ImportRecord) -> list[Any]:
+    """Return the annotator, trace, taxonomy and number of events of each work, sorted."""
     keys = (_EVENTS.c.annotator, _EVENTS.c.trace_id, _EVENTS.c.taxonomy)
     statement = (
         _events_of(record).with_only_columns(*keys, func.count()).group_by(*keys).order_by(*keys)

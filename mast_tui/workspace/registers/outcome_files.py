@@ -21,7 +21,7 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RecordedOutcome:
-    """A trace with a file, as far as an ``outcomes.csv`` may tell of it."""
+    """The stored facts of a trace with a file, as far as an ``outcomes.csv`` may have them."""
 
     trace_id: str
     path: Path
@@ -42,28 +42,28 @@ def take_outcomes(workspace: Workspace) -> list[str]:
         A sentence for each problem of those files: bad cells, and rows that match no trace.
     """
     folders: dict[Path, list[RecordedOutcome]] = {}
-    for recorded in _with_files(workspace):
+    for recorded in _recorded_outcomes(workspace):
         folders.setdefault(recorded.path.parent, []).append(recorded)
     messages: list[str] = []
     for folder in sorted(folders):
         outcomes = load_outcomes(folder)
         if outcomes is NO_OUTCOMES:
             continue
-        met: set[str] = set()
+        matched: set[str] = set()
         differing: set[Path] = set()
         for recorded in folders[folder]:
             rows = list(outcomes.rows_of(recorded.trace_id, recorded.path.name, recorded.record))
-            met.update(rows)
-            if rows and _says_else(outcomes.facts[rows[0]], recorded.facts):
+            matched.update(rows)
+            if rows and _has_differing_facts(outcomes.facts[rows[0]], recorded.facts):
                 differing.add(recorded.path)
         for path in sorted(differing):
-            _read_again(workspace, path)
-        messages += _wrong(folder, outcomes, met)
+            _update_traces(workspace, path)
+        messages += _problem_texts(folder, outcomes, matched)
     return messages
 
 
-def _with_files(workspace: Workspace) -> list[RecordedOutcome]:
-    """Return the outcomes of the traces that have a file."""
+def _recorded_outcomes(workspace: Workspace) -> list[RecordedOutcome]:
+    """Return the stored facts of the traces that have a file."""
     facts = (
         *("system", "model", "benchmark", "outcome", "score"),
         *("version", "started", "task_id", "trial"),
@@ -87,8 +87,8 @@ def _meta(facts: dict[str, Any]) -> TraceMeta:
     return TraceMeta(**{**facts, "outcome": Outcome(facts["outcome"])})
 
 
-def _says_else(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
-    """Check whether a row differs from what is recorded."""
+def _has_differing_facts(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
+    """Check whether a row has a fact that differs from the stored one; empty cells are ignored."""
     names = [
         name
         for name in ("system", "model", "benchmark", "version", "task_id")
@@ -102,22 +102,24 @@ def _says_else(read_meta: TraceMeta, recorded_meta: TraceMeta) -> bool:
     return any(getattr(read_meta, name) != getattr(recorded_meta, name) for name in names)
 
 
-def _read_again(workspace: Workspace, path: Path) -> None:
+def _update_traces(workspace: Workspace, path: Path) -> None:
+    """Read a file again, and store the facts of those of its traces that are known."""
     for trace in read_file(path, named=True).traces:
         record = TraceRecord.from_trace(trace)
         if workspace.find_trace(record) is not None:
             workspace.register_trace(record)
 
 
-def _wrong(folder: Path, outcomes: Outcomes, met: set[str]) -> Iterator[str]:
+def _problem_texts(folder: Path, outcomes: Outcomes, matched: set[str]) -> Iterator[str]:
+    """Yield a sentence for each problem, and one about the rows outside ``matched``."""
     file = folder / FILE_NAME
     if outcomes.unread is not None:
         yield f"{file}: not read: {outcomes.unread}"
     for problem in outcomes.problems:
         yield f"{file}: {problem.place}: {problem.message}"
-    # A file that nobody has labelled yet is no trace here, and its row is right all the same.
+    # A file without labels is not in the workspace yet; its row is valid.
     named_files = {name for name in outcomes.facts if _is_file(folder, name)}
-    unmatched = outcomes.unmatched(met | named_files)
+    unmatched = outcomes.unmatched(matched | named_files)
     if unmatched:
         named = "; ".join(f"{problem.place}: {problem.message}" for problem in unmatched[:_NAMED])
         more = len(unmatched) - _NAMED
