@@ -44,6 +44,7 @@ class ReadSpans(Set[str]):
         self._trace = trace
         self._keys: set[str] = set()
         self._runs: dict[tuple[str, str], range | None] = {}
+        """The indices of each run of spans, by its first and last key; None if not loaded."""
 
     def take(self, read: SpansRead) -> None:
         """Add the spans of an event."""

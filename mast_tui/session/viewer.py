@@ -334,12 +334,12 @@ def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
 
 
 def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) -> str | None:
-    """Return the name of the person who asks, if this person works blind by choice or by a study.
+    """Return the user's name if the user works blind, by choice or by a study.
 
     Args:
         workspace: The workspace.
         annotator: The name on the command line; it counts if this login has no name here.
-        assisted: Leave blind work, which is recorded.
+        assisted: End the blind work, record that, and return None.
 
     Returns:
         The name; None if it is unknown or the person does not work blind.

@@ -450,7 +450,7 @@ def writes_by_calls(connection: Connection) -> bool:
 def call_function(
     connection: Connection, function: str, table: Table, rows: Sequence[Values]
 ) -> None:
-    """Call a function of a team's server for each of these rows of a table.
+    """Call a function of a team's server for each of some rows of a table.
 
     Args:
         connection: An open transaction.
@@ -473,13 +473,14 @@ def call_function(
 
 @lru_cache
 def _call_of_row(function: str, table: Table) -> str:
+    """Return the SQL call for one row."""
     values = ", ".join(f"%s::{_server_type(column)}" for column in table.columns)
     return f"seen.{function}(ROW({values})::public.{table.name})"
 
 
 @lru_cache
 def _call_of_rows(function: str, table: Table) -> str:
-    """Return the call for many rows, whose values are sent as a list for each column."""
+    """Return the SQL call for many rows, whose values are sent as a list for each column."""
     names = ", ".join(f"c{number}" for number, _ in enumerate(table.columns))
     lists = ", ".join(f"%s::{_server_type(column)}[]" for column in table.columns)
     return (

@@ -48,6 +48,7 @@ class IdSource:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last = (0, 0)
+        """The milliseconds and the low bits of the last id."""
 
     def new(self) -> str:
         """Return the next id."""
@@ -59,7 +60,7 @@ class IdSource:
                 self._last = (now, secrets.randbits(_RANDOM_BITS - 1))
             else:
                 low += 1 + secrets.randbits(_STEP_BITS)
-                if low >> _RANDOM_BITS:
+                if low >> _RANDOM_BITS:  # no higher id is left in this millisecond
                     milliseconds = milliseconds + 1
                     low = secrets.randbits(_RANDOM_BITS - 1)
                 self._last = (milliseconds, low)

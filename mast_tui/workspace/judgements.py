@@ -72,7 +72,7 @@ def store_judgement(
         findings: The findings; those of modes that are not in ``looks_at`` are left out.
         run_id: The run.
         unsure: The modes of which the judge is unsure.
-        partial: Whether more will follow: then suggestions of any mode are added and changed
+        partial: True if more will follow: then suggestions of any mode are added and changed
             without a verdict and without finishing the pass. A partial judgement changes nothing if
             there is a whole judgement of the judge, so that figures never mix parts of two.
         trace: The result that is recorded for the run, to which the number of suggestions is added;
@@ -121,7 +121,7 @@ class StoredJudgement:
         self._trace_id = trace_id
 
     def add(self, labels: Mapping[str, Label]) -> int:
-        """Add to the suggestions of a judgement that is not whole yet."""
+        """Add suggestions to an unfinished judgement; return their number, 0 if it is finished."""
         if self._judgements():
             return 0
         stored_labels = self._stored_labels()
@@ -140,15 +140,15 @@ class StoredJudgement:
         Args:
             labels: The suggestions of the new judgement by id.
             looks_at: The modes that the judge looks at.
-            unsure: The modes of which it is unsure.
-            run_id: The run that made it, None without a run.
+            unsure: The modes of which the judge is unsure.
+            run_id: The run that made the judgement; None without a run.
 
         Returns:
             The number of suggestions that the judge has on the trace now.
         """
         stored_labels = self._stored_labels()
-        stay = self._answered(stored_labels)
-        after = {**labels, **{i: label for i, label in stay.items() if i not in labels}}
+        answered = self._answered(stored_labels)
+        after = {**labels, **{i: label for i, label in answered.items() if i not in labels}}
         facts = _changes(stored_labels, after)
         present = {label.mode for label in after.values()}
         open_modes = [mode for mode in looks_at if mode not in present]
@@ -158,12 +158,12 @@ class StoredJudgement:
             run_id,
             tuple(mode for mode in open_modes if mode in unsure),
         )
-        if facts or not self._stands(verdict):
+        if facts or not self._is_stored(verdict):
             self._append(stored_labels, [*facts, verdict])
         return len(after)
 
     def _answered(self, stored_labels: Mapping[str, Label]) -> dict[str, Label]:
-        """Return those of the labels that an annotator has answered."""
+        """Return the stored labels that an annotator has answered."""
         if not stored_labels:
             return {}
         reviews = self._workspace.reviews(
@@ -183,7 +183,7 @@ class StoredJudgement:
             trace_id=self._trace_id, annotator=self._judge, taxonomy=self._taxonomy
         )
 
-    def _stands(self, verdict: Judged) -> bool:
+    def _is_stored(self, verdict: Judged) -> bool:
         """Check whether the judge gave the same verdicts on the modes without labels."""
         if all(judgement.looks_at != verdict.looks_at for judgement in self._judgements()):
             return False
@@ -196,10 +196,11 @@ class StoredJudgement:
         return unsure == set(verdict.unsure)
 
     def _append(self, stored_labels: Mapping[str, Label], facts: Sequence[Fact]) -> None:
+        """Add facts to the judge's pass, which begins with them if no labels are stored."""
         begins: list[Fact] = [] if stored_labels or not facts else [PassStarted(PassKind.BLIND)]
         self._workspace.append(
             [
-                NewEvent(self._judge, self._trace_id, self._taxonomy, 1, fact)
+                NewEvent(self._judge, self._trace_id, self._taxonomy, pass_number=1, fact=fact)
                 for fact in (*begins, *facts)
             ],
             indices={self._trace_id: self._indices} if self._indices else None,
@@ -207,6 +208,7 @@ class StoredJudgement:
 
 
 def _changes(old: Mapping[str, Label], new: Mapping[str, Label]) -> list[Fact]:
+    """Return the facts that turn the old labels into the new ones."""
     facts: list[Fact] = [LabelRemoved(label) for id_, label in old.items() if id_ not in new]
     for label_id, label in new.items():
         old_label = old.get(label_id)

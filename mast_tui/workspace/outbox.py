@@ -47,7 +47,7 @@ _OF_PEOPLE: Final = (
     *(schema.reviews, schema.span_notes, schema.sights, schema.events),
 )
 _OWN_ONLY: Final = (schema.reviews, schema.span_notes, schema.events)
-"""What nobody needs of others to adjudicate."""
+"""The tables of which adjudication needs no one else's rows."""
 
 
 class ReadAhead:
@@ -56,10 +56,10 @@ class ReadAhead:
     def __init__(self, annotator: str) -> None:
         self._annotator = annotator
         self.everybody = False
-        """Whether it has what other people say as well."""
+        """True if the copy also has other people's work."""
         self._copy: SqliteFile | None = None
         self._new: list[Event] = []
-        """What was written since, and is not in the copy yet."""
+        """The events that were written since and are not in the copy yet."""
         self._lock = Lock()
 
     @property
@@ -68,11 +68,11 @@ class ReadAhead:
         return self._copy is not None
 
     def read(self, source: Connection, *, everybody: bool) -> None:
-        """Make the copy, or renew it.
+        """Make a new copy.
 
         Args:
             source: A connection that sees one state throughout.
-            everybody: Whether to include the work of other people, from now on.
+            everybody: Include other people's work in this copy and later ones.
         """
         self.everybody |= everybody
         copy = SqliteFile(None, create=True)
@@ -89,7 +89,7 @@ class ReadAhead:
             self._copy = copy
 
     def note_seen(self, events: Iterable[Event]) -> None:
-        """Add events that were written to the copy; events with a known id are left out."""
+        """Add events to the copy when it is next read; events with a known id are left out."""
         with self._lock:
             self._new += events
 
@@ -106,6 +106,7 @@ class ReadAhead:
             yield connection
 
     def _up_to_date(self) -> SqliteFile:
+        """Write the noted events into the copy, and return it."""
         with self._lock:
             copy = self._copy
             assert copy is not None, "nothing was read ahead"
@@ -130,7 +131,7 @@ _CHANGE: Final = "UPDATE changes SET events = ? WHERE number = ?"
 _READ_TRACES: Final = "SELECT id, record FROM traces ORDER BY rowid"
 _ADD_TRACE: Final = "INSERT OR REPLACE INTO traces VALUES (?, ?)"
 _NOTES: Final = (PassStarted, SpansRead, SuggestionsSeen)
-"""What no key has asked for."""
+"""The facts that are recorded without a command of the annotator."""
 
 
 class WaitingChange(NamedTuple):
@@ -149,7 +150,7 @@ class WaitingChange(NamedTuple):
 
     @property
     def is_note(self) -> bool:
-        """True if no key has asked for it."""
+        """True if the change was recorded without a command of the annotator."""
         return all(isinstance(event.fact, _NOTES) for event in self.events)
 
 
@@ -157,16 +158,16 @@ class Outbox:
     """One annotator's changes that wait for one server, in their order; used from any thread."""
 
     def __init__(self, folder: Path, url: str, annotator: str, last_seq: int) -> None:
-        """Look what waits since an earlier time.
+        """Read the changes that wait since an earlier time.
 
         Args:
-            folder: Where files of this kind lie.
+            folder: The folder of the outbox files.
             url: The server's address.
-            annotator: Whose changes they are.
+            annotator: The author of the changes.
             last_seq: The counter of the annotator's last event on the server.
 
         Raises:
-            WorkspaceError: What waits cannot be read.
+            WorkspaceError: The file of the outbox cannot be read.
         """
         digest = hashlib.sha256(f"{url}\0{annotator}".encode("utf-8", "replace")).hexdigest()
         self.annotator = annotator
@@ -177,7 +178,7 @@ class Outbox:
         self.last_seq = last_seq
         """The counter of the annotator's last event that is known here."""
         self.known = ReadAhead(annotator)
-        """What the annotator goes on with meanwhile."""
+        """The copy of the workspace with which the annotator works meanwhile."""
         if self._path.exists():
             with self._file() as file:
                 for number, known_seq, follows, text in file.execute(_READ):
@@ -199,15 +200,15 @@ class Outbox:
 
     @property
     def count(self) -> int:
-        """The number of waiting changes that a key has asked for."""
+        """The number of waiting changes that the annotator's commands have made."""
         return sum(not change.is_note for change in self.waiting)
 
     def events(self, trace_id: str | None, taxonomy: str | None) -> tuple[Event, ...]:
         """Return the waiting events.
 
         Args:
-            trace_id: Only those on this trace; None for all.
-            taxonomy: Only those under this taxonomy; None for all.
+            trace_id: Only events on this trace; None for all.
+            taxonomy: Only events under this taxonomy; None for all.
         """
         return tuple(
             event
@@ -217,18 +218,18 @@ class Outbox:
         )
 
     def note_seen(self, events: Iterable[Event]) -> None:
-        """Count on from these."""
+        """Add events to the copy; new events are counted from the last of them."""
         own_events = [event for event in events if event.annotator == self.annotator]
         self.last_seq = max(self.last_seq, *(event.seq for event in own_events), 0)
         self.known.note_seen(own_events)
 
     @property
     def traces(self) -> Mapping[str, TraceRecord]:
-        """The traces that the server has not been told of, by the ids that they have here."""
+        """The traces that are not registered on the server, by their ids in this outbox."""
         return dict(self._traces)
 
     def meet(self, record: TraceRecord) -> str:
-        """Keep a trace that was not known here, and return the id that it has until it is sent."""
+        """Store a new trace, and return its id until it is sent."""
         with self.known.writing() as connection:
             trace_id = trace_register.register(connection, record)
         with self._lock, self._file() as file:
@@ -249,16 +250,16 @@ class Outbox:
             if known_id != trace_id:
                 for index, change in enumerate(self._waiting):
                     if change.events[0].trace_id == trace_id:
-                        moved = (
+                        renamed = (
                             structs.replace(event, trace_id=known_id) for event in change.events
                         )
-                        # Labels are read anew, as they say on which trace they are.
+                        # Decoding sets the trace of the labels in the events.
                         events = tuple(
                             event_from_dict(event_to_dict(event_on_server))
-                            for event_on_server in moved
+                            for event_on_server in renamed
                         )
                         self._waiting[index] = change._replace(events=events)
-                        file.execute(_CHANGE, (_text(events), change.number))
+                        file.execute(_CHANGE, (_json_text(events), change.number))
             file.execute("DELETE FROM traces WHERE id = ?", (trace_id,))
             file.commit()
             del self._traces[trace_id]
@@ -277,10 +278,10 @@ class Outbox:
         Args:
             events: The events of the change.
             new_id: Returns a new id for events without one.
-            action: The action that groups them.
-            undoes: The action that they undo.
-            redoes: The action that they redo.
-            known_seq: The counter of the last known event of their work, or ``append.UNCHECKED``.
+            action: The action that groups the events.
+            undoes: The action that the change undoes.
+            redoes: The action that the change redoes.
+            known_seq: The counter of the last known event of the work, or ``append.UNCHECKED``.
 
         Returns:
             The events, with provisional counters after the last known ones.
@@ -316,7 +317,7 @@ class Outbox:
             events: The events of the change.
             known_seq: The counter of the last event that the annotator knew, or ``UNCHECKED``.
         """
-        text = _text(events)
+        text = _json_text(events)
         with self._lock, self._file() as file:
             earlier = self.events(events[0].trace_id, events[0].taxonomy)
             follows = earlier[-1].id if earlier else None
@@ -336,14 +337,17 @@ class Outbox:
     def refused(self, change: WaitingChange) -> None:
         """Move a change that the server cannot accept to a file that people can read."""
         lines = "".join(json.dumps(event_to_dict(event)) + "\n" for event in change.events)
-        with self._in_words(), fdopen(open_private(self.refused_path), "a") as file:
+        with (
+            self._readable_errors(),
+            fdopen(open_private(self.refused_path), "a") as file,
+        ):
             file.write(lines)
         self.sent(change)
 
     @contextmanager
     def _file(self) -> Iterator[sqlite3.Connection]:
-        # Opened for each change: the server is seldom away, and nobody waits for another then.
-        with self._in_words():
+        # Opened for each change, since the server is seldom away.
+        with self._readable_errors():
             make_private(self._path.parent)
             close(open_private(self._path))
             with closing(sqlite3.connect(self._path, timeout=30)) as file:
@@ -353,7 +357,7 @@ class Outbox:
                 yield file
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _readable_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, sqlite3.Error, ValueError) as error:
@@ -362,5 +366,5 @@ class Outbox:
             ) from error
 
 
-def _text(events: Iterable[Event]) -> str:
+def _json_text(events: Iterable[Event]) -> str:
     return json.dumps([event_to_dict(event) for event in events])

@@ -102,6 +102,7 @@ def _parts(text: str) -> tuple[str, str, str]:
 
 
 def _seen_from(folder: Path, file: Path) -> Path:
+    """Return the path of a file relative to a folder, unchanged if the file is elsewhere."""
     for base, target in ((folder, file), (folder.resolve(), file.resolve())):
         if target.is_relative_to(base):
             return target.relative_to(base)
@@ -127,11 +128,12 @@ def suggested_name(config_name: str | None) -> str:
 
 
 def login_setting() -> str:
-    """Name the setting that holds who works in a workspace under this login."""
+    """Return the key of the setting with the annotator's name for this login."""
     return f"person:{_login() or ''}"
 
 
 def _person(name: str) -> str:
+    """Return a name in its valid form, empty if it is invalid."""
     try:
         return checked_person(name)
     except ValueError:
@@ -139,8 +141,9 @@ def _person(name: str) -> str:
 
 
 def _git_name() -> str | None:
+    """Return git's user.name; None if git is missing or has no name."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "config", "user.name"],
             capture_output=True,
             text=True,
@@ -152,10 +155,11 @@ def _git_name() -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return process.stdout if process.returncode == 0 else None
 
 
 def _login() -> str | None:
+    """Return the user's login; None if the system does not know it."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -63,7 +63,7 @@ class OfWork(TypedDict, total=False):
 
 
 class OfPass(OfWork, total=False):
-    """The same with the pass: the last one where none is named."""
+    """The filters with a pass; if it is missing, only the last pass matches."""
 
     pass_number: PassChoice
 
@@ -76,16 +76,16 @@ def _conditions(table: Table, work: OfWork) -> list[ColumnElement[bool]]:
 
 
 def _with_pass(statement: Select[Any], table: Table, work: OfPass) -> Select[Any]:
-    """Return the statement with all conditions on its table."""
+    """Restrict a query to the rows that match the filters, including the pass."""
     statement = statement.where(*_conditions(table, work))
-    chosen = work.get("pass_number", "last")
-    if isinstance(chosen, int):
-        return statement.where(table.c.pass_number == chosen)
+    pass_choice = work.get("pass_number", "last")
+    if isinstance(pass_choice, int):
+        return statement.where(table.c.pass_number == pass_choice)
     of_one_trace = work.get("trace_id") is not None
     return _in_pass(
         statement,
         table,
-        chosen,
+        pass_choice,
         lambda source: _conditions(source, work),
         of_one_trace=of_one_trace,
     )
@@ -108,7 +108,7 @@ def _in_pass(
         table: A table with a pass in each row.
         which: ``last`` for the last pass, ``finished`` for the last finished one; None for all.
         conditions: The conditions on the table, which are applied to passes too.
-        of_one_trace: Whether the query is about one trace. For many traces another query is used,
+        of_one_trace: True if the query is about one trace. For many traces another query is used,
             since looking up the pass of each row would take most of the time.
     """
     if which is None:
@@ -135,13 +135,13 @@ def _in_pass(
 
 
 def labels(connection: Connection, **work: Unpack[OfPass]) -> tuple[Label, ...]:
-    """Return labels by trace, annotator, taxonomy, pass and id."""
+    """Return labels, sorted by trace, annotator, taxonomy, pass and id."""
     statement, values = _in_order(schema.labels, work, "id")
     return tuple(map(label_of, connection.execute(statement, values).mappings()))
 
 
 def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, ...]:
-    """Return verdicts by trace, annotator, taxonomy, pass and mode.
+    """Return verdicts, sorted by trace, annotator, taxonomy, pass and mode.
 
     A mode with labels is present.
     """
@@ -161,19 +161,19 @@ def verdicts(connection: Connection, **work: Unpack[OfPass]) -> tuple[Verdict, .
 
 
 def reviews(connection: Connection, **work: Unpack[OfPass]) -> tuple[Review, ...]:
-    """Return reviews by trace, annotator, taxonomy, pass and suggestion."""
+    """Return reviews, sorted by trace, annotator, taxonomy, pass and suggestion."""
     statement, values = _in_order(schema.reviews, work, "suggestion")
     return tuple(map(review_of, connection.execute(statement, values)))
 
 
 def span_notes(connection: Connection, **work: Unpack[OfPass]) -> tuple[SpanNote, ...]:
-    """Return notes on spans by trace, annotator, taxonomy, pass and span."""
+    """Return notes on spans, sorted by trace, annotator, taxonomy, pass and span."""
     statement, values = _in_order(schema.span_notes, work, "span_key")
     return tuple(map(span_note_of, connection.execute(statement, values)))
 
 
 def _in_order(table: Table, work: OfPass, last: str) -> tuple[Select[Any], dict[str, object]]:
-    """Return a query and its values: rows by trace, annotator, taxonomy, pass and ``last``."""
+    """Return a query, sorted by trace, annotator, taxonomy, pass and ``last``, and its values."""
     chosen = work.get("pass_number", "last")
     values = {name: value for name, value in work.items() if value is not None}
     if not isinstance(chosen, int):
@@ -198,7 +198,7 @@ def _statement(
 
 
 def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
-    """Return all passes by trace, annotator, taxonomy and number, including adjudications."""
+    """Return all passes with adjudications, sorted by trace, annotator, taxonomy and number."""
     table = schema.passes
     statement = (
         select(*(table.c[name] for name in PASS_COLUMNS))
@@ -209,7 +209,7 @@ def passes(connection: Connection, **work: Unpack[OfWork]) -> tuple[Pass, ...]:
 
 
 def used_taxonomies(connection: Connection) -> tuple[str, ...]:
-    """Return the taxonomies (``id@version``) under which a trace was begun, by name."""
+    """Return the taxonomies (``id@version``) under which a trace was begun, sorted."""
     table = schema.passes
     statement = select(table.c.taxonomy).where(table.c.withdrawn.is_(False)).distinct()
     return tuple(sorted(connection.execute(statement).scalars()))

@@ -326,7 +326,7 @@ class Workspace:
 
         Args:
             taxonomy: The taxonomy.
-            in_use: Whether these texts are put in force; else the texts of a stored taxonomy stay.
+            in_use: True to put these texts in force; False to keep those of a stored taxonomy.
 
         Raises:
             WorkspaceError: The stored taxonomy of this id and version has other modes.
@@ -390,7 +390,7 @@ class Workspace:
         folder = self._database.traces_folder
         if (
             known_record is not None
-            and trace_register.with_news(known_record, record, folder) == known_record
+            and trace_register.updated_record(known_record, record, folder) == known_record
         ):
             return known_record.trace_id
         if self.outbox is not None and self._database.away:

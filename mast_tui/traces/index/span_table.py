@@ -690,9 +690,10 @@ class SpanTable:
             look: Returns the preview, and True if that is the entire text.
         """
         kind, role, agent, name = self._shapes.shape_list[self._shape[index]]
-        distance = self._parent[index]
+        distance_to_parent = self._parent[index]
         start = self._start[index]
         end = self._end[index]
+        # An unknown time is NaN, which does not equal itself.
         return lazy_span(
             look,
             index,
@@ -701,7 +702,7 @@ class SpanTable:
             role,
             agent,
             name,
-            self.prefix + self._keys[index - distance] if distance else None,
+            self.prefix + self._keys[index - distance_to_parent] if distance_to_parent else None,
             start if start == start else None,
             end if end == end else None,
             STATUSES[self._status[index]],
@@ -743,7 +744,7 @@ class _TokenColumn:
     def append_block(
         self, columns: Mapping[str, array[int]], huge: Iterable[tuple[int, str, str]]
     ) -> None:
-        """Append what ``unsent_columns`` of another table returned.
+        """Append the result of ``unsent_columns`` of another table.
 
         Args:
             columns: The columns.
@@ -754,7 +755,7 @@ class _TokenColumn:
             index: Tokens(*(None if count == "None" else int(count) for count in counts))
             for index, *counts in huge
         }
-        # The index last: another thread may look up a span in it meanwhile.
+        # The indices are replaced last, since another thread may look up a span meanwhile.
         self._input_counts = _column_replaced_from(
             self._input_counts, first, columns["token_input"]
         )
@@ -772,6 +773,7 @@ class _TokenColumn:
             return None
         input_count = self._input_counts[position]
         output_count = self._output_counts[position]
+        # Stored counts are higher by 1, and 0 if unknown.
         return Tokens(
             input_count - 1 if input_count else None, output_count - 1 if output_count else None
         )

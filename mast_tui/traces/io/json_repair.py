@@ -470,7 +470,8 @@ class _Repair:
 
         The position is remembered, so that all searches together take linear time.
         """
-        searched_from, position = self._next_matches.get(pattern, (pos + 1, None))
+        not_searched = (pos + 1, None)
+        searched_from, position = self._next_matches.get(pattern, not_searched)
         if searched_from > pos or (position is not None and position < pos):
             match = pattern.search(self._text, pos)
             position = None
@@ -574,7 +575,7 @@ class _Repair:
             self._budget -= read_to - start
         except (ValueError, RecursionError):  # too many digits, nested too deeply
             pass
-        self._budget -= _KEPT_CHARS + (start >> 3)  # the scanner has counted earlier lines
+        self._budget -= _KEPT_CHARS + (start >> 3)  # an error counts all lines before it
         self._pos = start
         return _MISSING
 

@@ -18,7 +18,7 @@ _BEGINNING: Final = re.compile(
 
 
 def python_literal(text: str) -> object | None:
-    """Return the value of a Python literal as JSON would have it; no code in it is run.
+    """Return the value of a Python literal in types that JSON has; no code in it is run.
 
     Args:
         text: The whole text.

@@ -455,14 +455,14 @@ def remove_old_copies(folder: Path, most: int) -> None:
 
     Args:
         folder: The folder of the copies.
-        most: The most bytes that may stay; files that are being written count.
+        most: The most bytes to keep, with files that are being written.
     """
     copies = []
     now = time.time()
     for copy in folder.glob("*/*"):
-        with suppress(OSError):  # another process was quicker
+        with suppress(OSError):  # another process has deleted it
             copy_stat = copy.stat()
-            if not copy.suffix:
+            if not copy.suffix:  # a file that is being written has one
                 copies.append((copy_stat.st_atime_ns, copy_stat.st_size, copy))
             elif now - copy_stat.st_mtime > _STALE_SECONDS:
                 copy.unlink()

@@ -219,7 +219,7 @@ def _character_ranges(escape: str) -> str:
 
 
 def _refusal_of_meaning(pattern: str) -> str | None:
-    """Return why a pattern is refused that RE2 would understand otherwise than Python, or None."""
+    """Return why a pattern is refused, since RE2 and Python differ on its meaning; None if not."""
     escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
     if "C" in escapes or "Q" in escapes:
         return "“\\C” and “\\Q” are no part of it"

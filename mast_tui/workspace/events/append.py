@@ -64,11 +64,11 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 UNCHECKED: Final = -1
-"""In place of a counter: what waits holds whatever else has happened on its trace meanwhile."""
+"""The counter of a waiting change that is valid after any other events on its trace."""
 
 _AT_ONCE: Final = 500
 _FOLLOWED_AT_ONCE: Final = 6000
-"""Events of which what follows is held back at most."""
+"""The most events whose changes are collected before they are written."""
 
 _INSERT: Final = Insertion(
     schema.events, varying=("id", "seq", "kind", "trace_id", "payload", "chain")
@@ -81,7 +81,7 @@ _LAST_AND_LINK: Final = _LAST.add_columns(chain.LAST_LINK)
 _OWN_LAST: Final = text("SELECT * FROM seen.last_event(:trace_id, :taxonomy)")
 _OWN_BY_ID: Final = text("SELECT * FROM seen.own_events(:ids)")
 _AMONG: Final = Among(schema.events.c.id)
-"""Those of some ids that events here have."""
+"""The query for the stored ids among some ids."""
 _OF_WORK: Final = (
     schema.events.c.annotator == bindparam("annotator"),
     schema.events.c.trace_id == bindparam("trace_id"),
@@ -121,14 +121,14 @@ def append(
     Args:
         workspace: The workspace.
         events: The events, in order.
-        action: The action that groups them, a new one by default; an action that begins with
+        action: The action that groups the events; None for a new one. An action that begins with
             ``import:`` cannot be undone by a key.
-        undoes: The action that they undo.
-        redoes: The action that they redo.
+        undoes: The action that the events undo.
+        redoes: The action that the events redo.
         known_seq: The counter of the last known event with the annotator, trace and taxonomy of the
             first event, 0 for none; None to skip the check.
-        indices: The indices of the spans that the events refer to, by trace and key, to be stored
-            too. They are left out for events that wait; reading the trace again stores them.
+        indices: The indices of the spans to which the events refer, by trace and key, which are
+            stored too. For waiting events they are stored when the trace is read again.
 
     Returns:
         The recorded events.
@@ -417,7 +417,7 @@ def forget(connection: Connection, ids: Iterable[str]) -> None:
     rebuild(connection, touched)
 
 
-# What is here
+# Stored events
 
 
 def last_counter(connection: Connection, annotator: str) -> int:
@@ -487,8 +487,8 @@ def _last(
     Args:
         connection: An open transaction.
         event: The next event.
-        is_linked: Whether it is linked to the event before it.
-        known_seq: The counter of the last known event of its work; None to skip the check.
+        is_linked: True if the event is linked to the one before it.
+        known_seq: The counter of the last known event of the work; None to skip the check.
 
     Returns:
         The counter, None if there is no event; and the link.
@@ -515,7 +515,7 @@ def _last(
 
 
 def _check_label(event: NewEvent) -> None:
-    """Raise ``ValueError`` if a label names another annotator or work than its event."""
+    """Raise ``ValueError`` if a label and its event have different annotators or works."""
     fact = event.fact
     assert isinstance(fact, _LABELLING)
     label = fact.after if isinstance(fact, LabelChanged) else fact.label
@@ -524,18 +524,18 @@ def _check_label(event: NewEvent) -> None:
         raise ValueError(f"label {label.id} belongs to other work than its event: {label_context}")
 
 
-# What follows
+# State tables
 
 
 def follow(connection: Connection, events: Iterable[Event]) -> None:
-    """Update the state tables by events that come after all others of their annotators.
+    """Update the state tables by events that follow all other events of their annotators.
 
     Args:
         connection: An open transaction.
         events: The events, in the order of their counters.
     """
     if writes_by_calls(connection):
-        return  # the server has done so when the events were added
+        return  # the server updated them when the events were added
     remaining = iter(events)
     while batch := list(islice(remaining, _FOLLOWED_AT_ONCE)):
         state = _State(connection)
@@ -570,6 +570,7 @@ def rebuild(connection: Connection, annotators: Iterable[str] | None = None) -> 
 
 
 def _replay(connection: Connection, annotator: str | None) -> None:
+    """Update the empty state tables by all stored events of an annotator; None for all."""
     statement = _READ_ALL
     if annotator is not None:
         statement = statement.where(schema.events.c.annotator == annotator)
@@ -582,7 +583,7 @@ _VARYING: Final = {
     schema.labels: ("id", "trace_id", "mode"),
     schema.passes: ("trace_id", "number"),
 }
-"""In which columns the many rows of an import differ; in the others most are alike."""
+"""The columns that differ in the many rows of an import; the others are mostly equal."""
 
 
 def _keys(table: Table) -> list[str]:
@@ -606,9 +607,9 @@ _PASS_KEY: Final = _keys(schema.passes)
 
 @lru_cache
 def _begin_passes(changed: tuple[str, ...]) -> Insertion:
-    """Insert passes in which these columns have changed since they began.
+    """Return the statement that inserts passes with changes in some columns.
 
-    One that is there already stays as it began, unless it was withdrawn.
+    A stored pass keeps its first columns, unless it was withdrawn.
     """
     sets = {
         name: f"CASE WHEN passes.withdrawn THEN excluded.{name} ELSE passes.{name} END"
@@ -623,6 +624,7 @@ def _begin_passes(changed: tuple[str, ...]) -> Insertion:
 
 @lru_cache
 def _change_passes(changed: tuple[str, ...]) -> str:
+    """Return the statement that changes some columns of passes."""
     sets = ", ".join(f"{name} = ?" for name in changed)
     where = " AND ".join(f"{name} = ?" for name in _PASS_KEY)
     return f"UPDATE passes SET {sets} WHERE {where}"
@@ -637,15 +639,18 @@ class _State:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._rows = defaultdict[Table, dict[Values, Values | None]](dict)
+        """The changed rows of each other table, by key; None deletes a row."""
         self._verdicts = defaultdict[Values, dict[str, VerdictValue | None]](dict)
         """The changed verdicts of each pass; None removes a verdict."""
         self._emptied = set[Values]()
         """The passes whose stored verdicts are deleted first."""
         self._begun: dict[Values, dict[str, Any]] = {}
+        """The first columns of each pass that has begun."""
         self._changed = defaultdict[Values, dict[str, Any]](dict)
+        """The later changes of each pass, by column."""
 
     def take(self, event: Event) -> None:
-        """Take in what follows from the next event."""
+        """Collect the changes that the next event makes."""
         fact = event.fact
         annotator = event.annotator
         work = (annotator, event.trace_id, event.taxonomy)
@@ -667,10 +672,10 @@ class _State:
             case PassStarted(kind, _, withheld):
                 self._begin(pass_key, kind, event.at, withheld=withheld)
             case Judged():
-                self._judged(event, fact, pass_key)
+                self._finish_judgement(event, fact, pass_key)
             case PassWithdrawn() if annotator_kind(annotator) is AnnotatorKind.JUDGE:
-                # That a judge was through with a trace is taken back with its pass.
-                self._empty(pass_key)
+                # Without its pass the judge has not judged the trace.
+                self._delete_verdicts(pass_key)
                 self._rows[schema.judgements][work] = None
             case Decided(item, _, decision):
                 decision_row: Values | None = None
@@ -699,23 +704,25 @@ class _State:
         }
         self._begun.setdefault(key, values | {"withheld": withheld})
 
-    def _judged(self, event: Event, fact: Judged, key: Values) -> None:
+    def _finish_judgement(self, event: Event, fact: Judged, key: Values) -> None:
         """Finish the judge's pass on a trace and replace all its verdicts."""
         self._begin(key, PassKind.BLIND, event.at, withheld=False)
         for name, value in (("finished_at", event.at), ("spans_read", None), ("spans", None)):
             self._changed[key][name] = value
-        self._empty(key)
+        self._delete_verdicts(key)
         self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         self._verdicts[key] |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
-        looked = (json.dumps(list(fact.looks_at)), fact.run, event.at)
-        self._rows[schema.judgements][key[:-1]] = looked
+        judgement = (json.dumps(list(fact.looks_at)), fact.run, event.at)
+        work = key[:-1]  # without the number of the pass
+        self._rows[schema.judgements][work] = judgement
 
-    def _empty(self, key: Values) -> None:
+    def _delete_verdicts(self, key: Values) -> None:
+        """Delete the stored and the collected verdicts of a pass."""
         self._emptied.add(key)
         self._verdicts.pop(key, None)
 
     def write(self) -> None:
-        """Write all that is held back."""
+        """Write the collected changes."""
         self._write_verdicts()
         for table, rows in self._rows.items():
             gone = [key for key, values in rows.items() if values is None]

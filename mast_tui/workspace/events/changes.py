@@ -72,12 +72,12 @@ def read_state(connection: Connection, annotator: str) -> State:
 def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
     """Check whether events remove nothing, whatever the state is.
 
-    It is meant for events that are not linked to the stored ones: their effect may show only later,
-    once the events that they refer to are stored too.
+    This is for events that are not linked to the stored ones, which may take effect only later,
+    when the events to which they refer are stored too.
 
     Args:
         events: The events of one person.
-        whole: Whether the counters of all foreign events of the person have no gap.
+        whole: True if the counters of all foreign events of the person have no gap.
     """
     begun = {_work(event) for event in events if isinstance(event.fact, PassStarted)}
     for event in events:
@@ -94,8 +94,8 @@ def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
             ):
                 adds = True
             case SightSet():
-                adds = whole
-            case _:
+                adds = whole  # else a missing event may have set it otherwise
+            case _:  # it removes nothing stored if its pass begins in these events
                 adds = _work(event) in begun
         if not adds:
             return False
@@ -103,6 +103,7 @@ def only_adds(events: Sequence[Event], *, whole: bool) -> bool:
 
 
 def _work(event: Event) -> Key:
+    """Return the key of the pass of an event."""
     return event.trace_id, event.taxonomy, event.pass_number
 
 
@@ -131,9 +132,10 @@ def compare(
     decisions = _Difference(old, new, "decisions")
     guidelines = _Difference(old, new, "guidelines")
     studies = _Difference(old, new, "studies")
-    frozen = _frozen_touched(old, new)
+    frozen = _changed_finished_passes(old, new)
     reopened = sum(_finished_at(new["passes"].get(key)) is None for key in frozen)
-    sight = _sight(old), _sight(new)
+    was_blind = _is_blind(old)
+    is_blind = _is_blind(new)
     changes = PersonChanges(
         annotator,
         history,
@@ -144,7 +146,7 @@ def compare(
         verdicts_added=len(verdicts.added),
         verdicts_changed=len(verdicts.changed) + len(verdicts.removed),
         passes_added=len(passes.added),
-        passes_joined=len(_joined(old, new)),
+        passes_joined=len(_extended_passes(old, new)),
         passes_finished=sum(_finished_at(new["passes"][key]) is not None for key in passes.added)
         + len(_finished_now(old, new)),
         passes_reopened=reopened,
@@ -154,28 +156,28 @@ def compare(
         decisions_taken_back=len(decisions.removed),
         guidelines_written=len(guidelines.added | guidelines.changed),
         studies_set=len(studies.added | studies.changed),
-        sight=sight[1] if sight[0] != sight[1] else None,
+        sight=is_blind if was_blind != is_blind else None,
     )
     if history in (HistoryRelation.NEW, HistoryRelation.SAME):
         return changes
     if annotator_kind(annotator) is AnnotatorKind.JUDGE:
         return replace(changes, refused=_replaces_judgement(old, new))
-    return replace(changes, refused=_needs_asking(changes, old, new))
+    return replace(changes, refused=_needs_consent(changes, old, new))
 
 
 def _replaces_judgement(old: State, new: State) -> bool:
     """Check if labels or verdicts of a judge are removed or changed.
 
-    A judge may add to traces that it had not finished, and may also drop its earlier suggestions on
-    these. The times of labels are ignored, since a judge gives the same labels at any time, and so
-    are origins, which earlier versions wrote differently.
+    A judge may add labels to traces that it had not finished, and drop its earlier ones there. The
+    times of labels are ignored, since a judge may give the same labels at any time. Origins are
+    ignored, since earlier versions wrote them differently.
     """
     finished = {key for key, row in old["passes"].items() if _finished_at(row) is not None}
     done = {key for key, row in new["passes"].items() if _finished_at(row) is not None}
     for key, row in old["labels"].items():
         now = new["labels"].get(key)
         continues = row[:_WORK] not in finished and row[:_WORK] in done
-        if not continues and (now is None or _essential(now) != _essential(row)):
+        if not continues and (now is None or _compared(now) != _compared(row)):
             return True
     values = _values(new)
     return any(
@@ -186,31 +188,32 @@ def _replaces_judgement(old: State, new: State) -> bool:
 
 
 def _values(state: State) -> Mapping[Key, str]:
-    """Get the verdict on each mode of each pass; a label says present."""
+    """Return the verdict on each mode of each pass; a mode with a label is present."""
     values = {key: row[0] for key, row in state["verdicts"].items()}
     return values | {(*row[:_WORK], row[_MODE]): "present" for row in state["labels"].values()}
 
 
-def _essential(label: Key) -> Key:
+def _compared(label: Key) -> Key:
+    """Return the values of a judge's label that must be equal on two machines."""
     return tuple(value for index, value in enumerate(label) if index not in _INCIDENTAL)
 
 
-def _needs_asking(changes: PersonChanges, old: State, new: State) -> bool:
-    """Check if more has happened than that the person continued."""
+def _needs_consent(changes: PersonChanges, old: State, new: State) -> bool:
+    """Check if the person has done more than continue the stored work."""
     if changes.passes_reopened or changes.passes_changed or changes.sight is not None:
         return True
     if changes.decisions_changed or changes.decisions_taken_back:
         return True
     if changes.history is HistoryRelation.LONGER:
         return False
-    # Two branches may both add. Neither can know of what the other has left as it was.
+    # Both branches may add rows, but neither can know what the other has changed or removed.
     for table in (*_OF_A_PASS, schema.guidelines, schema.studies):
         difference = _Difference(old, new, table.name)
         if difference.changed or difference.removed:
             return True
     passes = _Difference(old, new, "passes")
-    # A branch may finish what is open. What shares nothing with the history here may begin new
-    # work and add to what is open, and no more.
+    # A branch may finish open passes. Events that share nothing with the stored history may only
+    # begin new passes and add to open ones.
     columns = _BEGUN if changes.history is HistoryRelation.FORKED else _OPEN
     if passes.removed or any(
         [old["passes"][key][index] for index in columns]
@@ -223,7 +226,7 @@ def _needs_asking(changes: PersonChanges, old: State, new: State) -> bool:
 
 
 class _Difference:
-    """The keys of rows that are only there afterwards, are gone, or say something else."""
+    """The keys of the rows that were added, removed or changed."""
 
     def __init__(self, old: State, new: State, table: str) -> None:
         was = old[table]
@@ -233,7 +236,7 @@ class _Difference:
         self.changed = {key for key, row in was.items() if now.get(key, row) != row}
 
 
-def _frozen_touched(old: State, new: State) -> Collection[Key]:
+def _changed_finished_passes(old: State, new: State) -> Collection[Key]:
     """Return the keys of the finished passes that have changed."""
     finished = {key: row for key, row in old["passes"].items() if _finished_at(row) is not None}
     touched = {
@@ -244,29 +247,30 @@ def _frozen_touched(old: State, new: State) -> Collection[Key]:
         now = new[table.name]
         for key in was.keys() | now.keys():
             if was.get(key) != now.get(key):
-                touched.update(_works(table.name, key, was.get(key), now.get(key)))
+                touched.update(_passes_of_row(table.name, key, was.get(key), now.get(key)))
     return touched & finished.keys()
 
 
-def _joined(old: State, new: State) -> Collection[Key]:
+def _extended_passes(old: State, new: State) -> Collection[Key]:
     """Return the keys of the open passes to which something was added."""
     open_passes = {key for key, row in old["passes"].items() if _finished_at(row) is None}
     return open_passes & {
         work
         for table in _OF_A_PASS
         for key in _Difference(old, new, table.name).added
-        for work in _works(table.name, key, None, new[table.name][key])
+        for work in _passes_of_row(table.name, key, None, new[table.name][key])
     }
 
 
-def _works(table: str, key: Key, was: Key | None, now: Key | None) -> Iterator[Key]:
+def _passes_of_row(table: str, key: Key, was: Key | None, now: Key | None) -> Iterator[Key]:
     """Yield the keys of the passes to which a row belonged and belongs."""
     if table != schema.labels.name:
-        yield key[:3]
+        yield key[:_WORK]
         return
+    # The key of a label is its id, so its pass is in the rest of the row, and may change.
     for row in (was, now):
         if row is not None:
-            yield row[:3]
+            yield row[:_WORK]
 
 
 def _finished_now(old: State, new: State) -> list[Key]:
@@ -279,7 +283,7 @@ def _finished_now(old: State, new: State) -> list[Key]:
 
 
 def _column_index(table: Any, column: str) -> int:
-    """Get the index of a column in a row without its key."""
+    """Return the index of a column in a row without its key."""
     names = [table_column.name for table_column in table.columns]
     return names.index(column) - len(table.primary_key)
 
@@ -296,7 +300,7 @@ _OPEN: Final = [
     *_BEGUN,
     *(_column_index(schema.passes, name) for name in ("finished_at", "judge_seen", "revealed_at")),
 ]
-"""When a pass began does not matter while it is open: two copies may both have begun it."""
+"""The compared columns of an open pass: not its start, since two copies may both have begun it."""
 
 
 def _finished_at(row: Key | None) -> str | None:
@@ -309,6 +313,6 @@ def _frozen(row: Key | None) -> Key | None:
     return None if row is None else (*row[:_REVEALED], *row[_REVEALED + 1 :])
 
 
-def _sight(state: State) -> bool:
-    """Check whether the annotator works blind; one who never said so does not."""
+def _is_blind(state: State) -> bool:
+    """Check whether the annotator works blind; without a record, no."""
     return any(row[0] for row in state["sights"].values())

@@ -101,7 +101,7 @@ def growth_of(connection: Connection, events: Sequence[Event], *, is_broken: boo
         is_broken: True if the chain of the events does not fit.
     """
     name = events[0].annotator
-    part = _Part(connection, name, events, _stored_events(connection, events), None)
+    part = _Part(connection, name, events, _stored_events(connection, events), broken=None)
     count, last = connection.execute(_COUNT, {"annotator": name}).one()
     changes_nothing_here = not (is_broken or part.edited or part.chains_differ)
     continues = part.history(count, last) in (HistoryRelation.NEW, HistoryRelation.LONGER)
@@ -165,8 +165,8 @@ class _Part:
             if event.id in stored
             and (broken or event.chain is None or stored[event.id].chain != event.chain)
         ]
-        ours = known_rows(connection, [event.id for event in unsure])
-        same = {event.id: _same(ours[event.id], event) for event in unsure}
+        rows = known_rows(connection, [event.id for event in unsure])
+        same = {event.id: _has_same_content(rows[event.id], event) for event in unsure}
         self.edited = [event for event in unsure if not same[event.id]]
         self.chains_differ = any(
             same[event.id] and event.chain != stored[event.id].chain for event in unsure
@@ -232,7 +232,7 @@ class _Part:
 
         Args:
             count: The number of stored events.
-            last: The counter of the last of them, None if there are none.
+            last: The counter of the last stored event; None if there are none.
         """
         if not count:
             return HistoryRelation.NEW
@@ -249,7 +249,7 @@ class _Part:
 
     def _replace(self) -> None:
         """Replace the stored events that differ by the foreign ones, and rebuild the chain."""
-        # What stands here under another name stays, whoever was to be replaced.
+        # Stored events of other annotators stay.
         chain.replace(
             self._connection, [event for event in self.edited if event.id in self._own_ids]
         )
@@ -261,7 +261,7 @@ def conflicts(
 ) -> tuple[EventConflict, ...]:
     """Return the groups of events of one person that share a counter but differ in content.
 
-    Judges are left out: they visit traces in any order, so their counters mean nothing.
+    Judges are left out, since they judge traces in any order and their counters mean nothing.
 
     Args:
         connection: An open connection.
@@ -299,7 +299,7 @@ class StoredEvent(NamedTuple):
 
 
 def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str, StoredEvent]:
-    """Get the events already in the workspace, by id."""
+    """Return those events that are in the workspace, by id."""
     table = schema.events
     stored: dict[str, StoredEvent] = {}
     for start in range(0, len(events), _AT_ONCE):
@@ -316,16 +316,18 @@ def _stored_events(connection: Connection, events: Sequence[Event]) -> dict[str,
     return stored
 
 
-def _same(ours: Any, theirs: Event) -> bool:
+def _has_same_content(stored_row: Any, event: Event) -> bool:
     """Check whether a row and an event of the same id have the same content, apart from the chain.
 
     Events of an import may differ in time, so their digests are compared too.
     """
-    if all(ours[name] == value for name, value in event_to_row(theirs).items() if name != "chain"):
+    if all(
+        stored_row[name] == value for name, value in event_to_row(event).items() if name != "chain"
+    ):
         return True
     try:
-        return chain.digest(event_of(ours)) == chain.digest(theirs)
-    except ValueError:
+        return chain.digest(event_of(stored_row)) == chain.digest(event)
+    except ValueError:  # the stored row is damaged
         return False
 
 

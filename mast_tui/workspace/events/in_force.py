@@ -1,7 +1,7 @@
-"""Decisions, guidelines and studies in force, and those that another person's word replaces.
+"""Decisions, guidelines and studies in force, and those that another person's entries replace.
 
-Everybody writes them for all. Of several on one thing the latest is in force, whoever wrote it, so
-a merge can replace one person's decision without an event in that person's name.
+Every annotator writes them for all. Of several entries on one thing the latest is in force, by any
+author, so a merge can replace one person's decision without an event in that person's name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WRITTEN_AT: Final = {
     schema.studies: "set_at",
 }
 SHARED_TABLES: Final = tuple(table.name for table in _WRITTEN_AT)
-"""The tables whose rows are everybody's: one row is in force for each key."""
+"""The tables of which one row is in force for each key, by any author."""
 
 
 class DatedEntry(NamedTuple):
@@ -70,13 +70,13 @@ def replaced_by(
 
     Args:
         annotator: The author of the rows.
-        in_force: The entries in force before.
+        in_force: The entries in force before the new rows.
         old: The author's rows before, by table.
         new: The author's rows now, by table.
 
     Returns:
-        By the name of the author whose entries are replaced, the number of them by table. The
-        annotator's own are among them only where a decision on another item replaces them.
+        The number of replaced entries by author and table. The annotator's own entries count only
+        if a decision on another item replaces them.
     """
     replaced: set[tuple[str, Key]] = set()
     decisions: dict[Key, DatedEntry] = {}
@@ -88,7 +88,7 @@ def replaced_by(
             current = in_force.get((table, key))
             if current is not None and current.annotator != annotator:
                 if current.rank > entry.rank:
-                    continue
+                    continue  # the new row is earlier and not in force
                 replaced.add((table, key))
             if table == schema.decisions.name:
                 decisions[key] = entry
@@ -102,7 +102,7 @@ def replaced_by(
 
 
 def _entry(table: str, annotator: str, row: Key) -> DatedEntry:
-    """Make an entry of the columns outside the key."""
+    """Return the entry with the columns outside the key."""
     columns = [column.name for column in schema.metadata.tables[table].columns]
     values = dict(zip(columns[len(columns) - len(row) :], row, strict=True))
     time_column = next(
@@ -135,7 +135,7 @@ def _outweighs(
 ) -> bool:
     """Check if a new decision on another item of a mode takes effect from a known one.
 
-    The order of spans is not known here, so of another author's verdict any later place may.
+    The order of spans is unknown here, so any later place counts against another author's verdict.
     """
     if decision.is_verdict:
         return True
@@ -153,7 +153,7 @@ def _outweighs(
 
 
 def _places(decision: Decision) -> Iterable[Any]:
-    """List the places that a decision on an item is about."""
+    """Return the places of a decision, and those in the opinions that it decides."""
     return (*decision.targets, *(target for opinion in decision.said for target in opinion.targets))
 
 

@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 def _reports_damage_in(table: str) -> Callable[[Callable[[_R], _T]], Callable[[_R], _T]]:
-    """Return a decorator for readers of rows: a row that cannot be read is a ``WorkspaceError``."""
+    """Return a decorator for readers of rows: a damaged row raises ``WorkspaceError``."""
 
     def decorated(read: Callable[[_R], _T]) -> Callable[[_R], _T]:
         @wraps(read)
@@ -113,6 +113,7 @@ def label_of(row: RowMapping) -> Label:
 
 
 def _evidence_of(row: RowMapping) -> Evidence | None:
+    """Return the evidence in a row of ``labels``; None for a label without a quote."""
     if row["evidence_quote"] is None:
         return None
     match = row["evidence_match"]
@@ -128,19 +129,19 @@ def _evidence_of(row: RowMapping) -> Evidence | None:
     )
 
 
-# By place, as there may be very many.
+# Rows are sequences here, since there may be very many.
 
 
 @_reports_damage_in("verdicts")
 def verdict_of(row: Sequence[Any]) -> Verdict:
-    """Make the verdict of a row of ``verdicts``."""
+    """Return the verdict in a row of ``verdicts``."""
     annotator, trace_id, taxonomy, number, mode, value = row
     return Verdict(annotator, trace_id, taxonomy, mode, VerdictValue(value), number)
 
 
 @_reports_damage_in("reviews")
 def review_of(row: Sequence[Any]) -> Review:
-    """Make the review of a row of ``reviews``."""
+    """Return the review in a row of ``reviews``."""
     annotator, trace_id, taxonomy, number, suggestion, answer, label, reason = row
     return Review(
         annotator, suggestion, ReviewAnswer(answer), label, reason, trace_id, taxonomy, number
@@ -149,7 +150,7 @@ def review_of(row: Sequence[Any]) -> Review:
 
 @_reports_damage_in("span_notes")
 def span_note_of(row: Sequence[Any]) -> SpanNote:
-    """Make the note of a row of ``span_notes``."""
+    """Return the note in a row of ``span_notes``."""
     annotator, trace_id, taxonomy, number, key, text = row
     return SpanNote(annotator, trace_id, taxonomy, key, text, number)
 
@@ -158,12 +159,12 @@ PASS_COLUMNS: Final = (
     *("annotator", "trace_id", "taxonomy", "number", "kind", "started_at", "finished_at"),
     *("judge_seen", "spans_read", "spans", "revealed_at", "withheld"),
 )
-"""The columns of ``passes`` in the order in which ``pass_of`` takes them."""
+"""The columns of ``passes`` in the order that ``pass_of`` expects."""
 
 
 @_reports_damage_in("passes")
 def pass_of(row: Sequence[Any]) -> Pass:
-    """Make the pass of a row with the ``PASS_COLUMNS``."""
+    """Return the pass in a row with the ``PASS_COLUMNS``."""
     annotator, trace_id, taxonomy, number, kind, *later_columns = row
     return Pass(annotator, trace_id, taxonomy, number, PassKind(kind), *later_columns)
 
@@ -189,7 +190,11 @@ def event_to_row(event: Event) -> Row:
 
 
 def event_of(row: RowMapping) -> Event:
-    """Return the event in a row of ``events``; raises ``ValueError`` where it cannot be read."""
+    """Return the event in a row of ``events``.
+
+    Raises:
+        ValueError: The row cannot be read.
+    """
     return event_from_dict(
         {
             "id": row["id"],

@@ -41,17 +41,17 @@ def keep_look_here(
     origin: LookHere,
     spans: Mapping[str, Sequence[str]],
 ) -> None:
-    """Keep the spans to look at; those that were kept before are replaced.
+    """Store the spans to look at, in place of those that are stored.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the labels that they rest on.
-        origin: Their origin and number.
+        taxonomy_ref: The taxonomy of the labels from which the spans were computed.
+        origin: The origin of the spans, and their number in each trace.
         spans: The keys of the spans by trace id.
     """
     with workspace.transaction():
-        replaced = look_here(workspace, taxonomy_ref)
-        for trace_id in set(() if replaced is None else replaced.sizes) - set(spans):
+        earlier = look_here(workspace, taxonomy_ref)
+        for trace_id in set(() if earlier is None else earlier.sizes) - set(spans):
             workspace.set_setting(_of_trace(taxonomy_ref, trace_id), "[]")
         for trace_id, keys in spans.items():
             text = msgspec.json.encode(keys).decode()
@@ -60,7 +60,7 @@ def keep_look_here(
 
 
 def look_here(workspace: Workspace, taxonomy_ref: str) -> LookHere | None:
-    """Return the origin of the kept spans, or None if there are none.
+    """Return the origin of the stored spans, or None if there are none.
 
     Args:
         workspace: The workspace.
@@ -83,4 +83,5 @@ def spans_to_look_at(workspace: Workspace, taxonomy_ref: str, trace_id: str) -> 
 
 
 def _of_trace(taxonomy_ref: str, trace_id: str) -> str:
+    """Return the key of the setting with the spans of a trace."""
     return f"{_SETTING}:{taxonomy_ref}:{trace_id}"

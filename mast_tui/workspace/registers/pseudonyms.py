@@ -22,7 +22,7 @@ from mast_tui.workspace.store import Workspace
 _SETTING: Final = "pseudonyms"
 _MASK_KEY: Final = "masks"
 _PAIR: Final = "|"
-"""What stands between two names that are one key, as in agreement by pairs."""
+"""The separator of two names in one key, as in agreement by pairs."""
 
 _OTHER_THINGS: Final = frozenset(
     {
@@ -58,15 +58,19 @@ _OTHER_THINGS: Final = frozenset(
         "value",
     }
 )
-"""The fields that hold no names, whatever their words are."""
+"""The fields that have no names of annotators, even if their text equals a name."""
 
 _AS_KEYS_TOO: Final = frozenset({"gold", "all"})
-"""What stands beside names where a table goes by them."""
+"""The keys that may be among the names in a table by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """``letters`` by name; ``others`` are the names of judges, which stay; ``key`` is secret."""
+    """The replacements of names.
+
+    ``letters`` has the letter of each person by name. ``unlettered`` has the names of judges, which
+    stay. ``key`` is the secret key of the hashes.
+    """
 
     letters: Mapping[str, str]
     unlettered: frozenset[str]
@@ -101,7 +105,7 @@ class Pseudonyms:
 
     def _table(self, table: Mapping[str, Any]) -> dict[str, Any]:
         replaced = {key: self._field(key, value) for key, value in table.items()}
-        if not self._goes_by_names(table):
+        if not self._has_names_as_keys(table):
             return replaced
         return {self._key(key): replaced[key] for key in sorted(replaced, key=self._key)}
 
@@ -122,13 +126,14 @@ class Pseudonyms:
         replaced = [(value, self.in_document(value)) for value in values]
         if any(isinstance(value, str) and value in self.letters for value, _ in replaced):
             return sorted((new for _, new in replaced), key=str)
-        names = [_name_in(new) for _, new in replaced]
+        names = [_annotator_in(new) for _, new in replaced]
         if replaced and all(name is not None for name in names):
             order = sorted(range(len(replaced)), key=lambda index: str(names[index]))
             return [replaced[index][1] for index in order]
         return [new for _, new in replaced]
 
-    def _goes_by_names(self, table: Mapping[str, Any]) -> bool:
+    def _has_names_as_keys(self, table: Mapping[str, Any]) -> bool:
+        """Check whether all keys of a table are annotators, or pairs of them."""
         known_names = self.letters.keys() | self.unlettered | _AS_KEYS_TOO
         names = [name for key in table for name in _names_in(key, known_names)]
         return all(name in known_names for name in names) and any(
@@ -137,22 +142,24 @@ class Pseudonyms:
 
     def _key(self, key: str) -> str:
         names = self.letters.keys() | self.unlettered | _AS_KEYS_TOO
-        # Where annotators are listed they stand in the order of their letters, too.
+        # In a pair, annotators are in the order of their letters.
         return _PAIR.join(sorted(map(self.name, _names_in(key, names))))
 
 
 def _names_in(key: str, names: Iterable[str]) -> list[str]:
+    """Return the names in a key: one of ``names``, or a pair."""
     return [key] if key in names else key.split(_PAIR)
 
 
-def _name_in(value: object) -> str | None:
-    """Return the annotator of a record that begins with one."""
+def _annotator_in(value: object) -> str | None:
+    """Return the annotator in the first field of a record; None if it has none there."""
     if not isinstance(value, Mapping):
         return None
-    first = next(iter(value), None)
-    if first not in ("annotator", "name") or ("kind" not in value and first == "name"):
+    first_field = next(iter(value), None)
+    # Only an annotator has a name and a kind; other things have names too.
+    if first_field not in ("annotator", "name") or ("kind" not in value and first_field == "name"):
         return None
-    return str(value[first])
+    return str(value[first_field])
 
 
 def _is_text(value: object) -> bool:
@@ -176,17 +183,18 @@ def pseudonyms_of(workspace: Workspace) -> Pseudonyms:
         stored = json.loads(workspace.get_setting(_SETTING) or "{}")
         key = bytes.fromhex(stored.get("key") or secrets.token_hex(32))
         letters: dict[str, str] = dict(stored.get("letters", {}))
-        hashes = {_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name for name in people}
-        for person in sorted(hashes.keys() - letters.keys()):
-            letters[person] = _letter(len(letters))
+        names = {_hash(key, name.encode("utf-8", "surrogatepass")).hex(): name for name in people}
+        # Letters are assigned in the order of the hashes, so that they do not show that of names.
+        for name_hash in sorted(names.keys() - letters.keys()):
+            letters[name_hash] = _letter(len(letters))
         if letters != stored.get("letters"):
             value = json.dumps({"key": key.hex(), "letters": letters})
             workspace.set_setting(_SETTING, value)
-    return Pseudonyms({name: letters[person] for person, name in hashes.items()}, judges, key)
+    return Pseudonyms({name: letters[name_hash] for name_hash, name in names.items()}, judges, key)
 
 
 def mask_key(workspace: Workspace) -> bytes:
-    """Return the secret key of a workspace's masks, which is made when it is first needed.
+    """Return the secret key of a workspace's masks; make and store it at the first call.
 
     Raises:
         WorkspaceError: The workspace cannot be written.

@@ -56,11 +56,13 @@ _REPORTED: Final = select(*(_RUNS.c[name] for name in _REPORTED_COLUMNS)).where(
     _RUNS.c.id == bindparam("run")
 )
 _AS_IT_IS: Final = ("id", "judge", "taxonomy", "started_at", "finished_at", "note", "ending")
-"""Columns of runs that hold what a record of a run has under the same name."""
+"""The columns of runs that equal the field of ``Run`` with the same name."""
 
 _LATER_KNOWN: Final = ("settings", "form", "finished_at", "ending")
+"""The columns that may be null when a run begins, and are filled in later."""
 
 _BEGAN_HERE: Final = _RUNS.c.told_requests.is_(None)
+"""True for runs of this workspace, whose usage is counted and not reported by another one."""
 
 
 def begin_run(connection: Connection, run: Run) -> None:
@@ -76,7 +78,7 @@ def begin_run(connection: Connection, run: Run) -> None:
 def add_run(connection: Connection, run: Run) -> None:
     """Store a run from another workspace with its usage, or update the stored one.
 
-    Of a run that began in this workspace only missing values are filled in.
+    If the run began in this workspace, only missing values are filled in.
 
     Args:
         connection: An open transaction.
@@ -124,7 +126,7 @@ def finish_run(connection: Connection, run_id: str, *, ending: str | None = None
     Args:
         connection: An open transaction.
         run_id: The run.
-        ending: The reason why it stopped before its last trace; None if it did not.
+        ending: The reason why the run stopped before its last trace; None if it did not.
     """
     _change_run(connection, run_id, finished_at=now(), ending=ending)
 
@@ -149,7 +151,7 @@ def add_run_trace(
         connection: An open transaction.
         run_id: The run.
         trace: The result.
-        keep_known: Whether an earlier record of the same trace stays as it is.
+        keep_known: Keep an earlier record of the same trace.
     """
     of_trace = (_TRACES.c.run == run_id, _TRACES.c.trace_id == trace.trace_id)
     if keep_known and connection.execute(select(_TRACES.c.run).where(*of_trace)).first():
@@ -179,12 +181,12 @@ def add_asked(connection: Connection, asked: Asked) -> None:
     values |= {"run": values.pop("run_id")}
     if writes_by_calls(connection):
         put_rows(connection, _ASKED, [values])
-    else:  # the table numbers them
+    else:  # the database assigns the number of the row
         connection.execute(_ADD_ASKED, values)
 
 
 def find_answer(connection: Connection, key: str) -> Asked | None:
-    """Return the last usable answer to a question, of any run, or None.
+    """Return the last usable answer to a question in any run, or None.
 
     Args:
         connection: An open connection.
@@ -195,11 +197,11 @@ def find_answer(connection: Connection, key: str) -> Asked | None:
 
 
 def answers_about(connection: Connection, run_id: str, trace_id: str) -> tuple[Asked, ...]:
-    """Get all answers about a trace, usable or not, in the order in which they came.
+    """Return all answers about a trace, usable or not, in the order in which they arrived.
 
     Args:
         connection: An open connection.
-        run_id: The run that asked.
+        run_id: The run in which the judge asked.
         trace_id: The trace.
     """
     rows = connection.execute(
@@ -306,8 +308,8 @@ def usage(connection: Connection, run_id: str) -> Usage:
 
 def runs(connection: Connection) -> tuple[Run, ...]:
     """Return the runs of judges with their usage, the earliest first."""
-    used = {row[0]: tuple(row[1:]) for row in connection.execute(_USED_BY_EACH)}
-    return _runs(connection, used)
+    usage_by_run = {run_id: tuple(sums) for run_id, *sums in connection.execute(_USED_BY_EACH)}
+    return _runs(connection, usage_by_run)
 
 
 def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | None:
@@ -332,8 +334,8 @@ def unfinished_run(connection: Connection, judge: str, taxonomy: str) -> Run | N
     run_id = connection.execute(last).scalar_one_or_none()
     if run_id is None:
         return None
-    used = {run_id: tuple(connection.execute(_USED_BY_ONE, {"run": run_id}).one())}
-    (run,) = _runs(connection, used, run_id)
+    usage_by_run = {run_id: tuple(connection.execute(_USED_BY_ONE, {"run": run_id}).one())}
+    (run,) = _runs(connection, usage_by_run, run_id)
     return run
 
 
@@ -355,6 +357,7 @@ def examples(connection: Connection, judge: str) -> frozenset[str]:
 
 
 def _run_to_row(run: Run) -> Row:
+    """Return the row of a run, without the columns of usage that another workspace reported."""
     settings = run.settings
     return {
         **{name: getattr(run, name) for name in _AS_IT_IS},
@@ -364,10 +367,14 @@ def _run_to_row(run: Run) -> Row:
 
 
 def _runs(
-    connection: Connection, used: dict[str, tuple[int, ...]], run_id: str | None = None
+    connection: Connection, usage_by_run: dict[str, tuple[int, ...]], run_id: str | None = None
 ) -> tuple[Run, ...]:
-    done: dict[str, list[RunTrace]] = {}
-    traces = select(_TRACES).where(*_is(_TRACES.c.run, run_id))
+    """Return one run, or all runs for None, the earliest first.
+
+    ``usage_by_run`` has the sums of ``_SUMS``, counted in this workspace.
+    """
+    traces_by_run: dict[str, list[RunTrace]] = {}
+    traces = select(_TRACES).where(*_equals(_TRACES.c.run, run_id))
     for row in connection.execute(traces.order_by(_TRACES.c.run, _TRACES.c.trace_id)).mappings():
         trace = RunTrace(
             row["trace_id"],
@@ -377,16 +384,18 @@ def _runs(
             row["windows"],
             tuple(json.loads(row["remarks"])),
         )
-        done.setdefault(row["run"], []).append(trace)
-    stored = select(_RUNS).where(*_is(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
+        traces_by_run.setdefault(row["run"], []).append(trace)
+    stored = (
+        select(_RUNS).where(*_equals(_RUNS.c.id, run_id)).order_by(_RUNS.c.started_at, _RUNS.c.id)
+    )
     return tuple(
         Run(
             **{name: row[name] for name in _AS_IT_IS},
-            traces=tuple(done.get(row["id"], ())),
+            traces=tuple(traces_by_run.get(row["id"], ())),
             settings=None
             if row["settings"] is None
             else _settings_of(row["settings"], row["form"]),
-            usage=_sum(used.get(row["id"]), tuple(row[name] for name in _REPORTED_COLUMNS)),
+            usage=_sum(usage_by_run.get(row["id"]), tuple(row[name] for name in _REPORTED_COLUMNS)),
         )
         for row in connection.execute(stored).mappings()
     )
@@ -398,7 +407,8 @@ def _quotes_of(row: RowMapping) -> QuoteCounts:
     return quote_counts_from(counts, quotes=row["quotes"], matched=row["verified"])
 
 
-def _is(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
+def _equals(column: ColumnElement[str], value: str | None) -> list[ColumnElement[bool]]:
+    """Return the condition that a column has a value; none if the value is None."""
     return [] if value is None else [column == value]
 
 

@@ -39,12 +39,12 @@ def add_annotators(connection: Connection, annotators: Iterable[tuple[str, Annot
         if name not in kinds:
             _check_name(name, kinds)
         elif kind is not AnnotatorKind.HUMAN or kinds[name] == kind.value:
-            continue
+            continue  # only an imported annotator, who labels now, changes
         put_rows(connection, schema.annotators, [{"name": name, "kind": kind.value}])
 
 
 def note_annotator(connection: Connection, name: str) -> None:
-    """Add an annotator of whom only the name is known; a known one stays unchanged.
+    """Add an annotator with the kind that the name shows; a known annotator stays unchanged.
 
     Args:
         connection: An open transaction.
@@ -62,7 +62,7 @@ def note_annotator(connection: Connection, name: str) -> None:
 
 
 def _kinds(connection: Connection) -> dict[str, str]:
-    """Return the kinds of the annotators that are kept, by name."""
+    """Return the kinds of the stored annotators, by name."""
     table = schema.annotators
     return {row.name: row.kind for row in connection.execute(select(table.c.name, table.c.kind))}
 
@@ -92,7 +92,7 @@ def _check_name(name: str, names: Iterable[str]) -> None:
 
 
 def annotators(connection: Connection) -> tuple[AnnotatorInfo, ...]:
-    """Return the annotators of the workspace by name."""
+    """Return the annotators of the workspace, sorted by name."""
     table = schema.annotators
     sights = schema.sights
     statement = (

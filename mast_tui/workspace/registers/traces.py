@@ -69,9 +69,9 @@ def register(connection: Connection, record: TraceRecord) -> str:
         return trace_id
     if reads_registers(connection):
         return known_record.trace_id
-    joined = with_news(known_record, record, folder)
-    if joined != known_record:
-        values = to_row(joined, known_record.trace_id, folder)
+    updated = updated_record(known_record, record, folder)
+    if updated != known_record:
+        values = to_row(updated, known_record.trace_id, folder)
         of_trace = select(_TABLE.c.base_id).where(_TABLE.c.id == known_record.trace_id)
         values["base_id"] = connection.execute(of_trace).scalar_one()
         put_rows(connection, _TABLE, [values])
@@ -122,7 +122,7 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     rows = connection.execute(_NAMED, {"name": record.trace_id}).mappings()
     folder = traces_folder_of(connection)
     records = [of_row(row, folder) for row in rows]
-    if record.identity is None:
+    if record.identity is None:  # only labels are known: there is no content to compare
         return next((r for r in records if r.trace_id == record.trace_id), None)
     for candidate in records:
         if candidate.identity and candidate.identity.content_hash == record.identity.content_hash:
@@ -131,11 +131,12 @@ def find(connection: Connection, record: TraceRecord) -> TraceRecord | None:
     grown = next((candidate for candidate in candidates if _has_grown(candidate, record)), None)
     if grown is not None:
         return grown
+    # The trace of which only labels are known gets the file.
     return next((r for r in records if r.identity is None), None)
 
 
 def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
-    """Return the ids of traces whose outcome is no word for one, each with what is wrong."""
+    """Return the ids of traces with an invalid outcome, each with a description of the problem."""
     rows = connection.execute(select(_TABLE.c.id, _TABLE.c.outcome).order_by(_TABLE.c.id))
     return tuple(
         (trace_id, f"{outcome!r} is no outcome; it is read as {Outcome.UNKNOWN.value!r}")
@@ -145,7 +146,7 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
 
 
 def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRecord, ...]:
-    """Return the stored traces by id.
+    """Return the stored traces, sorted by id.
 
     Args:
         connection: An open connection.
@@ -159,11 +160,11 @@ def traces(connection: Connection, trace_id: str | None = None) -> tuple[TraceRe
 
 
 def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[TraceRecord]:
-    """Return the traces with a made-up id of the same stem whose file was shorter."""
+    """Return the stored traces whose made-up id has the same stem and whose file was shorter."""
     named = _MADE_UP_ID.fullmatch(identity.trace_id)
     if identity.native or named is None:
         return []
-    # What begins with 'stem-' lies before 'stem.', as '.' comes after '-': an index finds that.
+    # The ids from 'stem-' to 'stem.' begin with 'stem-', as '.' follows '-'; an index finds them.
     rows = connection.execute(
         _OF_STEM,
         {
@@ -174,7 +175,7 @@ def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[Trace
         },
     ).mappings()
     known_records = [of_row(row, traces_folder_of(connection)) for row in rows]
-    # 'run-1234abcd' is also how 'run-a-1234abcd' begins: the stem must be the whole of it.
+    # 'run-a-1234abcd' also begins with 'run-', but its stem is 'run-a'.
     return [
         r
         for r in known_records
@@ -185,7 +186,7 @@ def _shorter_ones(connection: Connection, identity: TraceIdentity) -> list[Trace
 
 
 def _has_grown(earlier: TraceRecord, record: TraceRecord) -> bool:
-    """Check whether a known file has grown: its head as first seen is still there."""
+    """Check whether a file begins with the whole content of an earlier one."""
     old = earlier.identity
     new = record.identity
     if old is None or new is None or record.path is None or record.record is not None:
@@ -196,6 +197,7 @@ def _has_grown(earlier: TraceRecord, record: TraceRecord) -> bool:
 
 
 def _head_hash(path: Path, size: int) -> str | None:
+    """Return the hash of the first ``size`` bytes; None for a shorter or unreadable file."""
     try:
         with path.open("rb") as file:
             head = file.read(size)
@@ -205,6 +207,7 @@ def _head_hash(path: Path, size: int) -> str | None:
 
 
 def _free_id(connection: Connection, preferred: str) -> str:
+    """Return an unused id: the preferred one, if possible, or else with ``~2`` or higher."""
     number = 1
     trace_id = preferred
     while connection.execute(_ID_EXISTS, {"trace_id": trace_id}).first():
@@ -213,7 +216,7 @@ def _free_id(connection: Connection, preferred: str) -> str:
     return trace_id
 
 
-def with_news(earlier: TraceRecord, new: TraceRecord, folder: Path | None) -> TraceRecord:
+def updated_record(earlier: TraceRecord, new: TraceRecord, folder: Path | None) -> TraceRecord:
     """Return the stored record of a trace, updated by a new one.
 
     Args:
@@ -223,6 +226,7 @@ def with_news(earlier: TraceRecord, new: TraceRecord, folder: Path | None) -> Tr
     """
     changes = {name: getattr(new, name) for name in _FACTS if getattr(new, name) is not None}
     if new.path is not None:
+        # As it would be read from the workspace, so that an unchanged path compares equal.
         changes["path"] = found_trace_path(stored_trace_path(new.path, folder), folder)
         changes["record"] = new.record
     if new.outcome is not Outcome.UNKNOWN:
@@ -236,8 +240,8 @@ def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
     """Return the row of a trace.
 
     Args:
-        record: What is known of the trace.
-        trace_id: The id that it has in the workspace.
+        record: The record of the trace.
+        trace_id: The id of the trace in the workspace.
         folder: The workspace's folder, see ``paths.traces_folder``.
     """
     identity = record.identity
@@ -266,7 +270,7 @@ def to_row(record: TraceRecord, trace_id: str, folder: Path | None) -> Row:
 
 
 def of_row(row: RowMapping | Row, folder: Path | None) -> TraceRecord:
-    """Return the trace that a row tells of.
+    """Return the record of a trace from its row.
 
     Args:
         row: A row of the table.
