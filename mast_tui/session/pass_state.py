@@ -83,7 +83,7 @@ class ReadSpans(Set[str]):
     def stretches(self) -> list[range]:
         """Return the ranges of the loaded trace that were read, in order.
 
-        Costs as much as was read, however long the trace is.
+        The time grows with the read spans, not with the length of the trace.
         """
         key_indices = (self._trace.index_of(key) for key in self._keys)
         single_spans = [range(index, index + 1) for index in key_indices if index is not None]

@@ -347,7 +347,7 @@ def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) 
     name = login_person(workspace) or annotator
     if name is None:
         return None
-    blind_refs: list[str | None] = []  # None stands for the person's own setting.
+    blind_refs: list[str | None] = []  # None is the person's own setting.
     if any(info.blind for info in workspace.annotators() if info.name == name):
         blind_refs.append(None)
     blind_refs.extend(

@@ -25,7 +25,7 @@ _JSON_COLUMNS: Final = ("document", "looks_at", "evidence_named")
 
 
 class StateDifference(NamedTuple):
-    """Rows of a state table that are not what follows from an annotator's events."""
+    """The number of rows of a state table that do not follow from an annotator's events."""
 
     annotator: str
     table: str
@@ -33,7 +33,7 @@ class StateDifference(NamedTuple):
 
 
 class DamagedRow(NamedTuple):
-    """A row that cannot be read or is not as it was kept, which everything else passes over."""
+    """A row that cannot be read, or was changed; all other commands leave it out."""
 
     table: str
     name: str

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.presence import Presence
 
 LOOK_AGAIN: Final = 0.01
-"""Seconds between two looks at whether another program or thread is still writing."""
+"""Seconds between two checks whether another program or thread is still writing."""
 
 LOOK_FOR_SERVER: Final = 0.25
 """Seconds between two tries to reach a server that is away."""
@@ -58,7 +58,7 @@ _PARAMETERS: Final = 900
 """The most parameters of one call; not every SQLite accepts more than 999."""
 
 _SERVER_ROWS: Final = 5000
-"""Rows that go to a server in one call."""
+"""The most rows that are sent to a server in one call."""
 
 Values = tuple[Any, ...]
 """The values of some columns of one row."""
@@ -78,7 +78,7 @@ class Database(ABC):
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        """The file, None on a server and in memory."""
+        """The file; None on a server and in memory."""
         self.traces_folder: Path | None = None
         """The folder to which the paths of traces are relative; None on a server and in memory."""
         self.presence: Presence | None = None
@@ -89,16 +89,16 @@ class Database(ABC):
         self.latest: Latest | None = None
         """The last event that was written on a server, so that it need not be read."""
         self.cached_readers: set[int] = set()
-        """The threads that read what was read ahead while the server is away; see ``away``."""
+        """The threads that read the read-ahead copy while the server is away; see ``away``."""
         self._write_lock = Lock()
         self._writing_thread: int | None = None
-        """The thread that is within a transaction, None for none."""
+        """The thread that is in a transaction; None for none."""
         self._is_inseparable = False
         self._part_failed = False
-        """Whether a part of an inseparable transaction has failed."""
+        """True if a part of an inseparable transaction has failed."""
         self._closed = False
         self._closing = False
-        """Whether it is about to be closed, so that waiting writers give up."""
+        """True if the workspace is about to be closed, so that waiting writers give up."""
 
     @property
     @abstractmethod
@@ -107,7 +107,7 @@ class Database(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close it; every later use raises."""
+        """Close the workspace; every later use raises."""
 
     # Transactions
 
@@ -142,7 +142,7 @@ class Database(ABC):
         ``writes.deadline``.
 
         Args:
-            whole: Whether no part of the transaction may be rolled back alone.
+            whole: True if no part of the transaction may be rolled back alone.
             annotators: The annotators whose events are added, if nothing else is written: on a
                 server others may add theirs at the same time.
 
@@ -286,7 +286,7 @@ class Database(ABC):
 
     @property
     def away(self) -> bool:
-        """True if the tables are out of reach, and reads return what was read ahead."""
+        """True if the tables are out of reach, and reads use the read-ahead copy."""
         return False
 
     def outbox(self, folder: Path, annotator: str, last_seq: int) -> Outbox | None:
@@ -491,7 +491,7 @@ def _call_of_rows(function: str, table: Table) -> str:
 
 
 def take_turns(connection: Connection, annotators: Iterable[str]) -> None:
-    """Keep other programs from adding events of these annotators until the transaction ends.
+    """Prevent other programs from adding events of some annotators until the transaction ends.
 
     Does nothing for a file, which only one program can write at a time.
 

@@ -1,12 +1,12 @@
 """Changes that wait on this machine for a server that is away.
 
-A change is what one key has done: events, each with its id, which is never given anew. It is on
-this machine's disk before anybody is told that it is kept, and gone from there once the server has
-committed it; where that is not known it is sent again, as the server leaves out what it has. A
-trace that was first met meanwhile waits beside them.
+A change is the events of one command, whose ids stay the same. It is written to this machine's
+disk before the app reports it as stored, and removed when the server has committed it. If it is
+unknown whether the server has it, it is sent again, since the server leaves out known events. New
+traces wait too.
 
-Meanwhile the annotator works on a copy of their part of the workspace, which is read ahead through
-the connection that reads everything else: it is never more than the server shows to them.
+Meanwhile the annotator works on a copy of their part of the workspace. It was read through the
+usual connection, so it has only data that the server shows to the annotator.
 """
 
 from __future__ import annotations

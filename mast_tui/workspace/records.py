@@ -17,7 +17,7 @@ from mast_tui.labels import AnnotatorKind, Count, QuoteCounts
 from mast_tui.traces.model import Outcome, Trace, TraceIdentity
 
 _FIRST_SPANS: Final = 8
-"""Instructions have no time in some formats; further on nobody looks for one."""
+"""The first spans in which a start time is searched, since instructions may have none."""
 
 
 class TeamRole(StrEnum):
@@ -30,7 +30,7 @@ class TeamRole(StrEnum):
 
 
 class Member(NamedTuple):
-    """Somebody in a team on a server; an annotator who is ``assisted`` sees what judges say."""
+    """A member of a team on a server; an annotator who is ``assisted`` sees judges' labels."""
 
     name: str
     role: TeamRole
@@ -72,7 +72,7 @@ class TraceRecord:
 
     @classmethod
     def from_trace(cls, trace: Trace) -> TraceRecord:
-        """Make the record of a trace, as far as it was read.
+        """Return the record of a trace, as far as it is read.
 
         The run's start comes from ``outcomes.csv``, else from the first span that has a time.
         """
@@ -159,7 +159,7 @@ def missing_indices(
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorInfo:
-    """Somebody who labels; ``blind`` is None until it was said how they work."""
+    """An annotator; ``blind`` is None until it is recorded."""
 
     name: str
     kind: AnnotatorKind
@@ -168,7 +168,7 @@ class AnnotatorInfo:
 
 @dataclass(frozen=True, slots=True)
 class JudgementRecord:
-    """That a judge has looked at a trace, and at which modes; ``run`` is the run's id."""
+    """The fact that a judge has judged a trace for some modes; ``run`` is the run's id."""
 
     judge: str
     trace_id: str
@@ -256,7 +256,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class AnswerStatistics:
-    """The tokens that the answers of a model took.
+    """The tokens of the answers of a model.
 
     ``answers`` could be used, with ``tokens_out`` together; the longest of their requests took
     ``longest_request``. ``repeats`` were cut or could not be used, with ``repeats_out`` together.
@@ -299,12 +299,12 @@ class Run:
 
     @property
     def quotes(self) -> QuoteCounts:
-        """The quotes on which its suggestions rest, by how they were found in their traces."""
+        """The counts of the quotes of its suggestions, by the kind of their match."""
         return sum((trace.quotes for trace in self.traces), QuoteCounts())
 
     @property
     def cost(self) -> float | None:
-        """Return the cost of the requests, None where no price is known."""
+        """Return the cost of the requests; None if no price is known."""
         settings = self.settings
         if settings is None or settings.price_in is None or settings.price_out is None:
             return None
@@ -319,7 +319,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EventConflict:
-    """Events that an annotator counted alike in two copies of a workspace, with other content.
+    """Events with different contents that have one counter in two copies of a workspace.
 
     All of them are kept and count, in the order of their ids.
     """
@@ -330,18 +330,18 @@ class EventConflict:
 
 
 class HistoryRelation(StrEnum):
-    """The relation of an annotator's foreign events to those that are here."""
+    """The relation of an annotator's foreign events to the stored ones."""
 
     NEW = "new"
-    """There are none here."""
+    """No events are stored."""
     SAME = "same"
-    """Nothing comes that is not here."""
+    """All foreign events are stored."""
     LONGER = "longer"
-    """All that is here comes too, and the rest is later."""
+    """The foreign events are the stored ones and later ones."""
     FORKED = "forked"
-    """Both have events that the other lacks."""
+    """Each side has events that the other lacks."""
     APART = "apart"
-    """They share none, or what comes is not whole: counters are missing."""
+    """No events are shared, or counters are missing in the foreign events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +387,7 @@ class PersonChanges:
 
 
 class MergeRefused(WorkspaceError):
-    """A merge would replace work that is here; nothing was written.
+    """A merge would replace stored work; nothing was written.
 
     ``people`` holds the changes that would have been made, by the author of the new events.
     """

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 APPLICATION_ID: Final = 0x4D415354
-"""In the header of the SQLite file: 'MAST'; on a server it stands beside the version."""
+"""The mark in the header of the SQLite file: 'MAST'; on a server it is stored with the version."""
 
 SCHEMA_VERSION: Final = 12
 """``migration`` brings files of earlier versions to this one."""
@@ -101,7 +101,7 @@ verdicts: Final = Table(
     *_texts("value"),
     sqlite_with_rowid=False,
 )
-"""Absent and unsure only: a mode with labels is present by itself."""
+"""The verdicts absent and unsure; a mode with labels is present."""
 
 reviews: Final = Table(
     "reviews",
@@ -139,7 +139,7 @@ passes: Final = Table(
     Column("withheld", Boolean, nullable=False, server_default=false()),
     sqlite_with_rowid=False,
 )
-"""``withdrawn``: opened by a change that was undone; the pass before it is the last one again.
+"""``withdrawn``: the change that opened the pass was undone, so the pass before is the last one.
 ``withheld``: a study kept judges' suggestions from being shown in it."""
 
 decisions: Final = Table(
@@ -212,8 +212,8 @@ taxonomy_revisions: Final = Table(
     *_texts("ref", "since", "content_hash", key=True),
     *_texts("document"),
 )
-"""Every text that a taxonomy has had here, with the time from which on: the last one holds, and
-stands in ``taxonomies``. ``since`` is empty where nobody noted it."""
+"""All texts that a taxonomy has had in this workspace, each with its start. The last one is in
+force, and is also in ``taxonomies``. ``since`` is empty if the start was not recorded."""
 
 traces: Final = Table(
     "traces",
@@ -270,7 +270,7 @@ runs: Final = Table(
     *_texts("settings", "form", "ending", empty=True),
     *_wholes("told_requests", "told_in", "told_out", "told_cached", empty=True),
 )
-"""``told``: what a run elsewhere has used, of which no answers are here; null for a run of here."""
+"""``told``: the usage of a run of another workspace, without its answers; else null."""
 
 run_traces: Final = Table(
     "run_traces",
@@ -299,7 +299,7 @@ asked: Final = Table(
     # It holds all that is summed up, so that no answer is read for it.
     Index("asked_of_run", "run", "tokens_in", "tokens_out", "tokens_cached"),
 )
-"""The answers of models, each once it has come: they stay in this file and are not exported."""
+"""The answers of models as they arrive, which stay in this file and are not exported."""
 
 imports: Final = Table(
     "imports",
@@ -310,8 +310,8 @@ imports: Final = Table(
     *_texts("format", "files", "asked"),
     *_texts("finished_at", "undo_begun_at", "undone_at", "undone_by", empty=True),
 )
-"""Every import that brought something. ``asked`` is how it was asked for: the same words again go
-on with one that was broken off."""
+"""The imports with events. ``asked`` is the command; the same command continues an interrupted
+import."""
 
 imported_events: Final = Table(
     "imported_events",
@@ -319,5 +319,5 @@ imported_events: Final = Table(
     *_texts("import", "event", key=True),
     sqlite_with_rowid=False,
 )
-"""What came of an import whose events keep the actions that they were recorded under elsewhere; any
-other import is the action of its events."""
+"""The events of imports that keep their actions of another workspace; the events of any other
+import have the import as their action."""

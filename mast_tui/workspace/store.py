@@ -1,4 +1,4 @@
-"""A workspace: where labels, reviews, runs of judges and decisions are kept."""
+"""A workspace, which stores labels, reviews, runs of judges and decisions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ Result = TypeVar("Result")
 def reading(
     query: Callable[Concatenate[Connection, P], Result],
 ) -> Callable[Concatenate[Workspace, P], Result]:
-    """Make a method of a workspace of a query."""
+    """Return a method of ``Workspace`` that runs ``query`` on a connection for reading."""
 
     @wraps(query)
     def method(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -104,15 +104,15 @@ def _postgres_server(url: str, *, create: bool, password: str | None) -> Databas
 class Workspace:
     """An open workspace; may be used from any thread.
 
-    Whatever a method changes is on disk when it returns. Every method raises ``WorkspaceError``,
-    in words for people, where the workspace cannot be read or written; then nothing has changed.
+    The changes of a method are on disk when it returns. Every method raises ``WorkspaceError``,
+    with a message for users, if the workspace cannot be read or written; then nothing has changed.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._ids = IdSource()
         self.outbox: Outbox | None = None
-        """Where changes wait for a server that is away, once ``keep_waiting`` was called."""
+        """The changes that wait for an absent server; None until ``keep_waiting`` is called."""
 
     @classmethod
     def open(
@@ -121,10 +121,10 @@ class Workspace:
         """Open the workspace in a file or on a server.
 
         Args:
-            path: The file, which is made with its folder if it does not exist; ``:memory:`` keeps
-                everything in memory. ``postgresql://…`` is a database of a server, where nothing
-                is made; see ``create_on_server``.
-            create: Whether a file may be made.
+            path: The file, which is created with its folder if it does not exist; ``:memory:``
+                keeps everything in memory. ``postgresql://…`` is a database of a server, where
+                nothing is created; see ``create_on_server``.
+            create: True if a file may be created.
             password: The password of the server, if the user has typed it.
 
         Raises:
@@ -140,14 +140,14 @@ class Workspace:
 
     @classmethod
     def create_on_server(cls, url: str, *, password: str | None = None) -> Workspace:
-        """Make a workspace in a database of a server, and the database if it does not exist.
+        """Create a workspace in a database of a server, and the database if it does not exist.
 
         Args:
             url: ``postgresql://USER@HOST/DATABASE``.
             password: See ``open``.
 
         Raises:
-            WorkspaceError: The workspace cannot be made. An existing one is opened.
+            WorkspaceError: The workspace cannot be created. An existing one is opened.
         """
         return cls(_postgres_server(url, create=True, password=password))
 
@@ -158,16 +158,16 @@ class Workspace:
 
     @property
     def name(self) -> str:
-        """The name in messages: its path or address."""
+        """The name of the workspace in messages: its path or URL."""
         return self._database.name
 
     def close(self) -> None:
-        """Close the file, which then holds everything; nothing waits for this to be safe."""
+        """Close the file, which then holds everything; changes are safe before this too."""
         self._database.close()
 
     @contextmanager
     def transaction(self, *, whole: bool = False) -> Iterator[None]:
-        """Make the block one transaction, which is rolled back if the block raises.
+        """Run the block in one transaction, which is rolled back if the block raises.
 
         Args:
             whole: Do not allow the block to continue after a failed part; this is much faster.
@@ -179,10 +179,10 @@ class Workspace:
         """Return a new id (UUID version 7); later ids are greater."""
         return self._ids.new()
 
-    # All of it
+    # The whole workspace
 
     def check_there(self) -> None:
-        """Raise ``WorkspaceGone`` where the file that is open is not at its path any more."""
+        """Raise ``WorkspaceGone`` if the open file is no longer at its path."""
         self._database.check_there()
 
     def changed_elsewhere(self) -> bool:
@@ -191,7 +191,7 @@ class Workspace:
 
     @property
     def presence(self) -> Presence | None:
-        """The open traces of all programs; None for a file, where it is not known."""
+        """The open traces of all programs; None for a file, which does not record them."""
         return self._database.presence
 
     def checkpoint(self) -> None:
@@ -204,7 +204,7 @@ class Workspace:
         return self._database.last_write
 
     def check(self) -> None:
-        """Raise ``WorkspaceError`` where SQLite finds the file damaged."""
+        """Raise ``WorkspaceError`` if SQLite finds the file damaged."""
         self._database.check()
 
     def differences(self) -> tuple[StateDifference, ...]:
@@ -212,7 +212,11 @@ class Workspace:
         return self.check_rows().differences
 
     def check_rows(self) -> CheckResult:
-        """Return what a check of all rows finds; raises ``WorkspaceError`` for an annotator."""
+        """Check all rows.
+
+        Raises:
+            WorkspaceError: The user is an annotator on a server, who cannot see all rows.
+        """
         self._database.check_sees_all()
         return check_rows(self._database)
 
@@ -221,13 +225,19 @@ class Workspace:
     event_count = reading(queries.event_count)
 
     def copy_to(self, target: Path) -> None:
-        """Copy everything into a new file; raises ``WorkspaceError`` and leaves none where it
-        cannot."""
+        """Copy everything into a new file.
+
+        Raises:
+            WorkspaceError: The copy is not possible; no file is left.
+        """
         self._database.copy_to(target)
 
     def copy_into(self, other: Workspace) -> None:
-        """Copy everything into a workspace with nothing in it; raises ``WorkspaceError`` and copies
-        nothing where it cannot."""
+        """Copy everything into an empty workspace.
+
+        Raises:
+            WorkspaceError: The copy is not possible; nothing is copied.
+        """
         self._database.check_sees_all()
         with (
             self._database.reading() as source,
@@ -254,7 +264,7 @@ class Workspace:
                 yield copy
 
     def move_to(self, target: Path) -> None:
-        """Copy everything into a new file and go on there: the old one is gone."""
+        """Copy everything from a file that is gone into a new file, and continue there."""
         self._database.move_to(target)
 
     # The team
@@ -265,7 +275,7 @@ class Workspace:
         return self._database.member
 
     def team(self) -> tuple[Member, ...]:
-        """Return the members of the team by name; raises ``WorkspaceError`` for a file."""
+        """Return the members of the team, sorted by name; a file raises ``WorkspaceError``."""
         return self._database.team()
 
     def add_member(self, name: str, role: TeamRole, *, assisted: bool = False) -> str | None:
@@ -274,7 +284,7 @@ class Workspace:
         Args:
             name: The name of the member, and of the role on the server.
             role: The role in the team.
-            assisted: Whether an annotator sees the suggestions of judges.
+            assisted: True if an annotator sees the suggestions of judges.
 
         Returns:
             The password of a new role on the server; None if the role existed.
@@ -367,7 +377,7 @@ class Workspace:
     used_taxonomies = reading(queries.used_taxonomies)
 
     def current_taxonomies(self) -> tuple[str, ...]:
-        """Return the taxonomies that were not carried over to another, by name."""
+        """Return the names of the used taxonomies whose labels were not migrated to another one."""
         carried = {
             record.files[0]
             for record in self.imports()
@@ -378,13 +388,13 @@ class Workspace:
     # Traces
 
     def register_trace(self, record: TraceRecord) -> str:
-        """Keep a trace at first contact and return the id that it has in this workspace.
+        """Store a trace if it is unknown, and return its id in this workspace.
 
-        The same id and content, or a file that has only grown, is the trace that is known; the
-        same id with other content is kept as ``id~2``.
+        A trace with the id and content of a known one, or whose file has only grown, is that known
+        trace. A trace with a known id and other content is stored as ``id~2``.
         """
         with self._database.reading() as connection:
-            # Within a transaction it is looked for when it is kept, and once is enough.
+            # In a transaction, ``register`` below looks for it, which need not be done twice.
             within = connection.in_transaction()
             known_record = None if within else trace_register.find(connection, record)
         folder = self._database.traces_folder
@@ -418,13 +428,13 @@ class Workspace:
             raise WorkspaceError(f"trace {trace_id!r} is not known in this workspace")
         return matching[0]
 
-    # Where the spans stand that events refer to
+    # The indices of the spans to which events refer
 
     span_indices = reading(index_register.span_indices)
     referred_spans = reading(index_register.referred_spans)
 
     def keep_span_indices(self, indices: Mapping[str, Mapping[str, SpanIndex]]) -> None:
-        """Keep the indices of spans, by trace and key, in place of those kept before."""
+        """Store the indices of spans, by trace and key, in place of earlier ones."""
         if any(indices.values()):
             with self._database.writing() as connection:
                 index_register.keep_span_indices(connection, indices)
@@ -442,12 +452,12 @@ class Workspace:
         if not referred or self.away:
             return
         stored = self.span_indices(trace_id).get(trace_id, {})
-        # The text of a span never changes, so its length is counted once.
+        # The text of a span never changes, so its length is counted only if it is missing.
         missing = missing_indices(referred, stored)
-        asked = {key: missing.get(key, False) for key in referred}
+        needs_length = {key: missing.get(key, False) for key in referred}
         changed = {
             key: index
-            for key, index in indices_in(trace, asked).items()
+            for key, index in indices_in(trace, needs_length).items()
             if key in missing or index.index != stored[key].index
         }
         self.keep_span_indices({trace_id: changed})
@@ -489,10 +499,10 @@ class Workspace:
         self.outbox = self._database.outbox(folder, annotator, last)
 
     def read_ahead(self, *, everybody: bool = False) -> None:
-        """Read what the annotator needs to continue while the server is out of reach.
+        """Copy the data that the annotator needs while the server is out of reach.
 
         Args:
-            everybody: Also read the work of others, as an adjudicator needs it.
+            everybody: Copy other people's work too, which an adjudicator needs.
 
         Raises:
             WorkspaceError: The server's tables cannot be read.
@@ -547,7 +557,7 @@ class Workspace:
 
     @property
     def away(self) -> bool:
-        """True if a server is away, and reads return what was read ahead."""
+        """True if a server is away, and reads use the read-ahead copy."""
         return self._database.away
 
     @property
@@ -558,6 +568,7 @@ class Workspace:
     def _waiting(
         self, annotator: str | None, trace_id: str | None, taxonomy: str | None
     ) -> tuple[Event, ...]:
+        """Return the waiting events; none if the annotator is not that of the outbox."""
         if self.outbox is None or annotator != self.outbox.annotator:
             return ()
         return self.outbox.events(trace_id, taxonomy)
@@ -594,16 +605,16 @@ class Workspace:
         replacing: Collection[str] = (),
         in_force: InForce | None = None,
     ) -> MergeReport:
-        """Add foreign events that are not here yet, all in one transaction.
+        """Add foreign events that this workspace does not have, in one transaction.
 
         The outcome does not depend on the order of merges, and merging twice changes nothing.
-        Register their traces, taxonomies and annotators beside it (``merge`` does all of it).
+        Their traces, taxonomies and annotators must be registered separately; ``merge`` does both.
 
         Args:
             events: The foreign events; call ``examined`` on them before a transaction begins.
             replacing: The people and judges whose finished passes, decisions, guidelines, studies,
-                sight and suggestions may be replaced, and whose edited histories take the place of
-                those here.
+                visibility and suggestions may be replaced, and whose edited histories replace
+                those in this workspace.
             in_force: The decisions, guidelines and studies that must not be replaced by others,
                 as ``entries_in_force`` returns them; None for those in force now.
 
@@ -611,8 +622,8 @@ class Workspace:
             The number of added events, and the changes by name.
 
         Raises:
-            MergeRefused: The events would replace work that is here; nothing was written.
-            WorkspaceError: They cannot be written.
+            MergeRefused: The events would replace stored work; nothing was written.
+            WorkspaceError: The events cannot be written.
         """
         foreign = events if isinstance(events, Foreign) else examined(events)
         with self._database.writing() as connection:
@@ -638,11 +649,11 @@ class Workspace:
         taxonomy: str | None = None,
         pass_number: int | None = None,
     ) -> Iterator[Event]:
-        """Yield events by annotator, counter and id, read in batches.
+        """Yield events, sorted by annotator, counter and id and read in batches.
 
         Args:
-            trace_id: Only events on this trace; those of ``annotator`` that wait for the server
-                are included then. None for all.
+            trace_id: Only events on this trace, including those of ``annotator`` that wait for the
+                server; None for all.
             annotator: Only events of this annotator; None for all.
             taxonomy: Only events under this taxonomy; None for all.
             pass_number: Only events of this pass; None for all.
@@ -673,7 +684,7 @@ class Workspace:
     read_columns = reading(columns.read_columns)
     packed_verdicts = reading(columns.packed_verdicts)
 
-    # State. Without a pass named these are of the last one; "finished" is the last finished one.
+    # State, of the last pass by default; ``pass_number="finished"`` means the last finished one.
 
     labels = reading(queries.labels)
     verdicts = reading(queries.verdicts)
@@ -692,7 +703,7 @@ class Workspace:
         Args:
             trace_id: The trace.
             taxonomy: The taxonomy.
-            annotator: Only those of this adjudicator; None for the last decision on each item.
+            annotator: Only decisions of this adjudicator; None for the last ones on each item.
         """
         all_decisions = self.all_decisions(taxonomy, trace_id=trace_id, annotator=annotator)
         return all_decisions.get(trace_id, ())

@@ -1,8 +1,8 @@
-"""Events in, with what follows from them: the state tables are written in the same transaction.
+"""Recording of events, which updates the state tables in the same transaction.
 
-The state of an annotator follows from that annotator's events alone, taken in the order of their
-counters (and of their ids where two copies of a workspace counted alike). So writing them one by
-one, making all of it anew, and merging in any order come to the same.
+The state of an annotator follows from that annotator's events alone, in the order of their
+counters, or of their ids if two copies of a workspace have given the same counter. So writing them
+one by one, rebuilding the state and merging in any order have the same result.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Each person's events in a chain of hashes, so that an edited history is told from a longer one.
+"""The chain of hashes of each person's events, which shows that a history was edited.
 
-An event's ``chain`` is a hash over what it says and the chain of the event before it, which is the
-last one with a lower counter. Where two copies of a workspace counted on from the same event, each
-branch goes on from there, and stays as it was recorded once they are merged. Events that an import
-named are hashed by what they say alone: the same file makes them on any machine, at another hour
-and between other events, so nothing hangs on their order. Judges look at traces in any order, so
-theirs have no chain.
+An event's ``chain`` is a hash over its content and the chain of the event before it, which is the
+last one with a lower counter. If two copies of a workspace continue from the same event, each
+branch begins there, and keeps its chains when the copies are merged. Events of an import are hashed
+by their content alone, since the same file can be imported on any machine, at any time and between
+other events. Judges judge traces in any order, so their events have no chain.
 
-The hash has no key. It tells what was changed by accident or by hand, not what somebody forged with
-this program at hand; what a merge may change is kept by ``changes``.
+The hash has no key. It shows changes by accident or by hand, not forgeries made with this program;
+``changes`` decides what a merge may change.
 """
 
 from __future__ import annotations
@@ -226,7 +225,7 @@ def examined(events: Iterable[Event]) -> Foreign:
     """Check the chains of another workspace's events before they are merged; write nothing."""
     unique: dict[str, Event] = {}
     repeats = 0
-    broken = dict[str, Event]()
+    broken = dict[str, Event]()  # the first event that does not fit, by annotator
     for event in events:
         first_copy = unique.setdefault(event.id, event)
         if first_copy is not event:
@@ -257,14 +256,14 @@ def edited_histories(connection: Connection, annotators: Iterable[str]) -> tuple
 
     Args:
         connection: An open connection.
-        annotators: The annotators to check; judges have no chain and are passed over.
+        annotators: The annotators to check; judges have no chain and are left out.
     """
     breaks = (first_break(_read(connection, name)) for name in annotators if has_chain(name))
     return tuple(event for event in breaks if event is not None)
 
 
 def rebuild_chain(connection: Connection, annotator: str) -> None:
-    """Compute the chains of all events of a person anew and store them.
+    """Recompute the chains of all events of a person and store them.
 
     Args:
         connection: An open transaction.
@@ -272,12 +271,12 @@ def rebuild_chain(connection: Connection, annotator: str) -> None:
     """
     if not has_chain(annotator):
         return
-    bare = (structs.replace(event, chain=None) for event in _read(connection, annotator))
-    replace(connection, list(chained(bare)))
+    unchained = (structs.replace(event, chain=None) for event in _read(connection, annotator))
+    replace(connection, list(chained(unchained)))
 
 
 def replace(connection: Connection, events: Sequence[Event]) -> None:
-    """Replace stored events by those with the same ids; the state tables are left to the caller.
+    """Replace stored events by those with the same ids; leave the state tables unchanged.
 
     Args:
         connection: An open transaction.
@@ -300,7 +299,7 @@ def _read(connection: Connection, annotator: str) -> Iterator[Event]:
 
 @lru_cache(maxsize=1000)
 def _described(annotator: str, kind: str, trace_id: str | None, taxonomy: str | None) -> str:
-    """Return the annotator, kind, trace and taxonomy as JSON: the same for many in a row."""
+    """Return the annotator, kind, trace and taxonomy as JSON; cached, since events repeat them."""
     annotator_text, trace_text, taxonomy_text = map(
         _json_of, (annotator, _named(trace_id), taxonomy or None)
     )
@@ -314,6 +313,7 @@ def _json_of(text: str | None) -> str:
 
 @lru_cache(maxsize=1000)
 def _named(trace_id: str | None) -> str | None:
+    """Return the name of a trace that is the same in all workspaces."""
     return None if not trace_id else _LOCAL_NAME.sub("", trace_id, count=1)
 
 

@@ -1,7 +1,7 @@
 """The JSON form of records: facts, labels, decisions, studies, settings of a run.
 
-A record's class says how it is written. A label does not repeat what its event names: the
-annotator, the trace, the taxonomy and the pass.
+A record's class defines its form. A label is written without the annotator, trace, taxonomy and
+pass, which its event has.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TYPE_NAMES: Final = {
     "array": "a list",
 }
 _LATER_FIELDS: Final = ("memberships", "releases", "draws", "assignments")
-"""Fields of a study that are written only where there is something in them."""
+"""The fields of a study that are written only if they are not empty."""
 
 
 class InvalidRecord(MastError, ValueError):
@@ -53,7 +53,7 @@ class InvalidRecord(MastError, ValueError):
 
 
 def read(values: object, record_type: type[Record], name: str) -> Record:
-    """Make a record of plain values.
+    """Return the record with some plain values.
 
     Args:
         values: The values, as a JSON parser returns them.
@@ -75,21 +75,21 @@ def read(values: object, record_type: type[Record], name: str) -> Record:
 def to_values(record: Struct) -> Values:
     """Return a record as plain values, the same for equal records.
 
-    A field of floats may hold a whole number; it is written as a float, as it will be read.
+    A whole number in a field of floats becomes a float, as it does when it is read.
     """
     values: Values = to_builtins(convert(to_builtins(record), type(record)))
     return values
 
 
 def label_to_values(label: Label) -> Values:
-    """Return a label as plain values, without what its event names."""
+    """Return a label as plain values, without those that its event has."""
     values = to_values(label)
     _drop_context(values)
     return values
 
 
 def label_from_values(values: object, context: Mapping[str, object]) -> Label:
-    """Make a label of its values.
+    """Return the label with some plain values.
 
     Args:
         values: The values that ``label_to_values`` returned.
@@ -109,12 +109,12 @@ def study_to_values(study: Study) -> Values:
 
 
 def study_from_values(values: object) -> Study:
-    """Make a study of its values; raises ``InvalidRecord`` where they are none."""
+    """Return the study with some plain values; invalid ones raise ``InvalidRecord``."""
     return read(_with_plain_batches(values), Study, "study")
 
 
 def decision_from_values(values: object) -> Decision:
-    """Make a decision of its values; raises ``InvalidRecord`` where they are none."""
+    """Return the decision with some plain values; invalid ones raise ``InvalidRecord``."""
     return read(values, Decision, "decision")
 
 
@@ -145,7 +145,7 @@ def settings_from_values(values: object, form: str | None) -> RunSettings:
 
 
 def quote_counts_from(values: object, *, quotes: int, matched: int) -> QuoteCounts:
-    """Make the counts of quotes by how they were found.
+    """Return the counts of quotes by the kind of their match.
 
     Args:
         values: The counts by kind; None in a run of a version that did not distinguish kinds.
@@ -183,7 +183,7 @@ def fact_source(kind: object, payload: object, context: Mapping[str, object]) ->
     Args:
         kind: The kind of the event.
         payload: The values that ``fact_to_values`` returned.
-        context: What the event names, by the names of a label's fields.
+        context: The annotator, trace, taxonomy and pass of the event, by a label's field names.
 
     Raises:
         InvalidRecord: There is no such kind of event, or the event lacks a part of its context.
@@ -208,15 +208,18 @@ def fact_source(kind: object, payload: object, context: Mapping[str, object]) ->
 
 
 def _drop_context(label: Values) -> None:
+    """Remove the values that the label's event has."""
     for name in _LABEL_CONTEXT:
         label.pop(name, None)
 
 
 def _with_context(label: object, context: Mapping[str, object]) -> object:
+    """Return a label's values with those of its event; ``read`` refuses any other value."""
     return {**label, **context} if isinstance(label, dict) else label
 
 
 def _shorten_study(study: Values) -> None:
+    """Remove default values, and put the traces of each batch into an object."""
     study["batches"] = [{"traces": traces} for traces in study["batches"]]
     for membership in study["memberships"]:
         if membership["weight"] == 1:
@@ -227,6 +230,7 @@ def _shorten_study(study: Values) -> None:
 
 
 def _with_plain_batches(study: object) -> object:
+    """Undo the change of batches in ``_shorten_study``; ``read`` refuses invalid values."""
     if not isinstance(study, dict) or not isinstance(study.get("batches"), list):
         return study
     batches = [

@@ -1,7 +1,7 @@
-"""Columns of tables as plain tuples, for figures over more rows than one makes objects of.
+"""Columns of tables as plain tuples, for figures over very many rows.
 
-Verdicts come some bits each: the database packs them, so that what is read is one row per pass over
-a trace and not one per verdict.
+The database packs verdicts into some bits each, so that one row is read for each pass over a trace
+and not one for each verdict.
 """
 
 from __future__ import annotations

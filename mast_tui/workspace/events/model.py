@@ -80,7 +80,7 @@ def _text_of(fact: Fact) -> str:
 _frequent_text = lru_cache(maxsize=1000)(_text_of)
 
 _FREQUENT: Final = (VerdictSet, PassStarted, PassFinished)
-"""Facts of which an import brings the same few again and again."""
+"""The types of facts of which an import has many equal ones."""
 
 
 def event_to_dict(event: Event) -> Values:
@@ -108,7 +108,7 @@ def event_to_dict(event: Event) -> Values:
 
 
 def event_from_dict(values: Mapping[str, object]) -> Event:
-    """Make an event of the values that ``event_to_dict`` returned.
+    """Return the event with the values that ``event_to_dict`` returned.
 
     Raises:
         InvalidRecord: The values are no event that this version knows.

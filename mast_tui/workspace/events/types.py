@@ -12,20 +12,22 @@ from mast_tui.labels import Label, PassKind, ReviewAnswer, Target, VerdictValue,
 from mast_tui.study.model import Study
 
 TAG: Final = "fact"
-"""The field that names the kind of a fact where facts of several kinds are read."""
+"""The field with the kind of a fact, if facts of several kinds are read."""
 
 
 class _Fact(Struct, frozen=True, omit_defaults=True, tag_field=TAG):
     """The base of facts; the tag is the kind of the event that records the fact."""
 
     context: ClassVar[tuple[str, ...]] = ("trace_id", "taxonomy", "pass_number")
-    """What the event of the fact names beside its annotator."""
+    """The fields that an event with this fact must have, besides its annotator."""
 
 
 class PassStarted(_Fact, frozen=True, tag="pass_started"):
-    """A pass begins; a later one as a copy of pass ``copy_of`` (the copies are events of their
-    own). Where the pass exists already, the first start stands. ``withheld``: judges' suggestions
-    are not shown in it, as a study has it."""
+    """The start of a pass; if it has begun already, the first start counts.
+
+    A later pass is a copy of pass ``copy_of``; the copies of its labels are separate events. If
+    ``withheld`` is True, judges' suggestions are not shown in it, as the study requires.
+    """
 
     kind: PassKind
     copy_of: WholeNumber | None = None
@@ -33,14 +35,14 @@ class PassStarted(_Fact, frozen=True, tag="pass_started"):
 
 
 class PassWithdrawn(_Fact, frozen=True, tag="pass_withdrawn"):
-    """A pass is taken back because the change that opened it was undone."""
+    """The withdrawal of a pass, because the change that opened it was undone."""
 
     kind: PassKind
     copy_of: WholeNumber | None = None
 
 
 class PassKindSet(_Fact, frozen=True, tag="pass_kind_set"):
-    """The conditions of an open pass have changed: a blind one is worked on assisted."""
+    """A change of an open pass from blind to assisted work."""
 
     before: PassKind
     after: PassKind
@@ -50,7 +52,7 @@ class PassFinished(_Fact, frozen=True, tag="pass_finished"):
     """The end of a pass, with ``read`` of ``spans`` spans read (None if unknown).
 
     ``open_modes`` is the choice for modes without a verdict: ``leave`` or ``absent``; the verdicts
-    are events of their own. ``at`` is the time of the end if it is not that of the event, as in an
+    are separate events. ``at`` is the time of the end if it is not that of the event, as in an
     import.
     """
 
@@ -300,7 +302,7 @@ def span_keys(fact: Fact) -> dict[str, bool]:
 
 
 PassPart = Literal["labels", "verdicts", "reviews", "notes", "pass"]
-"""Where something stands in a pass; of ``pass`` itself the names are those of its columns."""
+"""A part of a pass; the items of ``pass`` are its own columns."""
 
 
 def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]]:
@@ -311,7 +313,7 @@ def changes_in_pass(fact: Fact, time: str) -> Sequence[tuple[PassPart, str, Any]
         time: The time of the event, ISO 8601 in UTC.
 
     Returns:
-        The changed part, the name of the changed item, and its new value, None if it is removed.
+        The changed part, the name of the changed item, and its new value; None if it is removed.
     """
     match fact:
         case VerdictSet(mode, _, value):

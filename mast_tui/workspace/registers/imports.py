@@ -1,4 +1,4 @@
-"""Imports as batches: what was asked for, what came of it, and whether it was taken back."""
+"""The register of imports: their commands, their events and their undo."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _TABLE: Final = schema.imports
 _NOTED: Final = schema.imported_events
 _EVENTS: Final = schema.events
 Work = tuple[str, str | None, str | None]
-"""Annotator, trace id and taxonomy, the last two None for what is about none."""
+"""Annotator, trace id and taxonomy; the last two are None for events without them."""
 
 MIGRATION: Final = "migration"
-"""The format of what a migration from one codebook to another brings; its events keep the times of
-what they come from. Its files are the two taxonomies' names."""
+"""The format of a migration from one codebook to another. Its events keep the times of the events
+from which they were made. Its files are the names of the two taxonomies."""
 
 
 class ImportState(StrEnum):
@@ -38,7 +38,7 @@ class ImportState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImportRecord:
-    """One import; times are ISO 8601 in UTC. ``asked`` is how it was asked for."""
+    """One import; times are ISO 8601 in UTC. ``asked`` is the command that the user gave."""
 
     id: str
     at: str
