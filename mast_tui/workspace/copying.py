@@ -1,4 +1,4 @@
-"""All rows of a workspace into another, as they are: between a file and a server, both ways."""
+"""The copy of all rows of a workspace into another: from a file to a server, and back."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def copy_rows(source: Connection, target: Connection) -> None:
         for batch in rows.partitions(_AT_ONCE):
             values = [tuple(row) for row in batch]
             if table is traces:
-                values = [_seen_from_target(source, target, row) for row in values]
+                values = [_with_target_path(source, target, row) for row in values]
             insertion.write(target, values)
     last = target.execute(select(func.max(asked.c.id))).scalar()
     if is_on_server(target) and last is not None:
-        # Answers that come later get later numbers.
+        # Later answers must get higher numbers.
         target.execute(select(func.setval(func.pg_get_serial_sequence("asked", "id"), last)))
 
 
-def _seen_from_target(source: Connection, target: Connection, row: Values) -> Values:
-    """Return a row of ``traces`` that names the same file from the folder of the target."""
+def _with_target_path(source: Connection, target: Connection, row: Values) -> Values:
+    """Return a row of ``traces`` with the same file's path from the folder of the target."""
     path = row[_PATH]
     if path is not None:
         trace_path = found_trace_path(path, traces_folder_of(source))

@@ -17,14 +17,15 @@ _NETWORK: Final = re.compile(
 )
 
 _MOUNT: Final = "/sbin/mount"
-"""Where macOS and the BSDs, which have no table to read, keep the command that prints one."""
+"""The command of macOS and the BSDs that prints the mounted file systems, of which they have no
+table."""
 
 _MOUNT_SECONDS: Final = 5.0
 _MOUNT_LINE: Final = re.compile(r".*? on (?P<point>/.*) \((?P<kind>[^,()]+)(?P<options>[^()]*)\)")
 
 
 class Mount(NamedTuple):
-    """A file system: where it is mounted, its type, and whether it lies on a network."""
+    """A file system: its mount point, its type, and True for one on a network."""
 
     point: Path
     kind: str

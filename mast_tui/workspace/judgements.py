@@ -1,4 +1,4 @@
-"""A judge's findings on a trace, kept as its labels: the suggestions that people answer."""
+"""The judgement of a judge on a trace, stored as labels: the suggestions that people answer."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def store_judgement(
             without a verdict and without finishing the pass. A partial judgement changes nothing if
             there is a whole judgement of the judge, so that figures never mix parts of two.
         trace: The result that is recorded for the run, to which the number of suggestions is added;
-            None to derive it from a whole judgement.
+            None to make it from a whole judgement.
         indices: The indices of the spans of the findings, by key, as far as they are known.
 
     Returns:
@@ -98,8 +98,8 @@ def store_judgement(
             quotes = QuoteCounts.count(label.evidence for label in labels.values())
             trace = trace or RunTrace("", 0, quotes=quotes)
         if run_id is not None and trace is not None:
-            noted = replace(trace, trace_id=trace_id, findings=count)
-            workspace.note_run_trace(run_id, noted)
+            result = replace(trace, trace_id=trace_id, findings=count)
+            workspace.note_run_trace(run_id, result)
     return count
 
 

@@ -98,7 +98,7 @@ def add_span_indices(
     for record in traces:
         trace_id = names[record.trace_id]
         own_trace = own_traces.get(trace_id)
-        if own_trace is None or _schemes(own_trace, record) > 1:
+        if own_trace is None or _count_key_schemes(own_trace, record) > 1:
             continue
         of_own_trace = own_indices.get(trace_id, {})
         missing = {
@@ -111,8 +111,8 @@ def add_span_indices(
     into.keep_span_indices(new)
 
 
-def _schemes(*records: TraceRecord) -> int:
-    """Return in how many different ways these records make the keys of spans, as far as known."""
+def _count_key_schemes(*records: TraceRecord) -> int:
+    """Count the different schemes of span keys of some records, as far as they are known."""
     identities = (record.identity for record in records)
     return len(
         {(identity.reader, identity.key_scheme) for identity in identities if identity is not None}
@@ -149,7 +149,7 @@ def renamed(foreign: Foreign, names: Mapping[str, str]) -> Foreign:
 
 
 def _renamed_event(event: Event, names: Mapping[str, str]) -> Event:
-    if event.trace_id is None:
+    if event.trace_id is None:  # an event of a study or a guideline, which may name traces
         return structs.replace(event, fact=_with_names(event.fact, names))
     name = names.get(event.trace_id, event.trace_id)
     if name == event.trace_id:

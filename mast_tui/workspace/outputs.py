@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _DATABASE: Final = b"SQLite format 3\0"
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
 _JOURNALS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
-"""How the logs of SQLite begin: write-ahead logs in either byte order, and rollback journals."""
+"""The first bytes of SQLite's write-ahead logs in either byte order, and rollback journals."""
 
 _LOOKED_AT: Final = 4 << 20
-"""So many bytes from the start of a file are looked at to recognise a trace."""
+"""The bytes from the start of a file that are read to recognise a trace."""
 
 _TEXT_TRACES: Final = (".log", ".txt")
 _OWN_TEXTS: Final = (
@@ -55,7 +55,7 @@ _OWN_TEXTS: Final = (
     b'[\n {\n  "data": {\n   "trace_id"',
     b'[\n {\n  "mas_name"',
 )
-"""How this program's own exports begin, which are no text traces whatever their names end in."""
+"""The first bytes of this program's own exports, which are no text traces with any suffix."""
 
 
 def marked(*marks: str) -> Callable[[bytes], bool]:

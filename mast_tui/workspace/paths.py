@@ -14,15 +14,13 @@ from mast_tui.workspace.opening import FOLDER
 FILE: Final = "workspace.db"
 
 BEFORE_FOLDERS: Final = "./"
-"""The beginning of a relative path that a version before schema 9 kept; see ``migration``."""
+"""The beginning of a relative path that a version before schema 9 stored; see ``migration``."""
 
 
 def default_workspace_path(cwd: Path) -> Path:
-    """Return ``.mast-tui/workspace.db`` in the nearest folder from ``cwd`` upwards.
+    """Return ``.mast-tui/workspace.db`` in the nearest folder from ``cwd`` upwards that has one.
 
-    If no folder has one, it is that in ``cwd``.
-
-    The file need not exist.
+    If no folder has one, return that path in ``cwd``, without a file.
     """
     for folder in (cwd, *cwd.absolute().parents):
         path = folder / FOLDER / FILE
@@ -42,7 +40,7 @@ def find_workspace(location: str | None) -> Path:
 
 
 def traces_folder(workspace: Path) -> Path:
-    """Return the folder from which a workspace names the files of its traces.
+    """Return the folder to which a workspace's paths of traces are relative.
 
     This is the folder that holds the workspace's own folder ``.mast-tui``, or else its file.
     """
@@ -70,7 +68,7 @@ def stored_trace_path(path: Path, folder: Path | None) -> str:
     file = file.absolute()
     if ".." in file.parts:
         file = file.resolve()
-    return f"{outer}{chained}{file if folder is None else _seen_from(folder, file)}"
+    return f"{outer}{chained}{file if folder is None else _relative_path(folder, file)}"
 
 
 def found_trace_path(stored: str, folder: Path | None) -> Path:
@@ -94,14 +92,17 @@ def found_trace_path(stored: str, folder: Path | None) -> Path:
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """Split off the local file at the end of a chained URL (``zip://run.json::runs.zip``)."""
+    """Split off the local file at the end of a chained URL, as in ``zip://run.json::runs.zip``.
+
+    The first two parts are empty for any other text.
+    """
     outer, chained, local = text.rpartition("::")
     if not chained or not is_url(outer) or is_url(local):
         return "", "", text
     return outer, chained, local
 
 
-def _seen_from(folder: Path, file: Path) -> Path:
+def _relative_path(folder: Path, file: Path) -> Path:
     """Return the path of a file relative to a folder, unchanged if the file is elsewhere."""
     for base, target in ((folder, file), (folder.resolve(), file.resolve())):
         if target.is_relative_to(base):

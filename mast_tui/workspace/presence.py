@@ -1,8 +1,8 @@
 """The traces that programs on one server have open; nothing of it is stored.
 
-Each program sends its location every few seconds, and one that is not heard any more counts as
-gone, so that nothing is left of a program that was killed. A location is a digest that only those
-who may see the trace can compute, since every member of the database can listen.
+Each program sends its location every few seconds. A program that has not sent one for some seconds
+counts as gone, so that a killed program leaves nothing behind. A location is a digest that only
+those who may see the trace can compute, since every member of the database can listen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class Presence:
         self._annotator = ""
         self._location: str | None = None
         self._sent_at: float | None = None
+        """The time of the last message; None if no message is needed."""
         self._other_programs: dict[int, tuple[str, str, float]] = {}
+        """The annotator, the location and the time of the last message of each program."""
 
     def go_to(self, annotator: str, location: str | None) -> None:
         """Set the annotator's location; None if the annotator has left.
@@ -66,10 +68,10 @@ class Presence:
 
     def annotators_at(self, location: str) -> tuple[str, ...]:
         """Return the names of others who are at a location now."""
-        lately = monotonic() - GONE_AFTER
+        earliest = monotonic() - GONE_AFTER
         names = {
             annotator
             for annotator, their_location, heard_at in list(self._other_programs.values())
-            if their_location == location and heard_at > lately and annotator != self._annotator
+            if their_location == location and heard_at > earliest and annotator != self._annotator
         }
         return tuple(sorted(names))

@@ -254,8 +254,8 @@ def reads(
     table = schema.events
     passes = schema.passes
     work: OfWork = {"annotator": annotator, "trace_id": trace_id, "taxonomy": taxonomy}
-    kind = passes.c.kind == PassKind.RETEST.value
-    retest_numbers = select(passes.c.number).where(*_conditions(passes, work), kind)
+    is_retest = passes.c.kind == PassKind.RETEST.value
+    retest_numbers = select(passes.c.number).where(*_conditions(passes, work), is_retest)
     retests = connection.execute(retest_numbers).scalars().all()
     in_pass = table.c.pass_number == pass_number
     up_to_pass = (table.c.pass_number <= pass_number) & table.c.pass_number.not_in(retests)
@@ -282,7 +282,7 @@ def look_again(
         connection: An open connection.
         annotator: The annotator.
         taxonomy: The taxonomy.
-        trace_id: Only those of this trace; None for all.
+        trace_id: Only modes of this trace; None for all.
     """
     table = schema.events
     work: OfWork = {"annotator": annotator, "taxonomy": taxonomy, "trace_id": trace_id}
@@ -310,8 +310,8 @@ def decisions(
     Args:
         connection: An open connection.
         taxonomy: The taxonomy.
-        trace_id: Only those on this trace; None for all.
-        annotator: Only those of this adjudicator; None for the last decision of all on each item.
+        trace_id: Only decisions on this trace; None for all.
+        annotator: Only decisions of this adjudicator; None for the last ones on each item.
     """
     work: OfWork = {"trace_id": trace_id, "annotator": annotator, "taxonomy": taxonomy}
     table = schema.decisions
@@ -322,7 +322,7 @@ def decisions(
     )
     by_trace = defaultdict[str, dict[str, Decision]](dict)
     for trace, item, document in connection.execute(statement):
-        by_trace[trace].pop(item, None)
+        by_trace[trace].pop(item, None)  # the order is that of the last decisions
         by_trace[trace][item] = decision_from_values(json.loads(document))
     return {trace: tuple(by_item.values()) for trace, by_item in by_trace.items()}
 
@@ -346,7 +346,7 @@ def study(connection: Connection, taxonomy: str) -> Study | None:
 
 
 def study_leads(connection: Connection) -> dict[str, str]:
-    """Return the author of each study in force, by taxonomy: of several the last one."""
+    """Return the author of each study in force, by taxonomy; the last study is in force."""
     table = schema.studies
     statement = select(table.c.taxonomy, table.c.annotator).order_by(
         table.c.set_at, table.c.annotator
@@ -377,7 +377,7 @@ def guidelines(connection: Connection, taxonomy: str) -> tuple[Guideline, ...]:
 
 
 def judgements(connection: Connection, **work: Unpack[OfWork]) -> tuple[JudgementRecord, ...]:
-    """Return the stored judgements by trace and judge."""
+    """Return the stored judgements, sorted by trace and judge."""
     table = schema.judgements
     statement = (
         select(table)

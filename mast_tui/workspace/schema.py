@@ -1,8 +1,8 @@
 """The tables of a workspace.
 
-``events`` holds what happened and is only ever added to. The tables in ``STATE_TABLES`` hold
-what follows from it: they are written with the events and can be made anew from them. The
-others are registers of what events speak of.
+Events are only ever added to ``events``. The tables in ``STATE_TABLES`` have the state that follows
+from the events: they are written with them and can be rebuilt from them. The other tables are
+registers of the things to which events refer.
 """
 
 from __future__ import annotations

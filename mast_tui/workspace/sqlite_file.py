@@ -1,4 +1,4 @@
-"""One SQLite file: one connection that writes, others that read what was committed last."""
+"""A workspace in an SQLite file: one connection writes, others read the last committed state."""
 
 from __future__ import annotations
 
@@ -432,14 +432,14 @@ def _log_of(path: Path) -> Path:
 
 
 def make_file(path: Path, *, new: bool = False) -> None:
-    """Make an empty file that other users cannot read, and its folder if there is none.
+    """Create an empty file that other users cannot read, and its folder if there is none.
 
     Args:
         path: The file.
         new: Fail if there is a file or a link at the path.
 
     Raises:
-        WorkspaceError: The file cannot be made.
+        WorkspaceError: The file cannot be created.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     try:

@@ -1,7 +1,7 @@
-"""Traces that no prompt may show, so that judges can be measured on what they never saw.
+"""Traces that no prompt may show, so that judges can be measured on unknown traces.
 
-Whether a trace is among them follows from its id alone, so it holds for traces that come later
-and is the same on every machine.
+The choice depends on a trace's id alone, so it includes traces that are added later, and is the
+same on every machine.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mast_tui.workspace.store import Workspace
 
 SETTING: Final = "set_aside"
-"""The setting that tells it."""
-_TWIN: Final = re.compile(r"(?:~\d+)+\Z")
+"""The key of the setting with the shares by seed."""
+_NUMBER_OF_COPY: Final = re.compile(r"(?:~\d+)+\Z")
 
 
 CALIBRATION_SEED: Final = 1
@@ -53,7 +53,7 @@ def set_split(workspace: Workspace, calibration: float, test: float) -> None:
         )
     shares = {0: test}
     if calibration:
-        # Of the traces that are not drawn for tests.
+        # The share among the traces that are not drawn for tests.
         shares[CALIBRATION_SEED] = round(calibration / (1 - test), 9)
     with workspace.transaction():
         existing = shares_set_aside(workspace)
@@ -129,12 +129,12 @@ def add_shares(workspace: Workspace, shares: Mapping[int, float]) -> None:
     """
     with workspace.transaction():
         own_shares = shares_set_aside(workspace)
-        joined = {
+        merged = {
             seed: max(own_shares.get(seed, 0.0), shares.get(seed, 0.0))
             for seed in sorted({*own_shares, *shares})
         }
-        if joined != own_shares:
-            workspace.set_setting(SETTING, json.dumps(list(joined.items())))
+        if merged != own_shares:
+            workspace.set_setting(SETTING, json.dumps(list(merged.items())))
 
 
 def _draw(trace_id: str, seed: int) -> float:
@@ -142,11 +142,12 @@ def _draw(trace_id: str, seed: int) -> float:
 
     Ids such as ``id~2`` share the number of ``id``, since a merge may rename one to the other.
     """
-    named = f"{seed}:{_TWIN.sub('', trace_id)}".encode("utf-8", "surrogatepass")
+    named = f"{seed}:{_NUMBER_OF_COPY.sub('', trace_id)}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(named).digest()[:6], "big") / (1 << 48)
 
 
 def _described(shares: Mapping[int, float]) -> str:
+    """Return a text with the shares, each with its seed if that is not 0."""
     return ", ".join(
         f"{share:g}" + (f" (seed {seed})" if seed else "") for seed, share in shares.items()
     )

@@ -1,8 +1,7 @@
-"""Letters in place of people's names, the same for a person in everything that is published.
+"""Letters in place of people's names, the same for a person in all published documents.
 
-They are kept with the workspace. Their order is that of a hash with a key that nobody else has, so
-that it tells nothing of the names; somebody who comes later gets the next letter. Judges keep their
-names.
+They are stored in the workspace. Their order is that of a hash with a secret key, so that it shows
+nothing of the names; a new person gets the next letter. Judges keep their names.
 """
 
 from __future__ import annotations

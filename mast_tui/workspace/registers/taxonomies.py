@@ -64,9 +64,9 @@ def stored_hash(connection: Connection, taxonomy: Taxonomy) -> str | None:
     ).one_or_none()
     if row is None:
         return None
-    if row[0] != taxonomy.content_hash:
-        _check_same(_read(taxonomy.ref, row[1]), taxonomy)
-    return str(row[0])
+    if row.content_hash != taxonomy.content_hash:
+        _check_same(_read(taxonomy.ref, row.document), taxonomy)
+    return str(row.content_hash)
 
 
 def put_in_force(connection: Connection, taxonomy: Taxonomy) -> None:
@@ -96,7 +96,7 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
     table = schema.taxonomy_revisions
     for revision in revisions:
         taxonomy = revision.taxonomy
-        stored_hash(connection, taxonomy)  # raises where it has other modes
+        stored_hash(connection, taxonomy)  # raises if the stored taxonomy has other modes
         text = {
             "content_hash": taxonomy.content_hash,
             "document": json.dumps(to_dict(taxonomy)),
@@ -108,14 +108,14 @@ def add_revisions(connection: Connection, revisions: Iterable[Revision]) -> None
             .order_by(table.c.since.desc(), table.c.content_hash.desc())
             .limit(1)
         ).one()
-        held = {"ref": taxonomy.ref, "content_hash": last[0], "document": last[1]}
-        put_rows(connection, schema.taxonomies, [held])
+        row_in_force = {"ref": taxonomy.ref, "content_hash": last[0], "document": last[1]}
+        put_rows(connection, schema.taxonomies, [row_in_force])
 
 
 def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
-    """Return the texts in force if these texts of the taxonomy were stored before, else these.
+    """Return the taxonomy with the texts in force, or unchanged if its own texts are new here.
 
-    So a text that comes with the program replaces an edited one only once.
+    So the texts of a new version of the program replace edited ones only once.
 
     Args:
         connection: An open connection.
@@ -131,7 +131,7 @@ def in_force(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
 
 
 def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy, ...]:
-    """Return the stored taxonomies by name, with the texts in force.
+    """Return the stored taxonomies with the texts in force, sorted by name.
 
     Args:
         connection: A connection to the workspace.
@@ -149,11 +149,11 @@ def taxonomies(connection: Connection, ref: str | None = None) -> tuple[Taxonomy
 
 
 def revisions(connection: Connection, ref: str | None = None) -> tuple[Revision, ...]:
-    """Return the stored revisions of taxonomies, by name and time.
+    """Return the stored revisions of taxonomies, sorted by name and time.
 
     Args:
         connection: An open connection.
-        ref: Only those of this taxonomy; None for all that can be read.
+        ref: Only revisions of this taxonomy; None for all that can be read.
     """
     table = schema.taxonomy_revisions
     statement = select(table.c.ref, table.c.since, table.c.document).order_by(
@@ -188,7 +188,7 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
             continue
         if (taxonomy.ref, taxonomy.content_hash) != (ref, content_hash):
             problems.setdefault(ref, "its text is not the one whose hash was kept with it")
-    last = {row[0]: row[1] for row in revised}
+    last = {ref: content_hash for ref, content_hash, _ in revised}
     for ref, content_hash, _ in stored:
         if last.get(ref) != content_hash:
             problems.setdefault(ref, "its text is not the last one that was put in force")
@@ -198,7 +198,7 @@ def unreadable(connection: Connection) -> tuple[tuple[str, str], ...]:
 def with_places(connection: Connection, taxonomy: Taxonomy) -> Taxonomy:
     """Return the taxonomy with the positions that its earlier versions have given to its modes.
 
-    So two digits keep their mode if another mode is removed from the codebook.
+    So the two digits of a mode stay the same if another mode is removed from the codebook.
 
     Args:
         connection: An open connection.
@@ -233,7 +233,7 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
         .order_by(table.c.since, table.c.content_hash)
     ).all()
     # A text that is put in force again right after itself is one revision.
-    held = [row for index, row in enumerate(rows) if not index or rows[index - 1][0] != row[0]]
+    distinct = [row for index, row in enumerate(rows) if not index or rows[index - 1][0] != row[0]]
     documents = list[RevisionJson]()
     finished = select(func.count()).where(
         passes.c.taxonomy == ref,
@@ -242,12 +242,12 @@ def revisions_read(connection: Connection, ref: str) -> tuple[RevisionJson, ...]
         ~passes.c.annotator.startswith(JUDGE_PREFIX),
         ~passes.c.annotator.startswith(AGENT_PREFIX),
     )
-    for index, (content_hash, since) in enumerate(held):
+    for index, (content_hash, since) in enumerate(distinct):
         statement = finished
         if index:
             statement = statement.where(passes.c.started_at >= since)
-        if index + 1 < len(held):
-            statement = statement.where(passes.c.started_at < held[index + 1][1])
+        if index + 1 < len(distinct):
+            statement = statement.where(passes.c.started_at < distinct[index + 1].since)
         count = connection.execute(statement).scalar_one()
         documents.append({"hash": content_hash, "since": since or None, "passes": count})
     return tuple(documents)
@@ -276,6 +276,11 @@ def _is_readable(name: str, document: str) -> bool:
 
 
 def _read(name: str, document: str) -> Taxonomy:
+    """Return the taxonomy in a document.
+
+    Raises:
+        WorkspaceError: The document cannot be read.
+    """
     try:
         values = json.loads(document)
         if not isinstance(values, dict):
@@ -286,6 +291,7 @@ def _read(name: str, document: str) -> Taxonomy:
 
 
 def _check_same(stored: Taxonomy, taxonomy: Taxonomy) -> None:
+    """Raise ``WorkspaceError`` if two taxonomies of one name differ in more than their texts."""
     changes = differences(stored, taxonomy)
     if changes:
         more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""
