@@ -36,7 +36,8 @@ from mast_tui.workspace.records import TeamRole
 def login_person(workspace: Workspace) -> str | None:
     """Return the name of this login's person; None if it is unknown.
 
-    On a server it is the name of the member, unless that is a judge; else the last name used here.
+    On a server it is the name of the member, unless that is a judge; else the last name that was
+    used with this workspace.
     """
     if workspace.member is not None:
         return None if workspace.member.role is TeamRole.JUDGE else workspace.member.name
@@ -46,12 +47,12 @@ def login_person(workspace: Workspace) -> str | None:
 def working_person(
     workspace: Workspace, named: str | None, *, study: Study | None = None
 ) -> str | None:
-    """Return the name of the person who works here; None if the person must be asked.
+    """Return the name of the person who uses the app; None if the app must ask for it.
 
     Args:
         workspace: The workspace.
-        named: The name on the command line. It overrides the name that is remembered for the login,
-            but not the member of a server.
+        named: The name on the command line; None without one. It overrides the name that is
+            remembered for the login, but not the member of a server.
         study: The study, if there is one. A remembered name without a part in the study is not
             used.
     """
@@ -136,6 +137,7 @@ class Viewer:
 
     @cached_property
     def _traces_by_labeller(self) -> dict[str, frozenset[str]]:
+        """The labelled traces of each annotator."""
         return labelled_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:

@@ -36,7 +36,7 @@ _HASH_MASK: Final = _NUMBER_MASK << _NUMBER_BITS
 _LINE: Final = "line "
 _MOST_DIGITS: Final = 12
 _MANY_REPEATS: Final = 8
-"""The number of repetitions of a key after which the last free number is remembered."""
+"""The number of repetitions of a key from which on its last number is remembered."""
 
 
 class KeyTable:
@@ -99,7 +99,7 @@ class KeyTable:
         """Return the key of the span at ``index``."""
         begin = self._key_ends[index]
         end = self._key_ends[index + 1]
-        if begin == end:
+        if begin == end:  # a key made of a growing line, which is not stored
             return f"{_LINE}{self._lines[index]}"
         return self._key_bytes[begin:end].decode("utf-8", "surrogatepass")
 
@@ -124,7 +124,7 @@ class KeyTable:
         The line of the span must be in ``lines`` already.
 
         Args:
-            explicit_key: The key; None for one made of the number of the span's first line.
+            explicit_key: The key; None to make it of the number of the span's first line.
         """
         index = len(self._key_ends) - 1
         if explicit_key:
@@ -150,17 +150,17 @@ class KeyTable:
             self._key_bytes += explicit_key.encode("utf-8", "surrogatepass")
         end = len(self._key_bytes)
         try:
-            self._key_ends.append(end)  # From here on the span is known; its key is found last.
+            self._key_ends.append(end)  # the span is known from here on, its key only at the end
         except OverflowError:
             self._key_ends = widened_column(self._key_ends, end)
         self._indices[key] = index
 
     def _index_of_line_key(self, key: str) -> int | None:
-        """Return the index of the span with this key in ``_line_key_spans``, None if not there."""
+        """Return the index of a key's span in ``_line_key_spans``; None if there is none."""
         digits = key[len(_LINE) :]
         if not (digits.isascii() and digits.isdecimal()) or digits[0] == "0":
             return None
-        line = int(digits[:_MOST_DIGITS])
+        line = int(digits[:_MOST_DIGITS])  # a longer number is no line
         spans = self._line_key_spans
         position = bisect_left(spans, line, key=self._lines.__getitem__)
         if (
@@ -181,7 +181,7 @@ class KeyTable:
         return free_key
 
     def _index_of_other_key(self, key: str) -> int | None:
-        """Return the index of the span with this key in the dictionary or a block, None if not."""
+        """Return the index of a key's span in the dictionary or a block; None if there is none."""
         index = self._indices.get(key)
         if index is not None or not self._block_hashes:
             return index
@@ -257,7 +257,7 @@ class KeyTable:
 def widened_column(column: array[int], number: int) -> array[int]:
     """Return a copy of a column of a wider type, with a number at its end.
 
-    The old column stays as it is, so that other threads can go on reading it.
+    The old column stays unchanged, so that other threads can continue reading it.
 
     Args:
         column: The column.
@@ -286,10 +286,10 @@ _MOST_TOKENS: Final = (1 << 32) - 1
 
 
 def list_problem(problems: list[Problem], line: int, message: str) -> None:
-    """Add a problem on a line of a file to a list; after 200 problems only say that there are more.
+    """Add a problem on a line of a file to a list; the 201st entry says that there are more.
 
     Args:
-        problems: The list to which it is added.
+        problems: The list of problems.
         line: The line, counted from 1.
         message: The problem in words.
     """

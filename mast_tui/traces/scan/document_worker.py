@@ -166,7 +166,7 @@ def index_lines(
         cache_path: The path of the index.
         teller: Reports progress and errors.
     """
-    report = read_one(path, True)
+    report = read_one(path, named=True)
     (trace,) = report.traces
     spans = trace.spans
     opened = trace.opened
