@@ -138,13 +138,13 @@ class Database(ABC):
 
         A transaction inside another one is a part that can be rolled back alone, unless the outer
         one is ``whole``. Then an exception in a part must end the outer transaction too, and SQLite
-        need not copy the pages that a part changes. Waits for other writers until
+        need not copy the pages that a part changes. Other writers are waited for until
         ``writes.deadline``.
 
         Args:
             whole: True if no part of the transaction may be rolled back alone.
-            annotators: The annotators whose events are added, if nothing else is written: on a
-                server others may add theirs at the same time.
+            annotators: The annotators whose events are added, if nothing else is written. On a
+                server other annotators' events may be added at the same time.
 
         Raises:
             WorkspaceGone: The file at the path is no longer the one that is open.
@@ -177,7 +177,7 @@ class Database(ABC):
 
     @contextmanager
     def _taking_turn(self) -> Iterator[None]:
-        """Wait until no other thread of this program writes."""
+        """Run the block when no other thread of this program writes."""
         until = deadline()
         while not self._write_lock.acquire(blocking=False):
             if time.monotonic() > until:
@@ -195,7 +195,7 @@ class Database(ABC):
 
     @property
     def _waits_for_silent_server(self) -> bool:
-        """True if the thread in turn waits for a server that does not answer."""
+        """True if the writing thread waits for a server that does not answer."""
         return False
 
     @contextmanager
@@ -225,13 +225,14 @@ class Database(ABC):
 
     @abstractmethod
     def _open_reader(self) -> AbstractContextManager[Connection]:
-        """Open a connection for one read."""
+        """Return a context manager with a connection for one read."""
 
     @abstractmethod
     def _begin_transaction(self, annotators: Collection[str]) -> None:
         """Begin a transaction that writes, so that no other writer can change what it reads."""
 
     def _roll_back(self) -> None:
+        """Roll back the transaction, unless it has ended already."""
         transaction = self._writer.get_transaction()
         if transaction is not None:
             transaction.rollback()
@@ -302,7 +303,7 @@ class Database(ABC):
         """
         return None
 
-    # The whole of it
+    # The whole workspace
 
     @abstractmethod
     def check_there(self) -> None:
@@ -349,7 +350,7 @@ class Database(ABC):
     # The team
 
     def team(self) -> tuple[Member, ...]:
-        """Return the members by name; raises ``WorkspaceError`` for a file."""
+        """Return the members, sorted by name; a file raises ``WorkspaceError``."""
         raise self._no_team()
 
     def check_team_is_theirs(self) -> None:
@@ -369,6 +370,7 @@ class Database(ABC):
         raise self._no_team()
 
     def _no_team(self) -> WorkspaceError:
+        """Return the error for a file, which has no team."""
         return WorkspaceError(
             f"{self.name}: is a file, and whoever reads it reads all of it; a team has its "
             "workspace on a server: mast-tui workspace copy FILE postgresql://USER@HOST/DATABASE"
@@ -533,8 +535,8 @@ class Insertion:
     """An insertion of very many rows into a table.
 
     SQLAlchemy's parameters and each call of Python's driver take longer than SQLite needs to write
-    a row. So rows go to the driver as tuples, many in one call, and each call sends values that
-    its rows share only once.
+    a row. So rows are sent to the driver as tuples, many in one call. Values that the rows of a
+    call share are sent once.
     """
 
     def __init__(
@@ -595,7 +597,7 @@ class Insertion:
         for start in range(0, len(rows), _SERVER_ROWS):
             columns = zip(*rows[start : start + _SERVER_ROWS], strict=True)
             lists = (
-                # A list holds numbers of one kind only.
+                # All numbers of a list must have one type.
                 [None if value is None else float(value) for value in column]
                 if index in self._float_indices
                 else list(column)
@@ -619,6 +621,7 @@ class Insertion:
 
     @cached_property
     def _rows_per_call(self) -> int:
+        """The number of rows in one call, limited by its number of parameters."""
         return (_PARAMETERS - len(self._shared_indices)) // max(len(self._varying_indices), 1)
 
     @cached_property
@@ -627,7 +630,7 @@ class Insertion:
 
     @cached_property
     def _many_rows_statement(self) -> str:
-        """The statement for many rows whose shared values come first, once for all rows."""
+        """The statement for many rows; its first parameters are the values that all rows share."""
         numbers = {index: number for number, index in enumerate(self._shared_indices, 1)}
         row_texts = list[str]()
         for row in range(self._rows_per_call):
@@ -640,7 +643,7 @@ class Insertion:
         """Return the statement for rows in SQL.
 
         With ``OR FAIL`` the rows before a refused row stay, so SQLite need not copy each page that
-        the statement changes. The transaction is rolled back then anyhow.
+        the statement changes. The transaction is rolled back after a failure in any case.
         """
         names = ", ".join(f'"{name}"' for name in self._names)
         return f"INSERT{on_failure} INTO {self._table} ({names}) {rows} {self._where_known}"
@@ -672,7 +675,7 @@ def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, A
     Args:
         connection: An open transaction.
         table: The register.
-        rows: The values by column name; missing ones are null.
+        rows: The values by column name; missing values are null.
     """
     values = [tuple(row.get(column.name) for column in table.columns) for row in rows]
     if writes_by_calls(connection):

@@ -356,7 +356,7 @@ class _Repair:
         frame.add_member(_decode_string(string[1]))
 
     def _read_unclosed_text(self, frame: _Frame) -> None:
-        """Add a text without a valid end: up to the next place that looks like its end."""
+        """Add a text without a valid end, up to the next position that looks like its end."""
         start = self._pos + 1
         end_pattern = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
         end = end_pattern.search(self._text, start)
@@ -387,6 +387,7 @@ class _Repair:
         if self._pos >= len(self._text):
             return
         self._add_problem("a value that cannot be read; left out")
+        # A single wrong character before a container has not damaged the container.
         if len(junk[0].strip()) == 1 and self._text[self._pos] in "{[":
             self._read_value(frame)
 
@@ -463,12 +464,12 @@ class _Repair:
                     nearest = position
                     nearest_depth = depth
         self._pos = nearest
-        if nearest_depth is not None:
+        if nearest_depth is not None:  # a member begins or ends there
             self._leave_down_to(nearest_depth)
             self._frames[-1].expects_comma = self._text[self._pos] in "]}"
 
     def _next_position(self, pattern: re.Pattern[str], pos: int) -> int | None:
-        """Return the next position of a pattern, None if there is none.
+        """Return the next position of a pattern; None if there is none.
 
         The position is remembered, so that all searches together take linear time.
         """
@@ -487,8 +488,8 @@ class _Repair:
 
         Args:
             frame: The container.
-            opened: Its opening bracket is here, and is passed.
-            attached: It is a member of its parent already.
+            opened: The opening bracket is at the current position, which then moves past it.
+            attached: The container is a member of its parent already.
         """
         if self._frames and not attached:
             self._frames[-1].add_member(frame.value)
@@ -542,7 +543,7 @@ class _Repair:
         """Add a problem at the current position.
 
         Args:
-            message: The problem in words.
+            message: The description of the problem.
             always: Add it even if its line has a problem, or there are too many problems.
         """
         self._count_lines(self._pos)

@@ -303,6 +303,11 @@ def _record(
     known_seq: int | None,
     latest: Latest | None = None,
 ) -> tuple[Event, ...]:
+    """Write events with the next counters and chains of their annotators; see ``append``.
+
+    Leave out events whose ids are stored. ``latest`` is the last event of the annotator, if it is
+    known; else it is read.
+    """
     recorded_at = now()
     is_linked = chain.links(action)
     by_calls = writes_by_calls(connection)
@@ -310,14 +315,14 @@ def _record(
     rows = list[Values]()
     counters: dict[str, int] = {}
     links: dict[str, str] = {}
-    named_here = [event.id for event in new if event.id is not None]
+    given_ids = [event.id for event in new if event.id is not None]
     if sees_own_only(connection):
-        known_ids: Collection[str] = known_rows(connection, named_here)
+        known_ids: Collection[str] = known_rows(connection, given_ids)
     else:
-        known_ids = _AMONG(connection, named_here)
+        known_ids = _AMONG(connection, given_ids)
     for event in new:
-        name, trace_id, taxonomy, pass_number, fact, replaces, named, happened = event
-        if named in known_ids:
+        name, trace_id, taxonomy, pass_number, fact, replaces, given_id, given_time = event
+        if given_id in known_ids:
             continue
         if isinstance(fact, _LABELLING):
             _check_label(event)
@@ -333,22 +338,22 @@ def _record(
             counters[name] = last or 0
             if chain.has_chain(name):
                 links[name] = previous_link
-        time = happened or recorded_at
+        time = given_time or recorded_at
         seq = counters[name] = counters[name] + 1
-        own_id = named or new_id()
+        event_id = given_id or new_id()
         payload = payload_text(fact)
         if by_calls:
             _check_text(payload)
         chained: str | None = None
         if name in links:
             placed = (seq, time, action, undoes, redoes) if is_linked else None
-            event_digest = chain.digest_of(event, own_id, placed, payload)
+            event_digest = chain.digest_of(event, event_id, placed, payload)
             chained = chain.link(links[name], event_digest)
             if is_linked:
                 links[name] = chained
         recorded.append(
             Event(
-                id=own_id,
+                id=event_id,
                 annotator=name,
                 seq=seq,
                 at=time,
@@ -364,9 +369,9 @@ def _record(
             )
         )
         work = (trace_id, taxonomy, pass_number)
-        made_void = json.dumps(replaces) if replaces else "[]"
-        first_columns = (own_id, name, seq, time, KIND_OF[type(fact)], *work, payload)
-        rows.append((*first_columns, made_void, action, undoes, redoes, chained))
+        replaced_ids = json.dumps(replaces) if replaces else "[]"
+        first_columns = (event_id, name, seq, time, KIND_OF[type(fact)], *work, payload)
+        rows.append((*first_columns, replaced_ids, action, undoes, redoes, chained))
     if by_calls:
         call_function(connection, "append_event", schema.events, rows)
     else:
@@ -376,13 +381,13 @@ def _record(
 
 
 def _check_text(payload: str) -> None:
-    """Raise ``UnicodeEncodeError`` for half a character, which no server keeps."""
+    """Raise ``UnicodeEncodeError`` for half a character, which a server cannot store."""
     if "\\ud" in payload:
         json.dumps(json.loads(payload), ensure_ascii=False).encode()
 
 
 def insert(connection: Connection, events: Sequence[Event]) -> None:
-    """Add events of another workspace unchanged; the state tables are left to the caller.
+    """Add events of another workspace unchanged; do not update the state tables.
 
     Annotators that the workspace does not know are added.
 
