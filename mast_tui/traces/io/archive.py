@@ -10,7 +10,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from io import SEEK_END
 from struct import Struct
 from typing import IO, Final, NamedTuple, Protocol
 
@@ -138,7 +137,7 @@ class Archive:
     ) -> None:
         self.problems: list[Problem] = []
         self._file = file
-        self._size = file.seek(0, SEEK_END)
+        self._size = file.seek(0, 2)  # to the end
         self._most_member_bytes = most_member_bytes
         self._bytes_left = most_bytes
         self._rescue_bytes_left = most_bytes

@@ -473,8 +473,8 @@ class _Repair:
 
         The position is remembered, so that all searches together take linear time.
         """
-        not_searched = (pos + 1, None)
-        searched_from, position = self._next_matches.get(pattern, not_searched)
+        # Without an earlier search it counts as one from a later position, which does not help.
+        searched_from, position = self._next_matches.get(pattern, (pos + 1, None))
         if searched_from > pos or (position is not None and position < pos):
             match = pattern.search(self._text, pos)
             position = None

@@ -718,8 +718,7 @@ class _State:
         self._verdicts[key] = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         self._verdicts[key] |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         judgement = (json.dumps(list(fact.looks_at)), fact.run, event.at)
-        work = key[:-1]  # without the number of the pass
-        self._rows[schema.judgements][work] = judgement
+        self._rows[schema.judgements][key[:-1]] = judgement  # without the number of the pass
 
     def _delete_verdicts(self, key: Values) -> None:
         """Delete the stored and the collected verdicts of a pass."""

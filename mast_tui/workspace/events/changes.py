@@ -134,8 +134,6 @@ def compare(
     studies = _Difference(old, new, "studies")
     frozen = _changed_finished_passes(old, new)
     reopened = sum(_finished_at(new["passes"].get(key)) is None for key in frozen)
-    was_blind = _is_blind(old)
-    is_blind = _is_blind(new)
     changes = PersonChanges(
         annotator,
         history,
@@ -156,7 +154,7 @@ def compare(
         decisions_taken_back=len(decisions.removed),
         guidelines_written=len(guidelines.added | guidelines.changed),
         studies_set=len(studies.added | studies.changed),
-        sight=is_blind if was_blind != is_blind else None,
+        sight=_is_blind(new) if _is_blind(old) != _is_blind(new) else None,
     )
     if history in (HistoryRelation.NEW, HistoryRelation.SAME):
         return changes
