@@ -6,7 +6,7 @@ when it is made, and returns its result. ``Writes.run`` carries it out in the on
 loop goes on meanwhile, and applies the result afterwards, so that nothing changes while it is drawn
 and nothing is shown before it is on disk.
 
-A piece of work is a coroutine that consists of such steps and of what is shown in between.
+A piece of work is a coroutine of such steps and of updates of the screen between them.
 ``Writes.do`` carries out one piece after the other.
 
 In a thread of its own, or in a program without an event loop, a step simply waits.
@@ -37,7 +37,7 @@ PATIENCE: Final = 30.0
 """Seconds after which a write that waits for another program fails."""
 
 REPORTED_AFTER: Final = 0.3
-"""Seconds after which the last line says what is waited for."""
+"""Seconds after which the last line of the screen shows the reason for a wait."""
 
 UNNOTICED: Final = 0.02
 """Seconds for which the event loop waits for a step, about one frame on the screen."""
@@ -87,11 +87,11 @@ class HeldKeys(IntEnum):
     """The keys that wait until a piece of work is done."""
 
     NOTHING = 0
-    """None: no key has asked for it, and nobody waits for it."""
+    """No keys, since the user has not asked for the work and does not wait for it."""
     MOST = 1
-    """All but moves and the digits of labels: what it shows changes none of what those act on."""
+    """All keys but moves and the digits of labels, whose targets the work does not change."""
     ALL = 2
-    """All: the cursor, the screen or what a key acts on may be another one afterwards."""
+    """All keys, since the work may change the cursor, the screen or the target of a key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ class ChangeMessages:
         return Change(message, first.mode, first.target, first.evidence_key)
 
     def _answer_summary(self, suggestion_id: str, answer: str, label: Label | None) -> Change:
-        """Describe an answer to a suggestion: with the label that it made, or as the judge gave it.
+        """Describe an answer to a suggestion, with the mode and place of its label, if any.
 
         The message names no mode if the suggestion is hidden or unknown.
         """
@@ -241,6 +241,7 @@ def _note_text(location: str, text: str, prefix: str = "") -> str:
 
 
 def _quoted_or_none(text: str) -> str:
+    """Return a text in quotes; ``none`` for an empty text."""
     return f"“{text}”" if text else "none"
 
 

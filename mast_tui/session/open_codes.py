@@ -1,8 +1,8 @@
-"""Open coding: the notes on failures that no mode describes, gathered across traces.
+"""Open coding: the notes in all traces on failures that no mode describes.
 
 An open code is a label of the open mode, or a note on a span. Open codes are grouped by their tag
-(added to them afterwards, or ``#name`` in their text), else as a model has proposed, else by
-similar words. A group may become a mode of the next codebook.
+(added later, or ``#name`` in their text), else by the proposal of a model, else by similar
+words. A group may become a mode of the next codebook.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.tags import TaggedPlace, all_tags, keep_tags, tags_by
 
 ALIKE: Final = 60.0
-"""The similarity, from 0 to 100, from which texts are in one group."""
+"""The least similarity, from 0 to 100, of texts in one group."""
 
 NO_WORDS: Final = "no words yet"
 """The name of the group of labels without a text."""
@@ -33,7 +33,7 @@ NO_WORDS: Final = "no words yet"
 _TAG: Final = re.compile(r"(?<![\w#])#([^\W\d_][\w-]*)")
 _WORD: Final = re.compile(r"\w+")
 _STEM: Final = 5
-"""The number of first letters that are compared of a word: ``ignored`` is ``ignores``."""
+"""The number of a word's first letters that are compared: ``ignored`` equals ``ignores``."""
 
 _STOP_WORDS: Final = frozenset(
     word
@@ -57,7 +57,7 @@ class OpenCode:
     text: str
     is_label: bool
     added_tags: tuple[str, ...] = ()
-    """The tags that were added to it afterwards."""
+    """The tags that were added later, by any annotator."""
 
     @property
     def identity(self) -> TaggedPlace:
@@ -133,14 +133,14 @@ class Saturation:
 
 @dataclass(frozen=True, slots=True)
 class OpenCoding:
-    """All open codes that an annotator may see, grouped: the biggest group first."""
+    """All open codes that an annotator may see, in groups, the biggest one first."""
 
     groups: tuple[CodeGroup, ...]
     saturation: Saturation
     revealed_traces: frozenset[str] = frozenset()
-    """The traces of which it shows an open code of another annotator."""
+    """The traces with an open code of another annotator, which the annotator then sees."""
     model: str | None = None
-    """The model that proposed groups; None if they are by words."""
+    """The model that proposed groups; None if codes are grouped by words."""
 
     @property
     def codes(self) -> tuple[OpenCode, ...]:
@@ -156,12 +156,12 @@ class OpenCoding:
         return tuple(dict.fromkeys(text for text in texts if text))
 
     def matching(self, query: str) -> OpenCoding:
-        """Keep the open codes that contain all words or tags of a query, in any case."""
+        """Return only the open codes that contain all words of a query, in any case."""
         terms = query.casefold().split()
         return self.keeping(lambda code: all(term in code.tagged_text.casefold() for term in terms))
 
     def keeping(self, condition: Callable[[OpenCode], bool]) -> OpenCoding:
-        """Keep the open codes that meet a condition, in their groups."""
+        """Return only the open codes that meet a condition, in their groups."""
         filtered = (
             replace(group, codes=tuple(filter(condition, group.codes))) for group in self.groups
         )
@@ -174,14 +174,14 @@ def open_coding(
     reader: str | None,
     visible: Collection[str] | None,
 ) -> OpenCoding:
-    """Gather the open codes that an annotator may see, with their saturation.
+    """Return the open codes that an annotator may see, with their saturation.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy of the labels and notes.
         reader: The annotator who asks, or None. Their own codes are included, except on traces that
-            they have to label again.
-        visible: The traces on which they may see the codes of other annotators; None for all.
+            they must label again.
+        visible: The traces on which the reader may see others' codes; None for all.
     """
     ref = taxonomy.ref
     retests = frozenset[str]()
@@ -257,7 +257,8 @@ def open_coding(
 
 def _groups_setting(taxonomy: str, reader: str | None, visible: Collection[str] | None) -> str:
     """Return the name of the setting that stores the proposed groups for a reader."""
-    # Names of groups follow from all that was shown to the model, which is not for everybody.
+    # A group's name may show any text that the model has read, so readers who may not see all of
+    # them have groups of their own.
     return f"open_codes.groups:{taxonomy}:{'' if visible is None else reader or ''}"
 
 

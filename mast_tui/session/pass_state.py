@@ -44,6 +44,7 @@ class ReadSpans(Set[str]):
         self._trace = trace
         self._keys: set[str] = set()
         self._runs: dict[tuple[str, str], range | None] = {}
+        """The indices of each run of spans, by its first and last key; None if not loaded."""
 
     def take(self, read: SpansRead) -> None:
         """Add the spans of an event."""
@@ -82,7 +83,7 @@ class ReadSpans(Set[str]):
     def stretches(self) -> list[range]:
         """Return the ranges of the loaded trace that were read, in order.
 
-        Costs as much as was read, however long the trace is.
+        The time grows with the read spans, not with the length of the trace.
         """
         key_indices = (self._trace.index_of(key) for key in self._keys)
         single_spans = [range(index, index + 1) for index in key_indices if index is not None]
@@ -260,7 +261,7 @@ class Passes:
             self.take(event)
 
     def take(self, event: Event) -> None:
-        """Apply the next event of this annotator, trace and taxonomy, in their order."""
+        """Apply the next event, in their order, of this annotator, trace and taxonomy."""
         self.last_seq = max(self.last_seq, event.seq)
         self._update_actions(event)
         number = event.pass_number

@@ -66,12 +66,12 @@ def queue(
     n: int = SAMPLE_SIZE,
     seed: int | None = None,
 ) -> tuple[QueueItem, ...]:
-    """Return the traces of a queue, in the order in which to take them.
+    """Return the traces of a queue, in their order.
 
     - Unfinished traces have the annotator's own order under a study, else that of their ids;
       retests precede traces that are not begun.
-    - Disagreements, also with a judge, reveal hidden labels: the reveal is recorded in the
-      workspace. Traces with a retest to come are left out.
+    - Disagreements with people or judges reveal hidden labels, and the reveal is recorded in the
+      workspace. Traces with a current or later retest are left out.
 
     The number of queries does not depend on the number of traces.
 
@@ -118,6 +118,7 @@ class _AnnotatorWork:
 
     @cached_property
     def retests(self) -> Retests:
+        """The state of the annotator's retests."""
         return retests_of(self.study, self.annotator, self.passes)
 
     def traces(self) -> Sequence[str]:
@@ -174,7 +175,7 @@ class _AnnotatorWork:
     def worth(self) -> tuple[QueueItem, ...]:
         """Return the unfinished traces of batches drawn by the value of labels.
 
-        Their order does not follow the value: the chances hold for random parts of a batch.
+        Their order does not follow the value, since the chances hold for random parts of a batch.
         """
         if self.study is None:
             return ()
@@ -266,6 +267,7 @@ class _AnnotatorWork:
         return differing_modes
 
     def _is_judge_hidden(self, trace_id: str) -> bool:
+        """Check whether a reading of a trace was done without the judges' suggestions."""
         passes = self.passes[trace_id]
         blind = any(reading.kind is PassKind.BLIND for reading in passes)
         return blind or suggestions_withheld(passes, planned=False)

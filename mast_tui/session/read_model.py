@@ -132,6 +132,7 @@ class OwnLabels:
         self._unplaced_ids: set[str] = set()
         """The ids of the labels with a span that is not loaded."""
         self._in_order: tuple[Label, ...] | None = ()
+        """The labels by position; None after a change."""
         self._span_count = 0
 
     def follow(self, labels: Mapping[str, Label], spans: int) -> None:
@@ -168,7 +169,7 @@ class OwnLabels:
         return self._in_order
 
     def at(self, key: str, index: int | None) -> tuple[Label, ...]:
-        """Return the labels that cover a span, in order; labels on the whole trace cover none.
+        """Return the labels that cover a span, by position; labels on the whole trace cover none.
 
         Args:
             key: The key of the span.
@@ -178,6 +179,7 @@ class OwnLabels:
         if index is not None:
             for label_id in self._range_ids:
                 position = self._positions[label_id]
+                # The ends are in ``_ids_by_end``; an unknown end is ``NOWHERE``.
                 if position.first < index < position.last < NOWHERE:
                     covering.add(label_id)
         positions = sorted(self._positions[label_id] for label_id in covering)
@@ -234,10 +236,13 @@ class SuggestionList:
         self.pending_by_id: dict[str, Suggestion] = {}
         self._position_of = position_of
         self._span_count = -1
+        """The number of spans at the last sort; -1 before the first one."""
         self._has_unplaced = True
+        """True if a suggestion has no loaded span, and may get one when the trace grows."""
         self._in_order: tuple[Suggestion, ...] = ()
         self._pending: tuple[Suggestion, ...] = ()
         self._answered: Set[str] | None = None
+        """The answered ids for which ``_pending`` was made; None if it must be made again."""
 
     def in_order(self, spans: int) -> tuple[Suggestion, ...]:
         """Return all suggestions by the position of their evidence.

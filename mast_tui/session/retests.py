@@ -1,7 +1,7 @@
-"""Retests: finished traces that a study has labelled again.
+"""Retests: finished traces that a study lets its annotators label again.
 
 They appear as ordinary work, and the first labels are hidden. A retest is lost if the annotator has
-meanwhile seen others' labels or revised their own: it would measure something else.
+seen others' labels or revised their own meanwhile, since it would not be independent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
 
 
 def first_finish(passes: Iterable[Pass]) -> str | None:
-    """Return the time when the passes over a trace were first finished; None if they were not."""
+    """Return the earliest end of a reading of a trace; None if none is finished."""
     times = [
         reading.finished_at
         for reading in passes

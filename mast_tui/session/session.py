@@ -119,9 +119,8 @@ class Session:
     ) -> Session:
         """Start to work on a trace; register trace, taxonomy and annotator if they are new.
 
-        No pass is begun: the first change begins it. A study can have a finished trace labelled
-        again (a retest): then nothing of the first reading is shown, and after the finish the next
-        opening shows everything again.
+        No pass begins before the first change. If a study requires a retest of a finished trace,
+        nothing of the first reading is shown until the trace is opened after the retest's finish.
 
         Args:
             workspace: The workspace.
@@ -168,9 +167,13 @@ class Session:
         self._messages = ChangeMessages(taxonomy, trace, self._find_visible_suggestion)
         self._read_model = ReadModel(workspace, trace, trace_id, taxonomy.ref, annotator)
         self._visible_version = -1
+        """The ``version`` that ``_read_model`` shows; -1 before the first one."""
         self._judge_on_screen = False
+        """True if suggestions were shown in this session."""
         self._elsewhere_message = ""
+        """The message on changes in other windows, until it is fetched."""
         self._in_retest = conditions.retest
+        """True if this session is a retest, also after its finish."""
         self._registered_spans = len(trace) if trace.loaded.complete else None
         """The number of spans that the workspace has registered."""
         self._planned: list[SessionWrite] | None = None
@@ -204,13 +207,13 @@ class Session:
 
     @property
     def current(self) -> Pass | None:
-        """The current pass, or the finished one; None before there is any."""
+        """The current pass, finished or not; None if no pass has begun."""
         current = self._passes.current
         return None if current is None else current.as_pass()
 
     @property
     def finished(self) -> bool:
-        """True if the current pass is finished: then an edit opens the next one."""
+        """True if the current pass is finished, so that an edit begins the next one."""
         current = self._passes.current
         return current is not None and current.finished_at is not None
 
@@ -245,7 +248,7 @@ class Session:
 
     @property
     def hidden_visible(self) -> bool:
-        """True if outcome, reward, ground truth and the like may be shown."""
+        """True if outcome, reward and ground truth may be shown."""
         return not self.blind or self._passes.revealed
 
     @property
@@ -350,7 +353,7 @@ class Session:
         Args:
             mode: The slug of the mode.
             target: The span range.
-            suggestions_on_screen: Suggestions are shown.
+            suggestions_on_screen: Suggestions are shown to the annotator.
 
         Raises:
             SessionError: The mode or a span does not exist.
@@ -442,11 +445,11 @@ class Session:
     def set_verdict(
         self, mode: str, value: VerdictValue | None, *, remove_labels: bool = False
     ) -> Change:
-        """Set a mode absent or unsure; the same value again, or None, opens it.
+        """Set a mode absent or unsure; None, or the value that it has already, opens it.
 
         Args:
             mode: The slug of the mode.
-            value: The verdict.
+            value: The verdict; None for an open mode.
             remove_labels: Remove labels of the mode.
 
         Raises:
@@ -628,7 +631,7 @@ class Session:
         return self._commit_change(change)
 
     def _label_from(self, change: PendingChange, suggestion: Suggestion) -> Label | None:
-        """Return the label from an earlier answer to this suggestion, None if there is none."""
+        """Return the label from an earlier answer to this suggestion; None if there is none."""
         labels = (
             label for label in change.state.labels.values() if label.suggestion == suggestion.id
         )
@@ -637,7 +640,7 @@ class Session:
     # Reading and seeing
 
     def mark_read(self, keys: Iterable[str], runs: Iterable[range] = ()) -> None:
-        """Record that spans were read; nothing is recorded twice, or after the finish.
+        """Record that spans were read, unless that is recorded or the pass is finished.
 
         Args:
             keys: The keys of single spans.
@@ -678,7 +681,7 @@ class Session:
             self._append_facts([*change.facts, read_fact], change.state.number)
 
     def note_suggestions_on_screen(self) -> None:
-        """Record that a judge's suggestions are shown: later labels were made after seeing them.
+        """Record that a judge's suggestions are shown, since they may influence later labels.
 
         This is written once per pass; before there is a pass, together with its beginning.
         """
@@ -688,6 +691,7 @@ class Session:
         self._retry_after_reload(self._note_judge_seen)
 
     def _note_judge_seen(self) -> None:
+        """Write that suggestions were seen in the current pass, unless that is written."""
         current = self._passes.current
         if current is not None and not self._passes.frozen and not current.judge_seen:
             self._append_facts([SuggestionsSeen()], current.number)
@@ -715,12 +719,12 @@ class Session:
     ) -> Change:
         """Freeze the pass; modes without a verdict stay open or become absent.
 
-        If the codebook has split a mode that the annotator had labelled, and they have not judged
-        its parts since, the parts stay open in any case.
+        If the codebook has split a mode that the annotator had labelled, its parts stay open until
+        the annotator judges one of them.
 
         Args:
             open_modes: The action for modes without a verdict.
-            split_modes: The result of ``before_finish``; by default that is called.
+            split_modes: The result of ``before_finish``; None to call it here.
 
         Raises:
             SessionError: The trace is finished already, or still being read.
@@ -769,8 +773,9 @@ class Session:
         return tuple(parts.get(self.trace_id, ()))
 
     def _finish_fact(self, open_modes: str) -> PassFinished:
+        """Return the fact of a finish now, with the number of spans that were read."""
         read_count = sum(map(len, self._passes.read.stretches()))
-        return PassFinished(open_modes, read_count, len(self.trace))
+        return PassFinished(open_modes, read=read_count, spans=len(self.trace))
 
     # Undo and redo
 

@@ -35,7 +35,7 @@ def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
 
     Args:
         workspace: The workspace.
-        actor: The name of the person who changes it, which is recorded.
+        actor: The name of the person who changes the study, which is recorded.
         study: The study.
 
     Raises:
@@ -117,7 +117,7 @@ _LENGTHS: Final = 4
 def with_sample(
     study: Study, traces: Iterable[TraceRecord], n: int, *, by: Sequence[str] = ()
 ) -> Study:
-    """Return the study with one more batch: a random sample of traces that are not in it yet.
+    """Return the study with one more batch: a random sample of traces outside the study.
 
     Args:
         study: The study.
@@ -139,7 +139,7 @@ def with_sample(
     lengths = sorted(record.spans for record in records if record.spans is not None)
     ids_by_stratum: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        length_class = None
+        length_class = None  # the length is unknown
         if record.spans is not None:
             length_class = str(_LENGTHS * bisect_left(lengths, record.spans) // len(lengths))
         values = {
@@ -188,12 +188,13 @@ def with_worth(study: Study, worth: Mapping[str, float], n: int, *, judge: str) 
 
 
 def _check_enough(n: int, available: int) -> None:
+    """Raise ``SessionError`` if there are fewer than ``n`` traces."""
     if n > available:
         raise SessionError(f"{n} traces cannot be drawn from {available}")
 
 
 def sample_texts(study: Study) -> list[str]:
-    """Describe the random samples of a study, and warn if pooled shares are biased."""
+    """Return sentences on a study's random samples, with a warning if pooled shares are biased."""
     lines = []
     for draw in study.draws:
         subject = "a" if len(study.batches) == 1 else f"lot {draw.lot + 1} is a"

@@ -36,7 +36,8 @@ from mast_tui.workspace.records import TeamRole
 def login_person(workspace: Workspace) -> str | None:
     """Return the name of this login's person; None if it is unknown.
 
-    On a server it is the name of the member, unless that is a judge; else the last name used here.
+    On a server it is the name of the member, unless that is a judge; else the last name that was
+    used with this workspace.
     """
     if workspace.member is not None:
         return None if workspace.member.role is TeamRole.JUDGE else workspace.member.name
@@ -46,12 +47,12 @@ def login_person(workspace: Workspace) -> str | None:
 def working_person(
     workspace: Workspace, named: str | None, *, study: Study | None = None
 ) -> str | None:
-    """Return the name of the person who works here; None if the person must be asked.
+    """Return the name of the person who uses the app; None if the app must ask for it.
 
     Args:
         workspace: The workspace.
-        named: The name on the command line. It overrides the name that is remembered for the login,
-            but not the member of a server.
+        named: The name on the command line; None without one. It overrides the name that is
+            remembered for the login, but not the member of a server.
         study: The study, if there is one. A remembered name without a part in the study is not
             used.
     """
@@ -136,6 +137,7 @@ class Viewer:
 
     @cached_property
     def _traces_by_labeller(self) -> dict[str, frozenset[str]]:
+        """The labelled traces of each annotator."""
         return labelled_traces(self.workspace, self.taxonomy)
 
     def _labelled_by_others(self, *, judges: bool) -> frozenset[str]:
@@ -253,7 +255,7 @@ def viewer_of(
     blind: bool = False,
     assisted: bool = False,
 ) -> Viewer:
-    """Return the viewer for a command, and record that a person leaves blind work.
+    """Return the viewer for a command; if the person leaves blind work, record that.
 
     The person of this login takes precedence over the name on the command line, so that nothing is
     shown or recorded under another's name. ``Viewer.limited`` is True for a person who labels: who
@@ -264,7 +266,7 @@ def viewer_of(
         taxonomy: The taxonomy, as ``id@version``.
         annotator: The name on the command line.
         blind: Hide for this command what blind annotators may not see.
-        assisted: Leave blind work.
+        assisted: End the person's blind work.
 
     Raises:
         SessionError: The name is not valid.
@@ -284,14 +286,14 @@ def viewer_of(
 def viewer_for_name(
     workspace: Workspace, taxonomy: str, name: str, *, blind: bool, assisted: bool
 ) -> Viewer:
-    """Return the viewer of a known name, as ``viewer_of`` does.
+    """Return the viewer for a person; if they leave blind work, record that.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy, as ``id@version``.
         name: The person's name.
         blind: Hide for this command what blind annotators may not see.
-        assisted: Leave blind work.
+        assisted: End the person's blind work.
     """
     is_labelling = _is_labelling(workspace, taxonomy, name)
     study = workspace.study(taxonomy)
@@ -334,12 +336,12 @@ def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
 
 
 def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) -> str | None:
-    """Return the name of the person who asks, if this person works blind by choice or by a study.
+    """Return the user's name if the user works blind, by choice or by a study.
 
     Args:
         workspace: The workspace.
         annotator: The name on the command line; it counts if this login has no name here.
-        assisted: Leave blind work, which is recorded.
+        assisted: End the blind work, record that, and return None.
 
     Returns:
         The name; None if it is unknown or the person does not work blind.
@@ -347,7 +349,7 @@ def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) 
     name = login_person(workspace) or annotator
     if name is None:
         return None
-    blind_refs: list[str | None] = []  # None stands for the person's own setting.
+    blind_refs: list[str | None] = []  # None is the person's own setting.
     if any(info.blind for info in workspace.annotators() if info.name == name):
         blind_refs.append(None)
     blind_refs.extend(

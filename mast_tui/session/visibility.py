@@ -1,8 +1,8 @@
-"""The parts of a workspace that an annotator may see, who works blind or assisted.
+"""The parts of a workspace that a blind or an assisted annotator may see.
 
 A study sets conditions for its annotators: blind, without suggestions, retests. A person without a
-part in it sees nothing that it hides from its annotators, since a second name must not circumvent
-the study.
+part in the study does not see what is hidden from its annotators, since a second name must not
+circumvent the study.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def conditions_for(
         return StudyConditions()
     is_withheld = trace_id in withheld_traces_of(workspace, study, annotator)
     if annotator not in annotators_of(study, trace_id):
-        return StudyConditions(is_withheld)
+        return StudyConditions(withheld=is_withheld)
     is_due = trace_id in retest_traces(study, annotator) and (
         trace_id in retest_progress(workspace, annotator, taxonomy).due
     )
@@ -62,13 +62,15 @@ def conditions_for(
         OpenModes.LEAVE: "leave",
         OpenModes.ABSENT: "absent",
     }
-    return StudyConditions(is_withheld, is_due, actions.get(study.open_modes))
+    return StudyConditions(
+        withheld=is_withheld, retest=is_due, open_modes=actions.get(study.open_modes)
+    )
 
 
 def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool | None:
-    """Return whether a study makes a person work blind; None if the study leaves it open.
+    """Return whether a study makes a person work blind; None if the person may choose.
 
-    It leaves it open for its adjudicators, and for others if its annotators see suggestions.
+    Adjudicators may choose, and people outside a study whose annotators see suggestions.
 
     Args:
         workspace: The workspace with the study.
@@ -167,7 +169,7 @@ def library_view(
     withheld_traces = withheld_traces_of(workspace, study, annotator)
     label_counts = workspace.label_counts(annotator, taxonomy)
     waiting_counts = workspace.waiting_counts(annotator, taxonomy)
-    # In a retest all suggestions wait again: a person without a name has answered none.
+    # In a retest all suggestions wait again, as for the empty name, which has answered none.
     retest_waiting_counts = workspace.waiting_counts("", taxonomy) if retests else {}
     ids = dict.fromkeys([record.trace_id for record in workspace.traces()])
     view = {}
@@ -241,9 +243,9 @@ def visible_traces_for_agreement(
 ) -> frozenset[str]:
     """Return the ids of the traces whose figures an annotator may see.
 
-    The annotator has finished or adjudicated these traces, and no retest of them is to come: the
-    figures would spoil it. The caller must call ``record_reveal`` before it shows figures, because
-    figures reveal others' labels.
+    The annotator has finished or adjudicated these traces, and has no current or later retest of
+    them, which the figures would spoil. The caller must call ``record_reveal`` before it shows
+    figures, because figures reveal others' labels.
 
     Args:
         workspace: The workspace.
@@ -312,13 +314,13 @@ def visible_work(
         workspace: The workspace.
         annotator: The person.
         taxonomy: The taxonomy, as ``id@version``.
-        labels: The annotator or judge of the labels; None for the gold.
+        labels: The author of the labels, a person or a judge; None for the gold.
         blind: The person works blind.
         labelled: The result of ``labelled_traces``.
     """
     seen_traces = visible_traces_for_agreement(workspace, annotator, taxonomy)
     if labels == annotator:
-        # No trace with a retest to come is in ``seen``: a person's own labels would spoil it.
+        # A person's own labels would spoil a later retest; ``seen_traces`` has no such trace.
         return VisibleWork(labelled.get(annotator, frozenset()) & seen_traces)
     is_judge = labels is not None and annotator_kind(labels) is AnnotatorKind.JUDGE
     labelled_by_others = frozenset[str]()
@@ -335,7 +337,7 @@ def visible_work(
     visible_traces = frozenset(
         trace for trace in judged_traces if trace in view and view[trace].suggestions_visible
     )
-    # The gold beside the judge reveals its errors, and so others' labels.
+    # The gold reveals the judge's errors, and so others' labels.
     return VisibleWork(
         visible_traces,
         judged_traces - visible_traces,

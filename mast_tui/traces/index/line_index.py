@@ -97,7 +97,7 @@ class LineIndex:
             data = as_utf8(source.data)
             return cls(MemoryContent(data), len(data))
         opened = source.opened
-        opened.let_grow()
+        opened.let_grow()  # a running agent may append lines
         return cls(opened, opened.size)
 
     def __len__(self) -> int:

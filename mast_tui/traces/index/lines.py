@@ -211,6 +211,7 @@ class IndexedSpans(Spans):
         self._totals: SpanTotals | None = None
         self._texts: LruCache[str] = LruCache(_CACHED_CHARS, len)
         self._last_text = (-1, "")
+        """The index and text of the last candidate; -1 if there is none."""
         self._previews: LruCache[tuple[str, bool]] = LruCache(_CACHED_PREVIEWS)
 
     @abstractmethod
@@ -253,7 +254,7 @@ class IndexedSpans(Spans):
 
     @property
     def totals(self) -> SpanTotals | None:
-        """A copy of the totals that an earlier reading has kept; None if there are none."""
+        """A copy of the totals that an earlier reading has stored; None if there are none."""
         return None if self._totals is None else self._totals.copy()
 
     def __len__(self) -> int:
@@ -316,7 +317,7 @@ class IndexedSpans(Spans):
         return self._table.one_thread(first, end)
 
     def columns(self, first: int, end: int, /) -> SpanColumns:
-        """Return columns of spans.
+        """Return the shapes, statuses and times of a range of spans as columns.
 
         Args:
             first: The first span.
@@ -406,7 +407,7 @@ class LineSpans(IndexedSpans):
 
     def load_totals(self) -> None:
         """Load the totals of an earlier reading, if they are stored."""
-        self._begin_background(False)
+        self._begin_background(may_start_process=False)
         if self._background is not None:
             block = self._background.next(wait=False)
             if block is not None:
@@ -414,17 +415,17 @@ class LineSpans(IndexedSpans):
 
     def load_cached(self) -> None:
         """Load the index of an earlier reading, if it is stored."""
-        self._begin_background(False)
+        self._begin_background(may_start_process=False)
         if self._background is not None:
-            self.advance(0)
+            self.advance(0)  # appends the stored blocks, and reads nothing more
 
     def read_in_background(self) -> None:
         """Let another process read the rest, if the rest is long."""
-        self._begin_background(True)
+        self._begin_background(may_start_process=True)
         if self._background is None and not self._finished:
             self.begin_background_read = None
 
-    def _begin_background(self, may_start_process: bool) -> None:
+    def _begin_background(self, *, may_start_process: bool) -> None:
         """Set ``_background`` to a stored index, or to that of a new process if one may start."""
         begin = self.begin_background_read
         if begin is not None and self._background is None and not self._finished:

@@ -36,7 +36,7 @@ _HASH_MASK: Final = _NUMBER_MASK << _NUMBER_BITS
 _LINE: Final = "line "
 _MOST_DIGITS: Final = 12
 _MANY_REPEATS: Final = 8
-"""The number of repetitions of a key after which the last free number is remembered."""
+"""The number of repetitions of a key from which on its last number is remembered."""
 
 
 class KeyTable:
@@ -99,7 +99,7 @@ class KeyTable:
         """Return the key of the span at ``index``."""
         begin = self._key_ends[index]
         end = self._key_ends[index + 1]
-        if begin == end:
+        if begin == end:  # a key made of a growing line, which is not stored
             return f"{_LINE}{self._lines[index]}"
         return self._key_bytes[begin:end].decode("utf-8", "surrogatepass")
 
@@ -124,7 +124,7 @@ class KeyTable:
         The line of the span must be in ``lines`` already.
 
         Args:
-            explicit_key: The key; None for one made of the number of the span's first line.
+            explicit_key: The key; None to make it of the number of the span's first line.
         """
         index = len(self._key_ends) - 1
         if explicit_key:
@@ -150,17 +150,17 @@ class KeyTable:
             self._key_bytes += explicit_key.encode("utf-8", "surrogatepass")
         end = len(self._key_bytes)
         try:
-            self._key_ends.append(end)  # From here on the span is known; its key is found last.
+            self._key_ends.append(end)  # the span is known from here on, its key only at the end
         except OverflowError:
             self._key_ends = widened_column(self._key_ends, end)
         self._indices[key] = index
 
     def _index_of_line_key(self, key: str) -> int | None:
-        """Return the index of the span with this key in ``_line_key_spans``, None if not there."""
+        """Return the index of a key's span in ``_line_key_spans``; None if there is none."""
         digits = key[len(_LINE) :]
         if not (digits.isascii() and digits.isdecimal()) or digits[0] == "0":
             return None
-        line = int(digits[:_MOST_DIGITS])
+        line = int(digits[:_MOST_DIGITS])  # a longer number is no line
         spans = self._line_key_spans
         position = bisect_left(spans, line, key=self._lines.__getitem__)
         if (
@@ -181,7 +181,7 @@ class KeyTable:
         return free_key
 
     def _index_of_other_key(self, key: str) -> int | None:
-        """Return the index of the span with this key in the dictionary or a block, None if not."""
+        """Return the index of a key's span in the dictionary or a block; None if there is none."""
         index = self._indices.get(key)
         if index is not None or not self._block_hashes:
             return index
@@ -257,7 +257,7 @@ class KeyTable:
 def widened_column(column: array[int], number: int) -> array[int]:
     """Return a copy of a column of a wider type, with a number at its end.
 
-    The old column stays as it is, so that other threads can go on reading it.
+    The old column stays unchanged, so that other threads can continue reading it.
 
     Args:
         column: The column.
@@ -286,10 +286,10 @@ _MOST_TOKENS: Final = (1 << 32) - 1
 
 
 def list_problem(problems: list[Problem], line: int, message: str) -> None:
-    """Add a problem on a line of a file to a list; after 200 problems only say that there are more.
+    """Add a problem on a line of a file to a list; the 201st entry says that there are more.
 
     Args:
-        problems: The list to which it is added.
+        problems: The list of problems.
         line: The line, counted from 1.
         message: The problem in words.
     """
@@ -667,7 +667,7 @@ class SpanTable:
         return self._keys.find(key[len(self.prefix) :])
 
     def columns(self, first: int, end: int) -> SpanColumns:
-        """Return columns of spans.
+        """Return the shapes, statuses and times of a range of spans as columns.
 
         Args:
             first: The first span.
@@ -690,9 +690,10 @@ class SpanTable:
             look: Returns the preview, and True if that is the entire text.
         """
         kind, role, agent, name = self._shapes.shape_list[self._shape[index]]
-        distance = self._parent[index]
+        distance_to_parent = self._parent[index]
         start = self._start[index]
         end = self._end[index]
+        # An unknown time is NaN, which does not equal itself.
         return lazy_span(
             look,
             index,
@@ -701,7 +702,7 @@ class SpanTable:
             role,
             agent,
             name,
-            self.prefix + self._keys[index - distance] if distance else None,
+            self.prefix + self._keys[index - distance_to_parent] if distance_to_parent else None,
             start if start == start else None,
             end if end == end else None,
             STATUSES[self._status[index]],
@@ -743,7 +744,7 @@ class _TokenColumn:
     def append_block(
         self, columns: Mapping[str, array[int]], huge: Iterable[tuple[int, str, str]]
     ) -> None:
-        """Append what ``unsent_columns`` of another table returned.
+        """Append the result of ``unsent_columns`` of another table.
 
         Args:
             columns: The columns.
@@ -754,7 +755,7 @@ class _TokenColumn:
             index: Tokens(*(None if count == "None" else int(count) for count in counts))
             for index, *counts in huge
         }
-        # The index last: another thread may look up a span in it meanwhile.
+        # The indices are replaced last, since another thread may look up a span meanwhile.
         self._input_counts = _column_replaced_from(
             self._input_counts, first, columns["token_input"]
         )
@@ -772,6 +773,7 @@ class _TokenColumn:
             return None
         input_count = self._input_counts[position]
         output_count = self._output_counts[position]
+        # Stored counts are higher by 1, and 0 if unknown.
         return Tokens(
             input_count - 1 if input_count else None, output_count - 1 if output_count else None
         )

@@ -92,17 +92,17 @@ class SpanTotals:
             self._shape_list = columns.shape_list
             self._seen_shapes = set()
             self._kinds = bytearray()
-        self._take_times(columns.starts, columns.ends)
-        self._take_agents(columns)
+        self._extend_times(columns.starts, columns.ends)
+        self._add_agents(columns)
         self._count_kinds_and_errors(columns)
         self.seen += len(columns)
 
     def peek(self, span: Span) -> None:
         """Extend the time by that of a later span, such as the last one, without counting it."""
         if self.start is not None and span.start is not None:
-            self._take_times((span.start,), (nan if span.end is None else span.end,))
+            self._extend_times((span.start,), (nan if span.end is None else span.end,))
 
-    def _take_times(self, starts: Sequence[float], ends: Sequence[float]) -> None:
+    def _extend_times(self, starts: Sequence[float], ends: Sequence[float]) -> None:
         """Set ``start`` if it is unknown, and extend ``lasted``, by the times of spans."""
         # Unknown times are NaN, which equals nothing. An end without a start is ignored.
         if self.start is None:
@@ -118,10 +118,11 @@ class SpanTotals:
             )
             self.lasted = max(self.lasted, last_time - self.start)
 
-    def _take_agents(self, columns: SpanColumns) -> None:
+    def _add_agents(self, columns: SpanColumns) -> None:
         """Add the agents of shapes that no earlier span had."""
         shapes = columns.shapes
         new_shapes = set(shapes) - self._seen_shapes
+        # Agents are listed in order of appearance.
         for number in sorted(new_shapes, key=shapes.index) if len(new_shapes) > 1 else new_shapes:
             self._seen_shapes.add(number)
             _kind, role, agent, _name = columns.shape_list[number]

@@ -237,7 +237,7 @@ class CachedDocument(NamedTuple):
 
 
 def open_cached(cache_path: Path, path: Path) -> CachedDocument | None:
-    """Open the file of spans of a document.
+    """Open the file of spans of a document; read the columns if it has a single trace.
 
     Args:
         cache_path: The path of the file of spans.
@@ -417,7 +417,7 @@ class CachedSpans(IndexedSpans):
         # This comes last, because it makes the spans known:
         self._table.append_block(Block(facts["table"], columns))
 
-    def _text_of(self, _index: int, data: bytes, /) -> str:
+    def _text_of(self, _span: int, data: bytes, /) -> str:
         """Return the text in a line of the file; if the line is damaged, delete the file.
 
         Raises:
@@ -432,8 +432,10 @@ class CachedSpans(IndexedSpans):
             raise OSError(EIO, _DAMAGED_TEXT) from error
         return text
 
-    def _preview_of_lines(self, _index: int, first: int, last: int, /) -> tuple[str, bool]:
-        """Return the preview of a span and True if it is complete, from the line before the text.
+    def _preview_of_lines(self, _span: int, first: int, last: int, /) -> tuple[str, bool]:
+        """Return the preview of a span, and True if the preview is the entire text.
+
+        Only the beginning of the line is read, which has the preview before the text.
 
         Raises:
             OSError: The line is damaged, or cannot be read.

@@ -137,7 +137,7 @@ class Archive:
     ) -> None:
         self.problems: list[Problem] = []
         self._file = file
-        self._size = file.seek(0, 2)
+        self._size = file.seek(0, 2)  # to the end
         self._most_member_bytes = most_member_bytes
         self._bytes_left = most_bytes
         self._rescue_bytes_left = most_bytes
@@ -249,6 +249,7 @@ class Archive:
         offset = 0
         while (header := self._member_at(offset)) is not None:
             member, begin = header
+            # An unsafe name is not shown in messages.
             location = member.name if _is_safe(member.name) else "whole file"
             if member.packed_bytes is not None:
                 offset = begin + member.packed_bytes
@@ -274,17 +275,17 @@ class Archive:
             return None
         _mark, _version, flags, method, _time, _date, *numbers = _LOCAL.unpack(head)
         checksum, packed_bytes, plain_bytes, name_length, extra_length = numbers
-        names = self._read_at(offset + _LOCAL.size, name_length + extra_length)
-        if len(names) < name_length + extra_length:
+        name_and_extra = self._read_at(offset + _LOCAL.size, name_length + extra_length)
+        if len(name_and_extra) < name_length + extra_length:
             return None
-        encoded_name = names[:name_length]
+        encoded_name = name_and_extra[:name_length]
         try:
             name = encoded_name.decode("utf-8" if flags & _UTF8 else "cp437")
         except UnicodeDecodeError:
             name = encoded_name.decode("utf-8", "replace")
         member = _Member(name, offset, method, flags, packed_bytes, plain_bytes, checksum)
         sizes_follow = flags & _SIZES_FOLLOW and packed_bytes == 0
-        if packed_bytes == _SIZE_IN_EXTRA or sizes_follow:
+        if packed_bytes == _SIZE_IN_EXTRA or sizes_follow:  # the sizes are not in this header
             member = member._replace(packed_bytes=None, bytes=None, checksum=None)
         return member, offset + _LOCAL.size + name_length + extra_length
 

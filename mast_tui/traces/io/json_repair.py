@@ -26,13 +26,14 @@ _MOST_SCANS: Final = 24
 """The number of times that failed attempts may read the text, on average."""
 
 _WINDOW: Final = 1 << 16
+"""The least number of read characters that are cut off at a time."""
 _KEPT_CHARS: Final = 1 << 10
 
 _KEY: Final = r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"\s*+:'
 _KEY_AHEAD: Final = re.compile(_KEY)
 _BROKEN_KEY: Final = re.compile(
-    r'"([^"\\\n:,{}\[\]]{1,200}):'  # no quote behind it
-    r'|[^\s"{}\[\],:]?([^"\\\n:,{}\[\]]{1,200})"\s*:'  # none before it
+    r'"([^"\\\n:,{}\[\]]{1,200}):'  # no quote after the key
+    r'|[^\s"{}\[\],:]?([^"\\\n:,{}\[\]]{1,200})"\s*:'  # no quote before the key
     r'|"([^"\\\n:,{}\[\]]{1,200})"\s*[^\s",:{}\[\]]\s*(?=["{\[\dtfn-])'  # no colon
 )
 _STRING: Final = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
@@ -72,7 +73,7 @@ class Repaired:
 
 
 def repair(text: str) -> Repaired | None:
-    """Return the intact parts of a broken JSON document, in their places.
+    """Return the intact parts of a broken JSON document, at their positions in it.
 
     Only a broken member of an object or list is left out. The readable part of a damaged text is
     kept. The result is None
@@ -120,7 +121,7 @@ class _Frame:
             self.openings = (*self.openings, key)[-_MOST_OPENINGS:]
 
     def last_value(self) -> object:
-        """Return the last member's value, None if there is none."""
+        """Return the last member's value; None if there is none."""
         if isinstance(self.value, list):
             return self.value[-1] if self.value else None
         return self.value.get(self.key)
@@ -191,13 +192,13 @@ class _Repair:
         self._last_problem_line = 0
 
     def read(self) -> Repaired | None:
-        """Return the value with everything that can be read, None if nothing can."""
+        """Return the value with everything that can be read; None if nothing can be read."""
         self._skip_space()
         value = self._scan_value()
         if isinstance(value, dict | list):
             self._root = _Frame(value)
             self._read_after_document()
-            if not self._problems:
+            if not self._problems:  # only a strict scanner refuses the text
                 self._pos = self._first_error()
                 self._add_problem("control characters inside a text; read all the same")
         else:
@@ -208,7 +209,7 @@ class _Repair:
             steps_without_progress = steps_without_progress + 1 if self._pos == previous_pos else 0
             previous_pos = self._pos
             if steps_without_progress > _MOST_IDLE_STEPS + len(self._frames):
-                self._pos += 1
+                self._pos += 1  # otherwise the loop would not end
             self._read_next()
         if not self._root.value:
             return None
@@ -262,6 +263,7 @@ class _Repair:
             self._add_problem("a key is damaged")
         name = _decode_string(next(filter(None, key.groups()), ""))
         parent = self._frames[-2] if len(self._frames) > 1 else None
+        # A record in a list begins with the key with which the one before began.
         repeats_first_key = name == next(iter(frame.value), None)
         if parent is not None and parent.is_list and repeats_first_key:
             self._add_problem("the braces between two records are missing")
@@ -354,7 +356,7 @@ class _Repair:
         frame.add_member(_decode_string(string[1]))
 
     def _read_unclosed_text(self, frame: _Frame) -> None:
-        """Add a text without a valid end: up to the next place that looks like its end."""
+        """Add a text without a valid end, up to the next position that looks like its end."""
         start = self._pos + 1
         end_pattern = _ENDS_IN_LIST if frame.is_list else _ENDS_IN_OBJECT
         end = end_pattern.search(self._text, start)
@@ -385,6 +387,7 @@ class _Repair:
         if self._pos >= len(self._text):
             return
         self._add_problem("a value that cannot be read; left out")
+        # A single wrong character before a container has not damaged the container.
         if len(junk[0].strip()) == 1 and self._text[self._pos] in "{[":
             self._read_value(frame)
 
@@ -461,15 +464,16 @@ class _Repair:
                     nearest = position
                     nearest_depth = depth
         self._pos = nearest
-        if nearest_depth is not None:
+        if nearest_depth is not None:  # a member begins or ends there
             self._leave_down_to(nearest_depth)
             self._frames[-1].expects_comma = self._text[self._pos] in "]}"
 
     def _next_position(self, pattern: re.Pattern[str], pos: int) -> int | None:
-        """Return the next position of a pattern, None if there is none.
+        """Return the next position of a pattern; None if there is none.
 
         The position is remembered, so that all searches together take linear time.
         """
+        # Without an earlier search it counts as one from a later position, which does not help.
         searched_from, position = self._next_matches.get(pattern, (pos + 1, None))
         if searched_from > pos or (position is not None and position < pos):
             match = pattern.search(self._text, pos)
@@ -484,8 +488,8 @@ class _Repair:
 
         Args:
             frame: The container.
-            opened: Its opening bracket is here, and is passed.
-            attached: It is a member of its parent already.
+            opened: The opening bracket is at the current position, which then moves past it.
+            attached: The container is a member of its parent already.
         """
         if self._frames and not attached:
             self._frames[-1].add_member(frame.value)
@@ -539,7 +543,7 @@ class _Repair:
         """Add a problem at the current position.
 
         Args:
-            message: The problem in words.
+            message: The description of the problem.
             always: Add it even if its line has a problem, or there are too many problems.
         """
         self._count_lines(self._pos)
@@ -574,7 +578,7 @@ class _Repair:
             self._budget -= read_to - start
         except (ValueError, RecursionError):  # too many digits, nested too deeply
             pass
-        self._budget -= _KEPT_CHARS + (start >> 3)  # the scanner has counted earlier lines
+        self._budget -= _KEPT_CHARS + (start >> 3)  # an error counts all lines before it
         self._pos = start
         return _MISSING
 

@@ -47,7 +47,7 @@ def why_not_json(text: str) -> str | None:
     else:
         return None
     try:
-        orjson.loads(text)
+        orjson.loads(text)  # its errors have the line and column
     except orjson.JSONDecodeError as error:
         return f"line {error.lineno}, column {error.colno}: {error.msg}"
     return reason

@@ -139,7 +139,10 @@ def _unpacked_pieces(file: FileIO) -> Iterator[bytes]:
 
 
 def _unpacker_of(packing: str | None, file: FileIO) -> tuple[_UnpackedReader, type[Exception]]:
-    """Return the unpacker of a file, and the error that it raises for damaged data."""
+    """Return the unpacker of a file, and an error that it raises for damaged data.
+
+    All of them may also raise ``EOFError``, or an ``OSError`` without a number.
+    """
     match packing:
         case "zstd":
             import zstandard
@@ -155,7 +158,7 @@ def _unpacker_of(packing: str | None, file: FileIO) -> tuple[_UnpackedReader, ty
             import bz2
 
             return bz2.BZ2File(file), EOFError
-        case _:
+        case _:  # xz
             import lzma
 
             return lzma.LZMAFile(file), lzma.LZMAError

@@ -18,7 +18,7 @@ _BEGINNING: Final = re.compile(
 
 
 def python_literal(text: str) -> object | None:
-    """Return the value of a Python literal as JSON would have it; no code in it is run.
+    """Return the value of a Python literal in types that JSON has; no code in it is run.
 
     Args:
         text: The whole text.
@@ -55,7 +55,7 @@ def read_literal(text: str, most_chars: int = 1 << 20) -> object:
 
 
 def _json_value(value: object, depth: int) -> object:
-    """Return a value of Python as JSON has it.
+    """Return a Python value with only the types that JSON has; other types become text.
 
     Raises:
         ValueError: The value is nested too deeply.
@@ -76,6 +76,7 @@ def _json_value(value: object, depth: int) -> object:
 
 
 def _json_key(name: object) -> str:
+    """Return the text that ``json.dumps`` writes for a key."""
     if isinstance(name, bool) or name is None:
         return {True: "true", False: "false", None: "null"}[name]
     return name if isinstance(name, str) else str(name)

@@ -164,11 +164,12 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return self.exists() and not _is_folder(self, self._file_facts())
 
     def stat(self, **_: bool) -> os.stat_result:
-        """Return the size, and instead of the time of change a number that stands for the state."""
+        """Return the size, and as time of change a number that differs with the file's state."""
         facts = self._file_facts()
         kind = stat.S_IFDIR if _is_folder(self, facts) else stat.S_IFREG
         size = int(facts.get("size") or 0)
         change_time = int(sha256(_state_text(facts).encode()).hexdigest()[:12], 16)
+        # st_mode, st_ino, st_dev, st_nlink, st_uid, st_gid, st_size, st_atime, st_mtime, st_ctime
         fields = (kind | 0o400, 0, 0, 1, 0, 0, size, 0, change_time, change_time)
         return os.stat_result(fields, {"st_mtime_ns": change_time, "st_mtime": float(change_time)})
 
@@ -204,10 +205,10 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             OSError: The folder cannot be listed.
         """
         with _file_errors(self):
-            files, root = _file_system_of(self)
+            file_system, root = _file_system_of(self)
             if fresh:
-                files.invalidate_cache()
-            paths = files.find(root) if deep else files.ls(root, detail=False)
+                file_system.invalidate_cache()
+            paths = file_system.find(root) if deep else file_system.ls(root, detail=False)
         if self.parts[0] in _WEB_PREFIXES:
             return self._link_names(paths, ADDRESSES.query_of(str(self)))
         begin = f"{root.strip('/')}/".lstrip("/")
@@ -246,13 +247,13 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         first_pattern = next(index for index, part in enumerate(self.parts) if "*" in part)
         base = RemotePath(*self.parts[:first_pattern])
         with _file_errors(self):
-            files, name_pattern = _file_system_of(self)
+            file_system, name_pattern = _file_system_of(self)
             if self.parts[0] in _WEB_PREFIXES:
                 pattern = str(self).removeprefix(f"{base}/")
-                links = files.glob(f"{base.address}/{pattern}")
+                links = file_system.glob(f"{base.address}/{pattern}")
                 names = base._link_names(links, ADDRESSES.query_of(str(self)))
                 return [base / name for name in names]
-            paths = [name.strip("/") for name in files.glob(name_pattern)]
+            paths = [name.strip("/") for name in file_system.glob(name_pattern)]
             _files, base_name = _file_system_of(base)
             prefix = f"{base_name.strip('/')}/".lstrip("/")
         return [base / name.removeprefix(prefix) for name in sorted(paths)]
@@ -264,8 +265,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             OSError: The file cannot be read.
         """
         with _file_errors(self):
-            files, name = _file_system_of(self)
-            data: bytes = files.cat_file(name, start=0, end=length)
+            file_system, name = _file_system_of(self)
+            data: bytes = file_system.cat_file(name, start=0, end=length)
         return data[:length]  # some web servers send the whole file in any case
 
     def fetched(self) -> Path:
@@ -291,14 +292,15 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
         return False
 
     def _download_limit(self) -> Any:
-        """Return a function that makes the callback of a download, which ends it over the limit.
+        """Return a function that makes the callback of a download.
 
-        The limit is that of members of archives, or else that of the cache.
+        The callback ends a download over the limit of archive members, or else of the cache.
 
         Raises:
             OSError: The file is over the limit, as its facts say.
         """
         archive_files = import_module(f"{__package__}.archive_files")
+        # After the colon is the archive with the file, see ``trace_path``.
         is_member = not self.parts[0].endswith(":") and not is_row(self)
         if is_member:
             most = archive_files.MOST_MEMBER_BYTES
@@ -333,8 +335,8 @@ class RemotePath(type(Path())):  # type: ignore[misc] # the path of this system,
             if time.monotonic() - time_of_request < _FACTS_SECONDS:
                 return cached_facts
         with _file_errors(self):
-            files, name = _file_system_of(self)
-            facts: Mapping[str, Any] = files.info(name)
+            file_system, name = _file_system_of(self)
+            facts: Mapping[str, Any] = file_system.info(name)
         self.__dict__["cached_facts"] = (time.monotonic(), facts)
         return facts
 
@@ -394,12 +396,13 @@ def fetch_all(paths: Iterable[Path]) -> None:
 
 
 def _fetch_quietly(path: RemotePath) -> None:
+    """Fetch a file; ignore errors, and paths that are no file."""
     with suppress(OSError):
         if path.is_file():
             path.fetched()
 
 
-def _download(files: Any, name: str, copy: Path, limit: Callable[[_CacheRoom], Any]) -> None:
+def _download(file_system: Any, name: str, copy: Path, limit: Callable[[_CacheRoom], Any]) -> None:
     """Download a file to ``copy``, and remove older copies while it is written.
 
     Args:
@@ -414,13 +417,13 @@ def _download(files: Any, name: str, copy: Path, limit: Callable[[_CacheRoom], A
     try:
         for tries_left in reversed(range(_MOST_TRIES)):
             try:
-                files.get_file(name, str(draft), callback=limit(room))
+                file_system.get_file(name, str(draft), callback=limit(room))
                 break
             except (FileNotFoundError, PermissionError):
                 raise
             except Exception as error:
                 is_too_big = getattr(error, "errno", None) == EFBIG
-                if is_too_big or not tries_left or "http" not in files.protocol:
+                if is_too_big or not tries_left or "http" not in file_system.protocol:
                     raise
                 time.sleep(_RETRY_SECONDS)
         draft.replace(copy)
@@ -455,14 +458,14 @@ def remove_old_copies(folder: Path, most: int) -> None:
 
     Args:
         folder: The folder of the copies.
-        most: The most bytes that may stay; files that are being written count.
+        most: The most bytes to keep, with files that are being written.
     """
     copies = []
     now = time.time()
     for copy in folder.glob("*/*"):
-        with suppress(OSError):  # another process was quicker
+        with suppress(OSError):  # another process has deleted it
             copy_stat = copy.stat()
-            if not copy.suffix:
+            if not copy.suffix:  # a file that is being written has one
                 copies.append((copy_stat.st_atime_ns, copy_stat.st_size, copy))
             elif now - copy_stat.st_mtime > _STALE_SECONDS:
                 copy.unlink()
@@ -475,7 +478,7 @@ def remove_old_copies(folder: Path, most: int) -> None:
 
 
 def _copies_folder() -> Path:
-    from platformdirs import user_cache_path  # start-up: whoever has no URL does without
+    from platformdirs import user_cache_path  # start-up: needed only for URLs
 
     return user_cache_path("mast-tui", appauthor=False) / "fetched"
 
@@ -499,8 +502,8 @@ def _file_system_of(path: RemotePath) -> tuple[Any, str]:
         timeout = import_module("aiohttp").ClientTimeout(total=None, **times)
         configured = fsspec.config.conf.get(scheme, {}).get("client_kwargs", {})
         options = {"client_kwargs": {"timeout": timeout, **configured}}
-    files, name = fsspec.core.url_to_fs(ADDRESSES.full_url(str(path)), **options)
-    return files, name
+    file_system, name = fsspec.core.url_to_fs(ADDRESSES.full_url(str(path)), **options)
+    return file_system, name
 
 
 @lru_cache(maxsize=8)
@@ -569,7 +572,7 @@ def _file_errors(path: Path) -> Iterator[None]:
 
 
 def _unreachable_error(path: Path, error: BaseException) -> OSError:
-    """Return the error of a file that cannot be read, with the reason and a hint what to do."""
+    """Return the error of a file that cannot be read, with the reason and a hint for the user."""
     cause = getattr(error, "strerror", None) or str(error) or type(error).__name__
     reason = ADDRESSES.without_secrets(" ".join(str(cause).split()))
     message = f"cannot be read ({reason})"

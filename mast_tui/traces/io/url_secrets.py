@@ -79,7 +79,7 @@ class SplitUrl(NamedTuple):
 
 
 def split_url(url: str) -> SplitUrl | None:
-    """Return the parts of one URL that is no chain; None for a path of this machine."""
+    """Return the parts of a URL that is no chain; None for a path on this machine."""
     url_match = _URL.fullmatch(url)
     if url_match is None:
         return None
@@ -97,7 +97,7 @@ def split_url(url: str) -> SplitUrl | None:
     if user_match is not None and scheme not in _NAMES_BEFORE_AT:
         user = user_match["user"]
         location = location[user_match.end() :]
-    if scheme in _WEB_SCHEMES and "@" in query:
+    if scheme in _WEB_SCHEMES and "@" in query:  # a password with ``?`` or ``#`` was split
         location = _NO_PORT.sub(r"\g<host>", location, count=1)
     return SplitUrl(scheme, user, location, query)
 
@@ -111,13 +111,13 @@ def object_in_query(query: str) -> tuple[tuple[str, str], ...]:
 
 
 class AddressBook:
-    """The users and queries of the URLs that this process has got, by their public URLs."""
+    """The users and queries of the URLs that this process has seen, by their public URLs."""
 
     def __init__(self, inherited: str = "") -> None:
         """Begin with the URLs of the process that has started this one.
 
         Args:
-            inherited: Whole URLs, one a line.
+            inherited: The whole URLs, one per line.
         """
         self._queries: dict[str, str] = {}
         self._users: dict[str, str] = {}

@@ -316,7 +316,7 @@ class IndexFile:
         """Stop reading, and end the process.
 
         Args:
-            complete: True if all blocks were read; then the process has a moment to end itself.
+            complete: True if all blocks were read; the process is then given time to end itself.
         """
         process = self._process
         self._process = None

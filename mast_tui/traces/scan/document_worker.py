@@ -166,7 +166,7 @@ def index_lines(
         cache_path: The path of the index.
         teller: Reports progress and errors.
     """
-    report = read_one(path, True)
+    report = read_one(path, named=True)
     (trace,) = report.traces
     spans = trace.spans
     opened = trace.opened
@@ -223,18 +223,18 @@ def _end_with_stdin() -> None:
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
-    if select.select([0], [], [], 0)[0]:  # it has ended already
+    if select.select([0], [], [], 0)[0]:  # standard input has ended already
         sys.exit(1)
 
 
 def main(path: str, folder: str, cache_path: str, lines: str = "") -> None:
-    """Read a document, or index a file of lines, as the work of this process.
+    """Read a document, or index a file of lines, and end this process.
 
     Args:
         path: The document.
         folder: The folder of the cache.
         cache_path: The path to write.
-        lines: Not empty for a file of lines, of which only the index is kept.
+        lines: Any text for a file of lines, of which only the index is kept; empty for a document.
     """
     _end_with_stdin()
     gc.disable()  # parsed values have hardly any garbage, and a collection would take long

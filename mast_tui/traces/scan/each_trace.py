@@ -48,10 +48,10 @@ class ReadAndDo(Generic[Result]):
 
     def __call__(self, units: Sequence[Unit]) -> list[list[ReadReport[Result]]]:
         """Return the reports of each unit, with the results of their traces."""
-        walk = Scan(())
+        scan = Scan(())  # without paths, since the units are known
         fetch_all(path for unit in units for path in unit.files)
         return [
-            [self._results_of_report(walk.with_outcomes(report)) for report in walk.read(unit)]
+            [self._results_of_report(scan.with_outcomes(report)) for report in scan.read(unit)]
             for unit in units
         ]
 

@@ -196,9 +196,9 @@ def _read_text(source: Source, named: bool) -> FileReport:
 
 
 def _split_records_report(source: Source, format_name: str | None = None) -> FileReport | None:
-    """Return the report on the records of a file that does not separate them as its format does.
+    """Return the report on a file whose JSON records are not separated as its format requires.
 
-    The records are read as JSON lines, or else each record as a document of its own.
+    The records are read as JSON lines, or else each record as a separate document.
 
     Args:
         source: The file.
@@ -215,7 +215,8 @@ def _split_records_report(source: Source, format_name: str | None = None) -> Fil
             return None
         records = split_records(source.data)
     except OSError:
-        return None  # reported already
+        return None  # the caller has reported this error
+    # Records that are lines were read before.
     if not records or records == [line for line in source.data.split(b"\n") if line.strip()]:
         return None
     lines = RecordsSource(source, b"".join(record + b"\n" for record in records))

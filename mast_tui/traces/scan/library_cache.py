@@ -52,7 +52,7 @@ _TRANSACTION_FACTS: Final = 200
 """The number of new facts that one transaction writes."""
 
 FIRST_PART: Final = 64
-"""The number of cached traces that come first: those of one screen."""
+"""The number of traces in the first part, which fill one screen."""
 
 NEXT_PARTS: Final = 500
 """The number of traces in each later part."""
@@ -81,14 +81,16 @@ def library_cache_path() -> Path:
 class LibraryCache:
     """Reports on files by path, each valid while the size and time of change are the same.
 
-    Only the thread that made it uses it. After an error of the database everything is read again.
+    Only one thread may use it. After an error of the database everything is read again.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._database = _open_database(path)
         self._cached: dict[tuple[str, str], tuple[bytes, bytes]] = {}
+        """The stamp and value of each loaded fact, by path and name of the fact."""
         self._queued_facts: list[tuple[str, str, bytes, bytes]] = []
+        """The path, name, stamp and value of each fact that is not written yet."""
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +108,7 @@ class LibraryCache:
         if self._database is None:
             return
         begin = f"{folder.absolute()}{os.sep}"
-        end = begin[:-1] + chr(ord(begin[-1]) + 1)
+        end = begin[:-1] + chr(ord(begin[-1]) + 1)  # the first text after all paths in the folder
         try:
             rows = self._database.execute(
                 "SELECT path, fact, stamp, value FROM files WHERE path >= ? AND path < ?",
@@ -189,7 +191,7 @@ class LibraryCache:
         return report
 
     def thread_of(self, path: Path) -> Thread | None:
-        """Return the thread in a file, None if there is none; an unchanged file is not opened."""
+        """Return the thread in a file; None if there is none. An unchanged file is not opened."""
         stamp = _stamp_of_files((path,))
         values = self._cached_fact(path, _THREAD, stamp)
         if values is not None:

@@ -60,7 +60,7 @@ class Unit:
 
 
 class _TraceIds:
-    """The ids of the traces in many files, which it keeps unique."""
+    """The ids of the traces in many files, each of which is given to one trace."""
 
     def __init__(self) -> None:
         self._ids = UniqueKeys()
@@ -157,16 +157,20 @@ class Scan:
         self._wait = wait
         self._paths = tuple(paths)
         self._seen = {os.path.realpath(path) for path in without}
+        """The real paths of the files that were read, or are left out."""
         self._records = _records_by_file(self._paths)
         self._library = library
         self._ids = _TraceIds()
         self._outcomes: dict[Path, Outcomes] = {}
+        """The loaded outcomes by folder."""
         self._matched_rows: dict[Path, set[str]] = {}
+        """The rows of each folder's outcomes that match a trace."""
         self._reads_all = not self._seen
+        """True if no file is left out, so that a row without a trace is a problem."""
 
     @classmethod
     def one_run(cls, path: Path) -> FileReport:
-        """Return the report on a folder that must hold exactly one run; else it has ``failed``."""
+        """Return the report on a folder with exactly one run; any other path has ``failed``."""
         try:
             trial = trial_in(path, frozenset(member.name for member in path.iterdir()))
         except OSError as error:

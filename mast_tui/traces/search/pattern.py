@@ -116,7 +116,7 @@ def needs_of(pattern: str, *, exact: bool) -> tuple[str, ...] | None:
 
 
 def _required_groups(pattern: str) -> Iterator[str]:
-    """Yield the contents of the outermost groups of a pattern that every match must have."""
+    """Yield the contents of the outermost groups that every match of a pattern must match."""
     for group in _GROUP.finditer(pattern):
         text_before = pattern[: group.start()]
         is_outermost = text_before.count("(") == text_before.count(")")
@@ -219,7 +219,7 @@ def _character_ranges(escape: str) -> str:
 
 
 def _refusal_of_meaning(pattern: str) -> str | None:
-    """Return why a pattern is refused that RE2 would understand otherwise than Python, or None."""
+    """Return why a pattern is refused, since RE2 and Python differ on its meaning; None if not."""
     escapes = re.findall(r"\\(.)", pattern, re.DOTALL)
     if "C" in escapes or "Q" in escapes:
         return "“\\C” and “\\Q” are no part of it"

@@ -182,7 +182,7 @@ class TextSearch:
     def _with_rows(
         self, begin: int, end: int, texts: Iterable[tuple[int, str]]
     ) -> Iterator[tuple[int, str]]:
-        """Yield these texts, and the texts of other spans whose rows may match, in order."""
+        """Yield the given texts, and the texts of other spans whose rows may match, in order."""
         prefilter = self.matcher.prefilter
         text_by_index = dict(texts)
         for index in range(begin, end):
@@ -193,7 +193,7 @@ class TextSearch:
                 try:
                     text = self.trace.text(index)
                 except OSError:
-                    continue  # it cannot be read any more
+                    continue  # the file has changed or is gone
             yield index, text
 
     def _row_lines(self, index: int) -> tuple[str, ...]:
