@@ -197,10 +197,10 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     @work(thread=True, group="codes", exclusive=True)
     def _read_codes(self, opened: OpenWorkspace) -> None:
-        """Read and show the open codes in a worker, then the numbers of their spans.
+        """Read and show the open codes in a worker; then read and show the numbers of their spans.
 
-        Record in the workspace that codes of other annotators are shown. If a file or the workspace
-        cannot be read, show an error.
+        Also record in the workspace that codes of other annotators were revealed. If a file or the
+        workspace cannot be read, show an error.
         """
         worker = get_current_worker()
         workspace = opened.workspace
@@ -208,6 +208,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         open_traces = list(self.mast.catalog.traces.values())
         try:
             coding = open_coding(workspace, opened.taxonomy, annotator, _visible_to(opened))
+            # A lead without limits may see all codes, so showing them reveals nothing new.
             if not _is_unlimited_lead(opened):
                 record_reveal(
                     workspace, annotator, opened.taxonomy.ref, sorted(coding.revealed_traces)
@@ -364,7 +365,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.open_at(TraceLocation(code.trace_id, key=code.target.first))
 
     def action_mark(self) -> None:
-        """Mark the open code or the group under the cursor, or remove the mark."""
+        """Mark the open codes of the row under the cursor, or remove their marks."""
         row = self.row
         if row is None:
             self.hints.say("There is nothing to mark")
@@ -471,7 +472,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 self.hints.say(f"{name} is asked …")
                 self._ask_model(opened, setup, texts)
             elif answer == "w":
-                _store_groups(opened, None, {})
+                _store_groups(opened, model=None, groups={})
                 self._read_codes(opened)
 
         answers = [("y", f"send them and ask {name}"), ("n", "send nothing")]
@@ -482,13 +483,21 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     @work(thread=True, group="propose", exclusive=True)
     def _ask_model(self, opened: OpenWorkspace, setup: Setup, texts: Sequence[str]) -> None:
-        """Ask a model for groups in a worker; store and show the groups, or show an error."""
+        """Ask a model for groups in a worker; store and show the groups, or show an error.
+
+        Args:
+            opened: The open workspace.
+            setup: The model and its parameters.
+            texts: The texts of the open codes to group.
+        """
         worker = get_current_worker()
         name = model_name(setup)
         try:
             proposal = asyncio.run(
                 run_until_cancelled(
-                    propose_groups(setup, texts), lambda: worker.is_cancelled, lambda: None
+                    propose_groups(setup, texts),
+                    is_cancelled=lambda: worker.is_cancelled,
+                    on_check=lambda: None,
                 )
             )
             if proposal is None:

@@ -155,10 +155,10 @@ class TraceItems:
         return hashlib.sha256(document.encode()).hexdigest()
 
     def rows(self, *, agreed: bool = False, mode: str | None = None) -> list[QueueRow]:
-        """Return the rows of the trace.
+        """Return the queue rows of the disputes on the trace.
 
         Args:
-            agreed: Whether to include the verdicts on which all sides agree.
+            agreed: Whether to include the verdicts on which all sides agree (``GoldVerdict``).
             mode: The slug of the only mode to include; None for all.
         """
         return [
@@ -389,7 +389,7 @@ class TraceItems:
         return is_range, mode_index, is_single, -1 if span_index is None else span_index, subject_id
 
     def _row_of_subject(self, subject: RowSubject) -> QueueRow:
-        """Return the row of a dispute or an agreed verdict."""
+        """Return the queue row of a dispute or an agreed verdict."""
         names = self.names
         if isinstance(subject, GoldVerdict):
             state = RowState.AGREED

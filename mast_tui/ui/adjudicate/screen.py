@@ -350,7 +350,10 @@ class AdjudicateScreen(BaseScreen):
         self.evidence.side_moved()
 
     def _show_row(self) -> None:
-        """Show the sides and the evidence of the row under the cursor."""
+        """Show the sides and the evidence of the row under the cursor.
+
+        Also let other adjudicators see which item this is.
+        """
         row = self.queue.row
         items = self.queue.current_items
         item = None if row is None else row.item
@@ -529,7 +532,7 @@ class AdjudicateScreen(BaseScreen):
 
     def action_agreed(self) -> None:
         """Show or hide undisputed modes; while a boundary is moved, begin it at the cursor."""
-        if self.asks:
+        if self.asks:  # a boundary is being moved
             self.evidence.begin_boundary()
             self._prompt_boundary()
         else:
@@ -702,7 +705,12 @@ class AdjudicateScreen(BaseScreen):
     def _replaces_own_decision(
         self, decision: Decision, shown_by_item: Mapping[str, Decision]
     ) -> bool:
-        """Return whether the user had decided the item with another result."""
+        """Return whether a decision replaces a different decision of the user on the same item.
+
+        Args:
+            decision: The new decision.
+            shown_by_item: The decisions on screen before it, by item.
+        """
         replaced = shown_by_item.get(decision.item)
         return (
             replaced is not None
@@ -755,7 +763,7 @@ class AdjudicateScreen(BaseScreen):
             self.action_side(side.number)
 
     def action_sides(self) -> None:
-        """Focus the sides, where a click on a number takes that side."""
+        """Focus the sides, and show the keys for them in the hint bar."""
         self.evidence.sides.focus()
         if not self._explain_single_places():
             key_of = self.mast.key_of
@@ -787,7 +795,10 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def action_both(self) -> None:
-        """Keep all places that any side marked."""
+        """Decide that the mode is present at all places that a side has marked.
+
+        If no side has marked a place, show the keys for another decision.
+        """
         absent = self.mast.key_of("adjudicate.nobody")
         unsure = self.mast.key_of("adjudicate.unsure")
         self._decide_at_cursor(
@@ -968,9 +979,13 @@ class AdjudicateScreen(BaseScreen):
             self._move_on(message, reviews_agreed)
 
     def _move_on(self, message: str, reviews_agreed: bool) -> None:
-        """Move to the next row or open conflict, and report the decision.
+        """Move to the next open conflict, and show a message with the number of open conflicts.
 
-        A row with places left to decide keeps the cursor.
+        If places of the row are still open, stay on it.
+
+        Args:
+            message: The message about the decision.
+            reviews_agreed: Whether to move to the next row instead, and show only the message.
         """
         if reviews_agreed:
             self.queue.lines.move_by(1)
@@ -1010,10 +1025,11 @@ class AdjudicateScreen(BaseScreen):
     def _decision_text(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
         """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
         targets = targets_taken(decisions)
-        places = [place_words(t, self.evidence.index_of, quoted=False) for t in targets]
+        places = [place_words(target, self.evidence.index_of, quoted=False) for target in targets]
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
+        # The places go between the verdict and the sides that said it.
         verdict, separator, sides = outcome(decisions, items.names).partition(", as ")
         return f"{self._mode_title(decisions[0].mode)}: {verdict}{location}{separator}{sides}"
 
@@ -1136,6 +1152,7 @@ class AdjudicateScreen(BaseScreen):
         if row is None or items is None:
             return
         is_open = row.item is None or items.is_open(row.item)
+        # After a decision the cursor is on the next open row, so the last decision is meant.
         if is_open and not self._judge_first and not self._go_to_last():
             self.hints.say("The judge's word comes after the decision")
             return
@@ -1254,9 +1271,9 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def action_boundary(self) -> None:
-        """Begin to move a boundary, or switch to its other end.
+        """Begin to move a boundary; if one is being moved, switch to its other end.
 
-        A hint explains why there is no boundary: the place is undisputed, or the trace is missing.
+        Show an error if the place is undisputed or the file of the trace is missing.
         """
         if not self.asks:
             current_work = await self._current_work()

@@ -273,7 +273,7 @@ class Filter:
         self._is_applied = False
 
     def _marked_spans(self) -> MarkedSpans:
-        """Return the spans with labels, suggestions and matches, as the session has them now.
+        """Return the spans that have labels, suggestions or matches now.
 
         The spans of a suggestion are its target and its evidence.
         """
@@ -290,6 +290,7 @@ class Filter:
             evidence_index = None if key is None else trace.index_of(key)
             if evidence_index is not None:
                 suggestion_ranges.append((evidence_index, evidence_index))
+        # A target on the whole trace, or on a span that is not read yet, has no range.
         return MarkedSpans(
             SpanRanges(filter(None, label_ranges)),
             SpanRanges(filter(None, suggestion_ranges)),

@@ -55,7 +55,7 @@ class DrawnSpans:
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
-        """Begin without read spans."""
+        """Begin without a span whose text was drawn."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
@@ -185,7 +185,7 @@ def ranges_in_words(ranges: Sequence[range], limit: int = 6) -> str:
     for span_range in ranges[:limit]:
         text = f"#{span_range.start + 1}"
         if len(span_range) != 1:
-            text += f" to #{span_range.stop}"
+            text += f" to #{span_range.stop}"  # the last span, as numbers begin at 1
         range_texts.append(text)
     unnamed_count = len(ranges) - limit
     if unnamed_count > 0:
@@ -217,9 +217,9 @@ def finish_report(
         unread: The spans that were not read.
         span_count: The number of spans.
         open_mode_count: The number of modes that had no verdict.
-        open_modes: What happened to these modes.
-        fixed: True if the study has decided that, so that no question was asked. Then the message
-            also names the first unread spans.
+        open_modes: Whether these modes were left open or set absent.
+        fixed: True if the study determines ``open_modes``, so that no question was asked. Then the
+            message also names the first unread spans.
     """
     read_count = span_count - sum(map(len, unread))
     parts = [f"finished · {read_count} of {span_count} spans read"]
@@ -443,12 +443,12 @@ class Finish:
     async def _finish(
         self, session: Session, open_modes: Literal["leave", "absent"], *, fixed: bool = False
     ) -> None:
-        """Finish the trace, and report the result with the next steps.
+        """Finish the trace, and show the result with the keys for the next steps.
 
         Args:
             session: The session on the trace.
             open_modes: Whether to leave modes without a verdict open, or to set them absent.
-            fixed: True if the study has decided that although spans are unread.
+            fixed: True if the study determines ``open_modes``, so that no question was asked.
         """
         assert self._state.trace is not None
         span_count = len(self._state.trace)

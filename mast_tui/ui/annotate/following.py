@@ -99,7 +99,13 @@ class Following:
             self._next_check = now + rest_after(now - self._check_start)
 
     def _begin_check(self, *, requested: bool) -> bool:
-        """Begin a check in the background; return False if another thread reads the trace."""
+        """Begin to check in the background if the trace has grown.
+
+        Return False if no trace is open, or another thread reads it.
+
+        Args:
+            requested: Whether the user waits for the result.
+        """
         trace = self._state.trace
         if trace is None or not self._timeline.pause_reading():
             return False

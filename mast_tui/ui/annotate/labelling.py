@@ -352,9 +352,9 @@ class Labelling:
         self._hints.clear()
 
     def label_with(self, mode: Mode) -> None:
-        """Give the marked target and a mode to the label or suggestion that is being edited.
+        """Set the mode and the target of the label or suggestion that is being edited.
 
-        If nothing is edited, label the target, or remove the label if it has this mode already.
+        If nothing is edited, label the target with the mode, or remove the label if it exists.
         """
         target = self._state.current_target()
         is_one_span = self._state.selection.is_plain and target.first == target.last
@@ -377,11 +377,11 @@ class Labelling:
             commands.when_session_opens(lambda _: self._run_toggle(mode, target))
         elif is_one_span:
             commands.queue_change(
-                lambda session: self._toggle_or_ask(session, mode, target), HeldKeys.MOST
+                lambda session: self._toggle_or_ask(session, mode, target), blocks=HeldKeys.MOST
             )
         else:
             commands.queue_change(
-                lambda session: _toggle_label(session, mode, target), HeldKeys.MOST
+                lambda session: _toggle_label(session, mode, target), blocks=HeldKeys.MOST
             )
 
     async def _toggle_open_code(self, session: Session, mode: Mode, target: Target) -> None:
@@ -677,7 +677,7 @@ class Labelling:
         return True
 
     def _show_choice(self, action: LabelAction, labels: tuple[Label, ...], position: int) -> None:
-        """Ask in the last line whether to use the label at a position."""
+        """Ask in the hint bar whether to carry out an action on the label at a position."""
         label = labels[position]
         self._choice = _LabelChoice(action, label.id)
         self._is_choosing = True

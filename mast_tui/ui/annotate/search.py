@@ -307,12 +307,12 @@ class Search:
         self._screen.set_focus(self._timeline)
 
     def forget(self) -> bool:
-        """Remove the matches and close the line; return False if there was neither."""
+        """Remove the matches and close the search line; return False if there was neither."""
         was_active = bool(self._state.needle) or self.line.display
         self._regex = False
         self.line.value = ""
         self.close()
-        self.start("")
+        self.start(needle="")
         return was_active
 
     # Searching
@@ -609,8 +609,11 @@ class Search:
         self._last_message = self._hints.message
 
     def _status_text(self) -> str:
-        """Return the number of the current match and of all; without matches the progress."""
-        needle = self._needle_text(40)
+        """Return the rank of the match under the cursor and the number of all matches.
+
+        Before the first match is found, return the progress of the search.
+        """
+        needle = self._needle_text(cells=40)
         hits = self._state.hits
         if not hits:
             return f"Looking for {needle} … {self._progress:.0%}"

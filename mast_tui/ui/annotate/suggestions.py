@@ -310,8 +310,8 @@ class Suggestions:
 
         Args:
             pending: The suggestions; those without a doubt come first.
-            span_index: The span.
-            step: Above 0 for the next suggestion, below 0 for the previous suggestion.
+            span_index: The index of the span.
+            step: Above 0 for the next suggestion, below 0 for the last one before the span.
             doubt: The group to look in.
         """
         assert self._state.trace is not None
@@ -325,6 +325,7 @@ class Suggestions:
         group_start = bisect_left(pending, doubt, key=attrgetter("doubt"))
         group_end = bisect_right(pending, doubt, key=attrgetter("doubt"))
         position = bisect_left(pending, span_index, group_start, group_end, key=evidence_index)
+        # The last suggestion is followed by the first one.
         return (position if step > 0 else position - 1) % len(pending)
 
     def show(self, suggestion: Suggestion) -> None:

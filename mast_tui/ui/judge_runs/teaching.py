@@ -368,7 +368,7 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     @work(thread=True, group="plan", exclusive=True)
     def _plan_version(self, opened: OpenWorkspace) -> None:
-        """Plan the next version in a thread, then show it."""
+        """Plan the next version of the judge in a worker, then show the plan or the error."""
         loader = self._loader
         selected_keys = self._selected
         if loader is None:
@@ -378,9 +378,9 @@ class TeachingScreen(TableScreen[JudgeError]):
         try:
             planned = next_version(opened, self._aligned, errors, loader, listed_traces)
         except (MastError, OSError) as error:
-            self.call_later(self._show_plan, None, one_line(str(error)))
+            self.call_later(self._show_plan, None, problem=one_line(str(error)))
             return
-        self.call_later(self._show_plan, planned, "")
+        self.call_later(self._show_plan, planned, problem="")
 
     def _show_plan(self, planned: NextVersion | None, problem: str) -> None:
         """Show the change of the prompt and the cost of a run, or the problem."""

@@ -441,7 +441,7 @@ class CurrentQueue:
         self._screen.mast.workspace.when_ready(self._ask_for_queue)
 
     def _ask_for_queue(self, opened: OpenWorkspace) -> None:
-        """Open the dialog of the queues, and show the chosen one."""
+        """Ask which queue to show, and show it; for a sample, ask for its settings first."""
 
         def queue_chosen(name: QueueName | None) -> None:
             if name is QueueName.SAMPLE:

@@ -343,6 +343,7 @@ class AgreementScreen(ReportScreen):
 
         def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
             """Compute the report in a worker; raise `MastError` if there are no figures."""
+            # The last figures of each kind are those with intervals.
             *_, people = compute_people(opened, passes)
             if people.report is None:
                 raise MastError(no_people_text(people, key_of))
@@ -472,7 +473,7 @@ def _neighbour_in_cycle(current: str | None, choices: tuple[str, ...], step: int
 def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
     """Compute the figures of people over the traces that the user has finished or adjudicated.
 
-    Record in the workspace that the answers of others on these traces were revealed.
+    Also record in the workspace that the answers of others on these traces were revealed.
 
     Args:
         opened: The open workspace.
@@ -507,7 +508,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     agent_traces = {trace for table in study.agents for trace in table.traces}
     revealed_traces = compared_traces | agent_traces
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_traces))
-    for rounds in (0, ROUNDS):
+    for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
         figures = agreement_figures(study, rounds=rounds)
         report = agreement_report(figures, visibility=_visibility_limit(opened, without_report))
         yield replace(
@@ -574,7 +575,7 @@ def compute_judge(
 ) -> Iterator[JudgeFigures]:
     """Compute the figures of a judge over the traces that the user has finished or adjudicated.
 
-    Record in the workspace on which traces this reveals hidden answers.
+    Also record in the workspace the traces on which the figures reveal hidden answers.
 
     Args:
         opened: The open workspace.
@@ -625,7 +626,7 @@ def compute_judge(
     record_reveal(workspace, opened.annotator, taxonomy.ref, revealed_ids)
     visible_unlabelled = judge_input.unlabelled & ids_with_suggestions
     judge_input = replace(judge_input, unlabelled=visible_unlabelled)
-    for rounds in (0, ROUNDS):
+    for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
         report = judge_report(judge_input, rounds=rounds, with_seen=choice.with_seen)
         yield JudgeFigures(
             report=report,

@@ -526,14 +526,14 @@ class SignaturesScreen(ReportScreen):
         )
 
     def _set_failed_below(self, value: str) -> None:
-        """Count a trace as failed under a score; an empty text means the recorded outcome.
+        """Count a trace as failed if its score is below a number; show an error for another text.
 
-        A text that is no finite number shows an error.
+        With an empty text, the recorded outcome tells whether a trace has failed.
         """
         try:
             score = float(value) if value else None
         except ValueError:
-            score = nan
+            score = nan  # not finite, so the error below is shown
         if score is not None and not isfinite(score):
             problem = f"{one_line(value, 20)} is no score: give a number"
             self.hints.say(problem, error=True)

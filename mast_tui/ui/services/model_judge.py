@@ -286,7 +286,7 @@ class _RunReporter:
         self._report_counts(trace_id=trace_id)
 
     def _report_counts(self, trace_id: str) -> None:
-        """Report the windows or traces that are done, the tokens, and the suggestions."""
+        """Report the progress: the window of a single trace, or the traces and tokens of a run."""
         estimate = self._plan.estimate
         if self._is_single:
             planned_windows = estimate.windows * self._plan.setup.parameters.samples

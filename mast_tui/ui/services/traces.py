@@ -99,7 +99,7 @@ class Prefetch:
             process.stop()
 
     def _read_all(self) -> None:
-        """Read the file, and load the rest of its cache once the first frame was drawn."""
+        """Read the file; once the first frame was drawn, load the cached spans of its traces."""
         try:
             self._read_file_and_totals()
         finally:

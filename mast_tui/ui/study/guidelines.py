@@ -128,10 +128,10 @@ def _step_key(case: GuidelineCase) -> tuple[str, str, str, str]:
 def _step_paragraph(
     cases: Sequence[GuidelineCase], name_of: Callable[[str], str], order: Order
 ) -> PageParagraph:
-    """Return the outcome of one step, with its reasons, adjudicator and date.
+    """Return a paragraph on cases that were decided together, with reasons, adjudicator and date.
 
     Args:
-        cases: The cases that were decided in the step.
+        cases: The cases.
         name_of: Returns the name of a trace by its id.
         order: The order of the spans of the trace.
     """
@@ -143,9 +143,10 @@ def _step_paragraph(
     if ranges:
         ellipsis = " …" if len(targets) > MOST_RANGES else ""
         text += f" at {', '.join(ranges)}{ellipsis}"
-    lines_below = list(dict.fromkeys(d.reason for d in decisions if d.reason))
-    decision = first_case.decision
-    lines_below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:DATE_CHARS]}")
+    reasons = dict.fromkeys(decision.reason for decision in decisions if decision.reason)
+    first_decision = first_case.decision
+    date = first_decision.decided_at[:DATE_CHARS]
+    lines_below = [*reasons, f"{one_line(first_decision.decided_by)} · {date}"]
     return PageParagraph("case", text, tuple(lines_below), first_case)
 
 

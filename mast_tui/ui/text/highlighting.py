@@ -190,7 +190,7 @@ class Highlighter:
     ) -> Iterator[tuple[TextRegion, int, int]]:
         """Yield fences, hunks and the regions between them, each with the part that is in a range.
 
-        A region without fences and hunks is yielded itself.
+        A region whose syntax has no fences or hunks is yielded itself.
         """
         if outer_region.syntax not in (MARKDOWN, OUTPUT):
             yield outer_region, start, end

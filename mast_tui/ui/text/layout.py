@@ -253,7 +253,7 @@ def cut_block(
         start: The first code point of the block.
         end: The code point after the block.
         width: The cells of a row.
-        starts: The list to extend.
+        starts: The array to which the starts are appended.
         rendered: True to align the rows of a line with its first word, and to leave out the
             sequences for colours.
     """

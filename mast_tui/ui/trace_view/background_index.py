@@ -208,15 +208,15 @@ class BackgroundIndex:
 def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterator[bool]:
     """Read and index a trace in small steps.
 
-    Closing the iterator stops reading in another process.
+    Closing the iterator stops the process that reads the trace.
 
     Args:
         trace: The trace.
         background: The index of the trace.
-        reads: True to read the trace to its end.
+        reads: True to read the trace to its end; False to index only the spans read so far.
 
     Yields:
-        After each step, True if its result is worth showing at once: the trace is complete now.
+        After each step, True if the trace has become complete, so that this is shown at once.
     """
     is_reading = reads and not trace.loaded.complete
     try:

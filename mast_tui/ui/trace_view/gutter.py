@@ -197,7 +197,7 @@ class GutterMarks:
         return tuple(sorted(marks, key=self._sort_key))
 
     def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, GutterMark]]:
-        """Yield the marks that begin on some spans, each with its span.
+        """Yield the marks that begin on spans of a range, each with the span where it begins.
 
         Args:
             first: The first span.

@@ -312,7 +312,10 @@ class RepeatFinder:
         }
 
     def run_at(self, index: int) -> FoldedRun | None:
-        """Return the run with span ``index`` as far as the trace was read, or None."""
+        """Return the larger of the finished and the unfinished run with span ``index``, or None.
+
+        An unfinished run may still grow as the trace is read.
+        """
         with self._lock:
             position = bisect_right(self._firsts, index) - 1
             finished_run = None

@@ -63,6 +63,7 @@ class SpanText:
         self._text = ""
         """The text of this span."""
         self._warned_trace: Trace | None = None
+        """The last trace with a warning that its file has changed."""
 
     @property
     def empty_text(self) -> str:
@@ -126,11 +127,10 @@ def text_format(span: Span) -> str:
     return "output" if span.kind is SpanKind.TOOL_RESULT else "markdown"
 
 
-def opens_at(span: Span, text: str) -> int:
-    """Return the offset at which to open a text: the beginning of the preview in its row.
+def preview_start(span: Span, text: str) -> int:
+    """Return the offset in a text of the preview that the timeline shows; 0 if it is not in there.
 
-    Some texts begin with a long prompt, and their preview is the answer after it. If the text does
-    not contain the preview, return 0.
+    Some texts begin with a long prompt, and their preview is the answer after it.
 
     Args:
         span: The span.
@@ -577,7 +577,10 @@ class SpanView(VirtualLines):
             self._redraw_changed_lines(previous_lines)
 
     def rows_changed(self) -> None:
-        """Lay the text out again if the width has changed; the first row stays the same."""
+        """Adapt to a new size: lay the text out again; with the same width only update its rows.
+
+        The text in the first row stays the same.
+        """
         previous_size = self.virtual_size
         if self.is_mounted:
             if self._layout.width != self._layout_width:

@@ -435,9 +435,10 @@ class TimelineLines(VirtualLines):
         )
 
     def show_read(self, read: Set[str]) -> None:
-        """Show which spans were read, by key; draw only the visible rows that change.
+        """Show which spans the annotator has read; draw only the visible rows that change.
 
-        The set is not copied.
+        Args:
+            read: The keys of these spans. The set is not copied, so later changes count too.
         """
         self.read = read
         changed_cells = 1 + self._columns().number
@@ -941,8 +942,8 @@ class Timeline(TimelineLines):
                 pause = REPORT_EVERY_BETWEEN_KEYS if self._do_keys_arrive() else REPORT_EVERY
                 if is_worth_showing or now - report_time > pause:
                     report_time = now
-                    self.post_message(self.IndexGrown(trace, background.facts, False))
-        self.post_message(self.IndexGrown(trace, background.facts, True))
+                    self.post_message(self.IndexGrown(trace, background.facts, done=False))
+        self.post_message(self.IndexGrown(trace, background.facts, done=True))
 
     # The end of a trace that is still being read
 

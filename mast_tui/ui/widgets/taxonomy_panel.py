@@ -253,9 +253,9 @@ class TaxonomyPanel(VirtualLines):
         return Strip([segment]).adjust_cell_length(width, base_style)
 
     def _parent_names(self, row: int, category: Category) -> tuple[int, str]:
-        """Return the number of levels that a category shares with the previous category row.
+        """Return the number of parents that a category shares with the category row before it.
 
-        Also return the names of the categories above it on the other levels.
+        Also return the names of its other parents, which that row does not show.
         """
         assert self.taxonomy is not None
         path = self.taxonomy.path(category.id)
