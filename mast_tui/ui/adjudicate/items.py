@@ -258,7 +258,7 @@ class TraceItems:
         if self.has_changed(subject):
             title += ", a side has changed since"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
-        views += [SideView(None, "why", "", note=reason) for reason in reasons]
+        views += [SideView(number=None, name="why", verdict="", note=reason) for reason in reasons]
         note = self._decision_text(subject.decisions)
         targets = targets_taken(subject.decisions)
         ordered_targets = in_reading_order(targets, lambda target: target, self.order)
@@ -303,7 +303,10 @@ class TraceItems:
         }
         return [
             SideView(
-                None, title, "", tuple(_side_place(target, (), self.order) for target in targets)
+                number=None,
+                name=title,
+                verdict="",
+                places=tuple(_side_place(target, (), self.order) for target in targets),
             )
             for title, targets in targets_by_title.items()
             if targets

@@ -651,9 +651,9 @@ class AdjudicateScreen(BaseScreen):
         return None if work is None or group is None else (work, group)
 
     def _place_at_cursor(self) -> Target | None:
-        """Return the place under the sides' cursor, which a key decides alone.
+        """Return the place under the cursor of the sides; a key then decides only this place.
 
-        Return None if the sides have no focus or no place.
+        Return None if the sides do not have the focus, or there is no place.
         """
         if self.focused is not self.evidence.sides or self.evidence.sides.place is None:
             return None
@@ -663,9 +663,9 @@ class AdjudicateScreen(BaseScreen):
         return " ".join(mode_code_and_name(self.mast.taxonomy, slug))
 
     def _news_of_decisions(self, contents: QueueContents) -> str:
-        """Return a message about new decisions of others, empty if there are none.
+        """Return a message about decisions of others that the screen does not show yet.
 
-        A decision that replaces one of the user is named first.
+        Decisions that replace one of the user come first. The message is empty if there are none.
         """
         added_messages: list[str] = []
         replaced_messages: list[str] = []
@@ -737,13 +737,17 @@ class AdjudicateScreen(BaseScreen):
         return None if self.mast.opened is None else self.mast.opened.annotator
 
     def _show_outcome(self, work: Adjudication) -> None:
-        """Update the rows of a trace after a decision, and count the change."""
+        """Show the rows of a trace after a change of its decisions, and count the change."""
         self._change_count += 1
         self.queue.update_trace(work)
         self.show_title()
 
     def action_side(self, number: int) -> None:
-        """Decide as the side with a number answered."""
+        """Decide the conflicts under the cursor with the answer of a side.
+
+        Args:
+            number: The number of the side on screen.
+        """
 
         def answer_of_side(group: ConflictGroup) -> Choices | str:
             """Return the choices of the side, or a message if no side has the number."""
@@ -812,7 +816,7 @@ class AdjudicateScreen(BaseScreen):
     def action_nobody(self) -> None:
         """Decide that the mode is absent, or drop its disputed places.
 
-        With the sides' cursor on a place, drop that place alone.
+        If the cursor of the sides is on a place, drop only that place.
         """
         target = self._place_at_cursor()
         self._decide_at_cursor(lambda group: group.take_same(NOBODY), only_target=target)
@@ -836,7 +840,7 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _take_boundary(self) -> None:
-        """Decide that the mode is present within the boundary."""
+        """Decide that the mode is present in the spans of the boundary that was moved."""
         target = self.evidence.boundary()
         if target is not None:
             self._decide_at_cursor(
@@ -950,7 +954,7 @@ class AdjudicateScreen(BaseScreen):
     def _show_decision(
         self,
         work: Adjudication,
-        items: tuple[str, ...],
+        item_ids: tuple[str, ...],
         message: str,
         *,
         reviews_agreed: bool = False,
@@ -961,20 +965,21 @@ class AdjudicateScreen(BaseScreen):
 
         Args:
             work: The adjudicator's work on the trace.
-            items: The items that were decided.
+            item_ids: The items that were decided.
             message: The message about the decision.
-            reviews_agreed: Whether to move to the next row instead of the next conflict.
+            reviews_agreed: Whether to move to the next row instead of the next open conflict.
         """
         self._undo_trace_ids.append(work.trace_id)
         self._redo_trace_ids.clear()
-        self._last_decision = (work.trace_id, items)
+        self._last_decision = (work.trace_id, item_ids)
         self.evidence.fixed_end_index = None
         self._show_outcome(work)
-        (self.evidence.sides if self._is_partly_decided() else self.queue.lines).focus()
+        pane = self.evidence.sides if self._is_partly_decided() else self.queue.lines
+        pane.focus()
         self.hints.clear()
         study = self.queue.contents.study
         if study is not None and study.reasons:
-            self._ask_reason(work, items, lambda: self._move_on(message, reviews_agreed))
+            self._ask_reason(work, item_ids, lambda: self._move_on(message, reviews_agreed))
         else:
             self._move_on(message, reviews_agreed)
 

@@ -79,12 +79,12 @@ class DrawnSpans:
             index: The index of the span in the span view.
         """
         self._text_index = index
-        self._unwritten_keys |= self.visible_keys()
+        self._unwritten_keys |= self.record_visible()
 
-    def visible_keys(self) -> set[str]:
-        """Return the keys of the spans that can be read on screen.
+    def record_visible(self) -> set[str]:
+        """Return the keys of the spans that can be read on screen; empty while an end is followed.
 
-        If the span view shows a step of a folded run, also record that the run was read.
+        If the span view shows a step of a folded run, record that the run was read.
         """
         assert self._state.trace is not None
         if self._timeline.follows_end:
@@ -100,21 +100,21 @@ class DrawnSpans:
         return keys
 
     def write_between_keys(self) -> None:
-        """Write the read spans; while keys arrive, delay that up to ``MAX_DELAYS`` times."""
+        """Write the read spans; while keys arrive, delay the write up to ``MAX_DELAYS`` times."""
         if self._delay_count < MAX_DELAYS and self._screen.context.keys_come:
             self._delay_count += 1
         else:
             self.write()
 
     def write(self) -> None:
-        """Queue the writing of the spans that were read since the last time, in one transaction."""
+        """Queue a write of the spans that were read since the last write, in one transaction."""
         read_spans = self._take_unwritten()
         if read_spans is not None:
             write_spans = partial(self._write_spans, read_spans)
             self._screen.context.writes.do(write_spans, HeldKeys.NOTHING)
 
     async def write_now(self) -> None:
-        """Write the spans that were read since the last time; for use within queued work."""
+        """Write the spans that were read since the last write; for use within queued work."""
         read_spans = self._take_unwritten()
         if read_spans is not None:
             await self._write_spans(read_spans)
@@ -129,7 +129,7 @@ class DrawnSpans:
         trace = self._state.trace
         if session is None or trace is None or not len(trace) or not self._screen.is_active:
             return None
-        keys = self._unwritten_keys | self.visible_keys()
+        keys = self._unwritten_keys | self.record_visible()
         self._unwritten_keys = set()
         runs = self._unwritten_runs
         self._unwritten_runs = ()

@@ -168,7 +168,7 @@ def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
         taxonomy: The modes.
     """
     if entry.first is None:
-        with_digit = DigitEntry(entry.purpose, digit, True)
+        with_digit = DigitEntry(entry.purpose, first=digit, has_begun=True)
         if not with_digit.candidates(taxonomy):
             return TypedDigit(DigitEntry(), refused=f"no mode begins with {digit}")
         return TypedDigit(with_digit)
@@ -279,6 +279,7 @@ class Labelling:
         session = self._state.session
         if session is None:
             return None
+        # No label or suggestion has an empty id.
         label = session.labels_by_id.get(self._edited_label_id or "")
         suggestion = session.pending_by_id.get(self._suggestions.edited_id or "")
         edited_item = label or suggestion
@@ -301,7 +302,7 @@ class Labelling:
     # Typing a mode
 
     def add_digit(self, digit: str) -> None:
-        """Add one digit of the code of a mode; a complete code labels or sets the verdict."""
+        """Add a digit to the typed code; a complete code adds a label or sets a verdict."""
         if not self._state.has_spans:
             return
         typed_digit = type_digit(self.entry, digit, self._state.taxonomy)
@@ -322,10 +323,14 @@ class Labelling:
             )
 
     def begin_verdict(self, value: str) -> None:
-        """Let the next two digits name a mode that is absent or unsure."""
+        """Ask for the two digits of the mode that gets a verdict.
+
+        Args:
+            value: The verdict, ``absent`` or ``unsure``.
+        """
         if not self._state.has_spans:
             return
-        self.entry = DigitEntry(VerdictValue(value), None, True)
+        self.entry = DigitEntry(VerdictValue(value), has_begun=True)
         self._show_typing()
 
     def _show_typing(self) -> None:
@@ -336,7 +341,10 @@ class Labelling:
         )
 
     def _remove_digit(self) -> None:
-        """Remove the digit but keep a purpose; without a digit, end the typing."""
+        """Remove the typed digit; a verdict that was chosen before it is kept.
+
+        If nothing else was typed, end the typing.
+        """
         purpose = self.entry.purpose
         has_digit = self.entry.first is not None
         if purpose is not VerdictValue.PRESENT and has_digit:

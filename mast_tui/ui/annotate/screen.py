@@ -708,7 +708,7 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.arrival.try_to_arrive()
 
     def spans_added(self) -> None:
-        """Search and filter the spans that the file has gained."""
+        """Apply the search and the filter to the spans that the file has gained."""
         self.search.search_new_spans()
         self.filter.check_new_spans()
 
@@ -732,7 +732,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     def attach(self, session: Session) -> None:
         """Show the labels of the trace, and run the work that waited for the session.
 
-        If no work waited, go to the position that the workspace has saved.
+        If no work waited, go to the position that the workspace has saved. If the trace is no
+        longer on this screen, do nothing.
         """
         if session.trace is not self.trace or self not in self.app.screen_stack:
             return
@@ -1009,7 +1010,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         return GutterMark(self._mark_text(slug), kind, self.state.rank_of_mode(slug))
 
     def _mark_text(self, slug: str) -> str:
-        """Return the code of a mode, or its slug if the taxonomy lacks it, cut to its cells."""
+        """Return the code of a mode cut to ``MARK_CELLS``; its slug if the taxonomy lacks it."""
         mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
         if mode is None:
             return one_line(slug, MARK_CELLS)

@@ -292,7 +292,9 @@ class ThemeChoice(FinderDialog):
         """List all themes, first the current theme."""
         self._previous_theme = current
         names = sorted(BUILTIN_THEMES, key=lambda name: (name != current, name))
-        choices = [FinderChoice(name, "", name, _theme_kind(name)) for name in names]
+        choices = [
+            FinderChoice(name, code="", name=name, detail=_theme_kind(name)) for name in names
+        ]
         super().__init__("Theme", choices, placeholder="a part of its name")
 
     def preview(self, value: str) -> None:

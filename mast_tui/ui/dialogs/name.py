@@ -91,7 +91,9 @@ class NameScreen(Dialog[str]):
             outside: Returns why labels under a name will not count in the study; None if they do.
         """
         super().__init__()
-        self._choices = [FinderChoice(name, "", name, part) for name, part in people]
+        self._choices = [
+            FinderChoice(name, code="", name=name, detail=part) for name, part in people
+        ]
         self._suggested = "" if in_study else suggested
         self._in_study = in_study
         self._check = check

@@ -163,9 +163,9 @@ def read_alignment(
 def _test_against_parent(
     opened: OpenWorkspace, version: JudgeVersion, gold: Mapping[str, GoldTrace]
 ) -> VersionTest | None:
-    """Compare a version with its parent on held-out traces, and record the use of these traces.
+    """Compare a version with its parent on held-out traces, and record that it used these traces.
 
-    Return None if there is no verdict to compare.
+    Return None, and record nothing, if there is no verdict to compare.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy

@@ -424,9 +424,9 @@ def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
 
 
 def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
-    """Return the number of compared traces, and the result of the test if the judge is a version.
+    """Return the number of compared traces, and what was left out and why.
 
-    Traces and verdicts that are left out are counted with the reason.
+    If the judge is a taught version of another judge, a second line has the result of its test.
 
     Args:
         comparison: The comparison.
@@ -499,7 +499,7 @@ class ComparisonScreen(OpensTraces):
     where = Where.COMPARISON
 
     def __init__(self, first: Run, second: Run | None) -> None:
-        """Compare ``first`` with ``second``, or with the gold if that is None."""
+        """Compare a run with another run, or with the gold if ``second`` is None."""
         super().__init__()
         self._first = first
         self._second = second
@@ -553,7 +553,7 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="comparison", exclusive=True)
     def _read_comparison(self, opened: OpenWorkspace) -> None:
-        """Compare in a worker, and show the result or the problem."""
+        """Compare the runs, or the run with the gold, in a worker; show the result or the error."""
         open_traces = list(self.mast.catalog.traces.values())
         try:
             if self._second is None:

@@ -193,7 +193,7 @@ class AgreementScreen(ReportScreen):
             PEOPLE,
             lambda _: compute_people(opened, passes),
             self._receive_people,
-            lambda problem: PeopleFigures(problem=problem),
+            failed=lambda problem: PeopleFigures(problem=problem),
         )
         if self.page == JUDGE:
             self.start_page(opened)
@@ -201,7 +201,7 @@ class AgreementScreen(ReportScreen):
             self.show()
 
     def start_page(self, opened: OpenWorkspace) -> None:
-        """Compute what the open page needs, unless that is under way."""
+        """Compute the figures of the open page, unless they are known or being computed."""
         people = self.people
         passes = self.passes
         if self.page == SPANS and people is not None and self.spans is None:
@@ -210,7 +210,7 @@ class AgreementScreen(ReportScreen):
                 SPANS,
                 lambda stopped: compute_spans(opened, people, passes, stopped),
                 self._receive_spans,
-                lambda problem: SpanFigures(problem=problem),
+                failed=lambda problem: SpanFigures(problem=problem),
             )
         elif self.page == JUDGE and self.judge is None:
             self.judge = JudgeFigures(pending=True)
@@ -224,7 +224,7 @@ class AgreementScreen(ReportScreen):
             JUDGE,
             lambda stopped: compute_judge(opened, choice, passes, stopped),
             self._receive_judge,
-            lambda problem: JudgeFigures(problem=problem),
+            failed=lambda problem: JudgeFigures(problem=problem),
         )
 
     def start_changed(self, opened: OpenWorkspace) -> None:
@@ -244,7 +244,10 @@ class AgreementScreen(ReportScreen):
             self.judge = None
 
     def _receive_people(self, figures: PeopleFigures) -> None:
-        """Show the figures of people, and a hint about hidden traces or a warning."""
+        """Show the figures of people, and a hint about hidden traces or a warning.
+
+        If the page of span ranges is open, compute its figures next.
+        """
         self.people = figures
         self.hints.leave_out(() if figures.hidden else ("look",))
         self.hints.clear()
@@ -325,7 +328,7 @@ class AgreementScreen(ReportScreen):
             return Page(text=problem)
         hidden_text = counted(judge.hidden, "unlabelled trace")
         note_text = f"{hidden_text} left out: the judges' answers are hidden from you."
-        notes = (Note(note_text, "hidden"),) if judge.hidden else ()
+        notes = (Note(note_text, reason="hidden"),) if judge.hidden else ()
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         return Page(judge.section, pending=judge.pending, notes=notes, keys=keys)
 

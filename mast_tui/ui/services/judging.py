@@ -297,10 +297,10 @@ class JudgeRuns:
         self._app.call_later(self.judged, message)
 
     def judged(self, message: JudgeProgress) -> None:
-        """Show a report of the judge at work, and pass it on to the screens.
+        """Show a report of the running judge, and pass it on to the screens.
 
-        A problem that does not fit into the last line, or that the visible screen does not show,
-        is shown as an error.
+        If the last report is a problem that is too long for the last line, or that the visible
+        screen does not show, it is shown as an error too.
         """
         at_work = self.at_work
         if message.done:

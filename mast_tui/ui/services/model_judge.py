@@ -271,7 +271,7 @@ class _RunReporter:
 
     def on_wait(self, reason: str) -> None:
         """Report that requests have to wait."""
-        self._report_message(f"{self._plan.name}: {one_line(reason)}", "")
+        self._report_message(f"{self._plan.name}: {one_line(reason)}", trace_id="")
 
     def on_part(self, trace_id: str, judgement: Judgement) -> None:
         """Report that a window of a trace was judged.

@@ -180,7 +180,7 @@ class TraceService:
         if report is not None:
             report = self.prefetch.report(LOOK_PATIENCE)
         if report is not None and len(report.traces) == 1:
-            self.take(FilesRead([report], True))
+            self.take(FilesRead([report], done=True))
             return
         scan = ScanThread(self._scan_news, self._take_later)
         self._app.call_after_refresh(scan.go_on)
@@ -205,7 +205,7 @@ class TraceService:
             yield StillReading(self.prefetch.description)
         # Without a report, reading has raised an error: raise it again here.
         report = self.prefetch.report() or read_file(self._options.paths[0], named=True)
-        yield FilesRead([report], True)
+        yield FilesRead([report], done=True)
 
     def take(self, news: ScanNews) -> None:
         """Store news of the scan, and let the screens show it."""

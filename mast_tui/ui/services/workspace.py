@@ -327,7 +327,7 @@ class WorkspaceService:
         return "workspace not open yet" if self.refused is None else "reading only · no workspace"
 
     def unsent_words(self) -> tuple[str, ...]:
-        """Return a text with the number of changes that wait for the server; empty if none do."""
+        """Return the number of changes that wait for the server as one text; no text if none do."""
         count = 0 if self.opened is None else self.opened.workspace.waiting
         return (f"{count} waiting for the server",) if count else ()
 
@@ -345,7 +345,7 @@ class WorkspaceService:
             f"were not saved are in {one_line(str(outbox.refused_path))}. Label them again if they "
             "still hold, which begins a new pass.",
             (("o", "go on"),),
-            lambda _: None,
+            answered=lambda _: None,
             default="o",
         )
 

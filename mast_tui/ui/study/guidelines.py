@@ -209,7 +209,7 @@ class PageLines(VirtualLines):
         rows: list[_PageRow] = []
         for paragraph in self.paragraphs:
             if rows and paragraph.style == "heading":
-                rows.append(_PageRow(None, "", "text"))
+                rows.append(_PageRow(None, "", "text"))  # a blank row
             rows += _rows_of(paragraph, width)
         self._rows = rows
         super().rows_changed()

@@ -107,7 +107,7 @@ class QuoteCursor:
 
     def fix(self) -> QuoteCursor:
         """Return a quote that begins at the cursor."""
-        return QuoteCursor(self.head, self.head, True)
+        return QuoteCursor(self.head, self.head, fixed=True)
 
 
 BLOCK_CHARS: Final = 4096

@@ -220,11 +220,11 @@ def _row_fillings(line: str, table: _TableExtent) -> Iterator[_Filling]:
             continue
         if is_rule:
             last_dash = line.rindex("-", left_bar, right_bar)
-            yield _Filling(last_dash + 1, "-" * missing_cells, True)
+            yield _Filling(last_dash + 1, "-" * missing_cells, after_previous=True)
             continue
         cells_at_left = {"left": 0, "right": missing_cells, "both": missing_cells // 2}[side]
         cells_at_right = missing_cells - cells_at_left
         if cells_at_left:
-            yield _Filling(left_bar + 1, " " * cells_at_left, True)
+            yield _Filling(left_bar + 1, " " * cells_at_left, after_previous=True)
         if cells_at_right:
-            yield _Filling(right_bar, " " * cells_at_right, False)
+            yield _Filling(right_bar, " " * cells_at_right, after_previous=False)

@@ -212,7 +212,7 @@ def kind_label(span: Span) -> str:
 
 
 def distinct_names(names: Sequence[str], cells: int) -> dict[str, str]:
-    """Return a shortened name for each name, so that no two of them are the same.
+    """Return a shortened name for each name, different from the others where possible.
 
     If names have the same beginning, the middle is cut out. So ``code_executor_success`` becomes
     ``code_e…success``, and ``code_executor_error`` becomes ``code_e…error``.
@@ -336,7 +336,7 @@ def row_text(span: Span) -> str:
 
 
 def fold_text(fold: Fold, trace: Trace) -> str:
-    """Return the text of a fold's row: the number of hidden steps, what they are, their numbers.
+    """Return the text of a fold's row: how many steps it hides, of which kind, and their numbers.
 
     Args:
         fold: The fold.
@@ -415,7 +415,7 @@ class TimelineLines(VirtualLines):
         """The keys of the spans whose complete text is drawn in their row."""
         self._columns_key: tuple[int, TraceFacts, int] | None = None
         """The values from which ``_column_widths`` was computed."""
-        self._column_widths = Columns(0, 0, 0, 0)
+        self._column_widths = Columns(number=0, time=0, bar=0, actor=0)
         self._shows_bar = True
         self._names_key: tuple[tuple[str, ...], int] | None = None
         """The values from which ``_shortened_names`` was computed."""
@@ -504,7 +504,10 @@ class TimelineLines(VirtualLines):
         return [key for key in keys if key is not None]
 
     def _columns(self) -> Columns:
-        """Return the columns of all rows, computed again if spans, facts or width have changed."""
+        """Return the widths of the columns.
+
+        They are computed again only if the spans, the facts or the width have changed.
+        """
         columns_key = (self.rows.spans, self.facts, self.lines_area.width)
         if columns_key != self._columns_key:
             self._columns_key = columns_key
