@@ -157,7 +157,7 @@ class Queue:
         )
 
     def update(self, contents: QueueContents, begin_at: str | None = None) -> None:
-        """List other contents and keep the cursor; at first move it to an open item.
+        """List other contents and keep the cursor; the first time, move it to an open item.
 
         Args:
             contents: The contents of the queue.
@@ -263,7 +263,7 @@ class Queue:
         return trace_id if loader is None else loader.name_of(trace_id)
 
     def hide_names(self, hidden: bool) -> None:
-        """Show letters or names for the sides."""
+        """Show letters for the sides if their names are hidden, else their names."""
         self.names_hidden = hidden
         self.items = {
             trace_id: replace(items, hidden=hidden) for trace_id, items in self.items.items()

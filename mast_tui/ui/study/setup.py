@@ -186,7 +186,7 @@ def study_of(
     weights = _parsed_weights(texts["annotators"])
     if not weights:
         raise MastError("annotators: a study needs at least one")
-    base_study = previous or Study(taxonomy, tuple(weights), per_trace=1)
+    base_study = previous or Study(taxonomy, annotators=tuple(weights), per_trace=1)
     study = replace(
         base_study,
         batches=(tuple(traces),) if traces else base_study.batches,
@@ -216,7 +216,7 @@ def study_of(
 
 
 def _name_with_weight(study: Study, name: str) -> str:
-    """Return a name, with its weight if that is not 1."""
+    """Return the name of an annotator, followed by the weight if that is not 1: ``alice=2``."""
     weight = study.weight(name, len(study.batches))
     return name if weight == 1 and "=" not in name else f"{name}={weight:.10g}"
 
@@ -354,7 +354,7 @@ def draw_sample(
     population = [_record_of(trace) for trace in selection.traces]
     if not population:
         population = [record for record in records if record.trace_id in selected_ids]
-    empty_study = replace(study, batches=(), draws=())
+    empty_study = replace(study, batches=(), draws=())  # the sample becomes its first batch
     try:
         new_study = with_sample(empty_study, population, sample_size, by=strata)
     except MastError as error:

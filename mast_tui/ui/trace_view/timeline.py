@@ -575,7 +575,11 @@ class TimelineLines(VirtualLines):
     def _indexed_parts(self, row: int, span: Span | None = None) -> tuple[str, str]:
         """Return the parts of a row that come from the background index: tag and time bar.
 
-        The bar is empty if the row shows none. ``span`` is the span of the row if it is at hand.
+        The bar is empty if the row shows none.
+
+        Args:
+            row: The row.
+            span: The span of the row; None to look it up.
         """
         index, fold = self.rows.span_and_fold(row)
         assert self.trace is not None
@@ -585,7 +589,7 @@ class TimelineLines(VirtualLines):
         return tag, bar_text(span or self.trace.span(index), self.facts)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw the row of a span or of a fold, and record the parts that may change later."""
+        """Draw the row of a span or of a fold, and keep its parts from the background index."""
         trace = self.trace
         assert trace is not None
         index, fold = self.rows.span_and_fold(row)
@@ -668,6 +672,7 @@ class TimelineLines(VirtualLines):
             self._uncut_keys_by_row.discard(row)
         text = padded(full_text, text_cells)
         if not tail_cells and span.index not in self.matches:
+            # The blank at the end has the style of the text, which saves a change of style.
             text = set_cell_size(text, cell_len(text) + 1)
         segments.append(Segment(text, base_style + self._text_style(span)))
         return segments
@@ -760,7 +765,8 @@ class Timeline(TimelineLines):
     @property
     def fold_at_cursor(self) -> Fold | None:
         """The fold whose row the cursor is on, or None."""
-        return self.rows.span_and_fold(self.cursor)[1]
+        _, fold = self.rows.span_and_fold(self.cursor)
+        return fold
 
     @property
     def is_filtered(self) -> bool:
