@@ -501,7 +501,7 @@ class Labelling:
         self._commands.when_session_opens(lambda _: self._undo_or_redo(back=back))
 
     async def _undo_or_redo(self, *, back: bool) -> None:
-        """Undo or redo a change, and go to its span and mode."""
+        """Undo or redo a change, and go to its span and mode; show a hint if there is no change."""
         self._hints.clear()
         change = await self._commands.run_command(lambda s: s.undo() if back else s.redo())
         if change is None:
@@ -561,23 +561,23 @@ class Labelling:
         elif isinstance(entry, NotedSpan):
             index = session.trace.index_of(entry.key)
             if action == "remove":
-                await self._commands.run_command(lambda s: s.note_span(entry.key, ""))
+                await self._commands.run_command(lambda s: s.note_span(entry.key, text=""))
             elif action == "note" and index is not None:
                 self._note_span(session, index)
             else:
                 self._hints.say(f"A note on a span has no {action}", error=True)
         elif action == "remove":
-            await self._commands.run_command(lambda s: s.set_verdict(entry.mode, None))
+            await self._commands.run_command(lambda s: s.set_verdict(entry.mode, value=None))
         else:
             self._hints.say(f"A mode that is {entry.value} has no {action}", error=True)
 
     async def _act_at_cursor(
         self, session: Session, action: LabelAction, index: int, on_whole_trace: bool
     ) -> None:
-        """Act on the only label of a span, or of the whole trace.
+        """Act on the annotator's label on a span, or on the whole trace.
 
-        - Of several labels, use the chosen one, or ask which.
-        - Without a label, write a note on the span, or show an error.
+        - If there are several labels, act on the chosen one, or ask which to use.
+        - If there is none, ``note`` writes a note on the span; other actions show an error.
         """
         labels = self._state.labels_on(session, index, on_whole_trace=on_whole_trace)
         if not labels and action == "note" and not on_whole_trace:
@@ -593,7 +593,7 @@ class Labelling:
         labels = _newest_first(session, labels)
         chosen_label = self._chosen_label(action, labels)
         if chosen_label is None:
-            self._show_choice(action, labels, 0)
+            self._show_choice(action, labels, position=0)
             return
         self._is_choosing = False
         if action not in ("severity", "confidence"):
@@ -625,7 +625,7 @@ class Labelling:
         return () if session is None else _newest_first(session, self._state.labels_at_cursor())
 
     def _chosen_label(self, action: LabelAction, labels: tuple[Label, ...]) -> Label | None:
-        """Return the label that was chosen for an action; None if it is not in ``labels``."""
+        """Return the label that the user chose for an action; None if it is not in ``labels``."""
         if self._choice is None or self._choice.action != action:
             return None
         chosen_id = self._choice.label_id

@@ -682,7 +682,7 @@ class ComparisonScreen(OpensTraces):
         self._show_reasons()
 
     def _show_reasons(self) -> None:
-        """Show the answers and reasons of both sides on the case under the cursor, from a worker.
+        """Start to read and show the answers and reasons on the case under the cursor.
 
         Only a comparison with gold has reasons.
         """
@@ -697,7 +697,7 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="reasons", exclusive=True)
     def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
-        """Read the reasons of both sides, and show them or the problem."""
+        """Read the answers and reasons of both sides in a worker, and show them or the error."""
         mistake_reason = comparison.alignment.marked.get((case.trace_id, case.mode), "")
         trace_work = comparison.work_by_trace[case.trace_id]
         try:

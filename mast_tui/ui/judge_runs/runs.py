@@ -586,7 +586,7 @@ def _quote_lines(run: Run) -> Iterator[str]:
 
 
 def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
-    """Yield a table of the annotator's answers by mode.
+    """Yield a table of the annotator's answers by mode, after the number of traces left out.
 
     Modes that the taxonomy does not have come last, with their slug as name.
     """

@@ -92,13 +92,13 @@ class AlignedRun:
 
         These are the wrongly judged traces, a random sample, and the held-out traces.
         """
-        sample = random_sample(self.work_by_trace, 0, SAMPLE_SIZE)
+        sample = random_sample(self.work_by_trace, seed=0, n=SAMPLE_SIZE)
         return tuple(dict.fromkeys((*self.wrong_traces, *sample, *self.alignment.test_traces)))
 
     def errors(self, opened: OpenWorkspace) -> list[JudgeError]:
         """Return the errors of the judge, the most informative first.
 
-        In each case the judge is the first side, and people are the second.
+        In each case the judge is the first side, and people are the second side.
 
         Args:
             opened: The workspace.
@@ -121,7 +121,7 @@ class AlignedRun:
             error = JudgeError(
                 case.trace_id,
                 case.mode,
-                VerdictValue.PRESENT,
+                right=VerdictValue.PRESENT,
                 target=case.second[0].target if case.second else WHOLE_TRACE,
                 reason=correction or self._reason_of_people(case),
                 marked_by_person=bool(correction),
@@ -142,7 +142,7 @@ class AlignedRun:
         return most_informative(errors)
 
     def _reason_of_people(self, case: Case) -> str:
-        """Return the first reason or note of people on the mode in the trace.
+        """Return the first reason of a decision, or note on a label, on the mode in the trace.
 
         If there is none, return a general sentence.
         """

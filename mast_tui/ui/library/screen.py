@@ -124,7 +124,7 @@ class LibraryScreen(ListScreen):
         self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
     def on_screen_resume(self) -> None:
-        """Read labels again, and the facts of a trace that was open."""
+        """Read labels again, and the facts of the traces that other screens have read further."""
         self.mast.catalog.learn()
         self._labels_changed()
 
@@ -134,7 +134,7 @@ class LibraryScreen(ListScreen):
         return self.query_one(LibraryList)
 
     def awaits_content(self, action: str | None) -> bool:
-        """Return whether an action works on a row, and no trace has been read yet."""
+        """Return whether an action has to wait: it works on a row, and no trace was read yet."""
         return action in ROW_ACTIONS and not self.table.row_count and not self.mast.catalog.complete
 
     def refresh_rows(self) -> None:
@@ -160,11 +160,15 @@ class LibraryScreen(ListScreen):
             )
 
     def _compare_runs(self, traces: Sequence[Trace]) -> None:
-        groups = same_runs(traces)
-        self.call_later(self._update_same_runs, groups)
+        """Find the traces that are the same run, then show them; call this in a worker."""
+        self.call_later(self._update_same_runs, same_runs(traces))
 
     def _update_same_runs(self, same_runs_by_id: Mapping[str, tuple[str, ...]]) -> None:
-        """Store the ids of the traces that are the same run, and update the changed rows."""
+        """Update the rows of traces that are now the same run as others, or no longer are.
+
+        Args:
+            same_runs_by_id: The ids of the other traces of a run, by trace id.
+        """
         previous_same_runs = self._same_runs
         self._same_runs = same_runs_by_id
         changed_ids = [
@@ -200,7 +204,7 @@ class LibraryScreen(ListScreen):
         self._show_matching_rows(still=True)
 
     def show_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
-        """Show a queue; facts that it has revealed are then no longer hidden.
+        """Show a queue; if it reveals answers, also show the facts that were hidden until then.
 
         Args:
             traces: The traces of the queue.

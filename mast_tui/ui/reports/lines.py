@@ -386,6 +386,7 @@ class ReportLines(VirtualLines):
         ]
         layout = self._layouts[table.id]
         for position, column in enumerate(layout.columns):
+            # If the first two columns are texts, the first one has the names.
             is_name = position == 0 and len(layout.columns) > 1 and layout.columns[1].is_text
             parts.append(Segment(" " * layout.gap if position else "", base))
             parts += [
@@ -432,6 +433,7 @@ def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> l
     for part in visible_parts:
         title = one_line(part.title)
         is_folded = part.folded and part.id not in unfolded
+        # Folded parts follow each other without an empty line.
         if lines and not (is_folded and lines[-1].folds):
             lines.append(Line())
         if part.folded:
@@ -613,6 +615,7 @@ def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]
     """
     while layout.width > width and len(layout.columns) > 1:
         column = min(layout.columns, key=lambda column: ranks[column.key])
+        # The title of a column with a bar may reach over the bar.
         without_bar = replace(
             column, bar=0, value_cells=max(cell_len(column.title), column.value_cells)
         )

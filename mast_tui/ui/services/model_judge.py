@@ -116,7 +116,7 @@ def run_model(
     report: Callable[[JudgeProgress], object],
     is_cancelled: Callable[[], bool],
 ) -> None:
-    """Run the model on traces, and report its progress and its end.
+    """Run the model on traces, and report its progress and its result.
 
     Answers are stored even if the run is cancelled.
 
@@ -249,7 +249,7 @@ class _RunReporter:
         self._wait_report_time = self._message_time
 
     def on_check(self) -> None:
-        """Report the waiting time, once a second, if no answer has come for a while."""
+        """Report the waiting time, once a second, if nothing was reported for a while."""
         now = time.monotonic()
         waiting_seconds = now - self._message_time
         if now - self._wait_report_time >= 1.0 and waiting_seconds >= REPORT_WAIT_AFTER:
@@ -302,7 +302,12 @@ class _RunReporter:
         self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
 
     def _report_message(self, message: str, trace_id: str) -> None:
-        """Report a message, and measure the waiting time from now on."""
+        """Report a message, and measure the waiting time from now on.
+
+        Args:
+            message: The message.
+            trace_id: The trace with new suggestions; empty if no trace has any.
+        """
         self._message = message
         self._message_time = time.monotonic()
         self._report(JudgeProgress(message, trace_id=trace_id))

@@ -108,7 +108,7 @@ def page_paragraphs(
 
 
 def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
-    """Return a guideline with its author, its date, and the trace of the decision behind it."""
+    """Return the paragraph of a guideline, with its author, date and source trace."""
     source = f"{one_line(guideline.written_by)} · {guideline.written_at[:DATE_CHARS]}"
     if guideline.trace_id is not None:
         source += f" · at {one_line(name_of(guideline.trace_id))}"
@@ -169,7 +169,7 @@ class _PageRow(NamedTuple):
 
 
 class PageLines(VirtualLines):
-    """Paragraphs wrapped to the width, with a cursor on a row; keys work on its entry."""
+    """Paragraphs wrapped to the width, with a cursor; keys work on the entry of its row."""
 
     css_prefix = "page-lines"
     css_parts = ("cursor", "heading", "text", "guideline", "case", "below")

@@ -176,7 +176,7 @@ class Highlighter:
                     yield from self._line_parts(region, part_start, part_end)
                 elif region.syntax:
                     yield from self._code_parts(region, part_start, part_end)
-            offset = max(outer_end, offset + 1)
+            offset = max(outer_end, offset + 1)  # move on even after an empty region
         yield from _cut_to_range(self._coloured_parts(start, end), start, end)
 
     def _region_at(self, offset: int) -> TextRegion:

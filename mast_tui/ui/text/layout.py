@@ -560,6 +560,7 @@ class TextLayout:
         chunk_start = self._chunk_starts.get(chunk)
         if chunk_start is None:
             block_start, block_end = block_at(self.text, offset)
+            # A block that begins in the previous chunk belongs to it as a whole.
             chunk_start = block_start if block_start == offset else block_end
             self._chunk_starts[chunk] = chunk_start
         return chunk_start

@@ -364,14 +364,14 @@ class SpanView(VirtualLines):
         self.raw = False
         """True if texts are displayed as they are, without their format."""
         self._format: str | None = None
-        self._displayed = DisplayedText("", None)
+        self._displayed = DisplayedText("", text_format=None)
         self.text = ""
         self.empty = ""
         """The message to show if the text is empty."""
         self.highlights: Sequence[TextPart] = ()
         self.wrapped = True
         """True if long lines are wrapped."""
-        self._layout = TextLayout("", 20)
+        self._layout = TextLayout("", width=20)
         self._top = 0
         """The offset in the display of the first visible row."""
         self._hidden_columns = 0
