@@ -31,10 +31,10 @@ MAX_LOGS: Final = 20
 MAX_LOG_CHARS: Final = 64_000
 """The most characters of a log."""
 
-FRAMES: Final = 60
+MAX_FRAMES: Final = 60
 """The number of innermost calls in the log of an error."""
 
-LINKS: Final = 10
+MAX_CHAINED_ERRORS: Final = 10
 """The number of chained errors in a log."""
 
 MAX_NAME_CHARS: Final = 60
@@ -53,12 +53,20 @@ def log_error(error: BaseException) -> str:
 
 
 def log_traceback(rich_traceback: Traceback) -> str:
-    """Write a log of a traceback of Rich; return a line as ``log_error`` does."""
+    """Write a log of a traceback of Rich, for an error of which there is no exception object.
+
+    Args:
+        rich_traceback: The traceback.
+
+    Returns:
+        A line, fit for display, that names the type of the error and the file of the log.
+    """
     stacks = rich_traceback.trace.stacks
     parts = [_log_heading()]
-    for stack in stacks[:LINKS]:
+    for stack in stacks[:MAX_CHAINED_ERRORS]:
         calls = [
-            f"  {frame.filename}:{frame.lineno} {frame.name}\n" for frame in stack.frames[-FRAMES:]
+            f"  {frame.filename}:{frame.lineno} {frame.name}\n"
+            for frame in stack.frames[-MAX_FRAMES:]
         ]
         parts.append(f"{stack.exc_type}\n{''.join(calls)}")
     return _log_and_describe(stacks[0].exc_type, "\n".join(parts))
@@ -97,7 +105,7 @@ def log_of(error: BaseException) -> str:
     """Return the log of an error: versions, calls and types, without text of a trace."""
     parts = [_log_heading()]
     for linked_error in _linked_errors(error):
-        calls = "".join(traceback.format_tb(linked_error.__traceback__, -FRAMES))
+        calls = "".join(traceback.format_tb(linked_error.__traceback__, -MAX_FRAMES))
         kind = type(linked_error)
         details = _safe_details(linked_error)
         parts.append(f"{calls}{kind.__module__}.{kind.__qualname__}{details}\n")
@@ -116,10 +124,13 @@ def _log_heading() -> str:
 
 
 def _linked_errors(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, then its causes and the members of its group; ``LINKS`` errors at most."""
+    """Yield an error, then its causes and the members of its group.
+
+    At most ``MAX_CHAINED_ERRORS`` errors are yielded.
+    """
     queue = [error]
     seen_ids = set[int]()
-    while queue and len(seen_ids) < LINKS:
+    while queue and len(seen_ids) < MAX_CHAINED_ERRORS:
         linked_error = queue.pop(0)
         if id(linked_error) in seen_ids:
             continue

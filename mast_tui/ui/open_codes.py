@@ -60,8 +60,8 @@ MOST_BARS: Final = 40
 MOST_READ: Final = 40
 """The most traces that are read for the numbers of their spans."""
 
-LAST: Final = 10
-"""The number of traces, the last ones, whose new kinds are counted."""
+LAST_TRACES: Final = 10
+"""The number of last traces whose new kinds of failure are counted."""
 
 
 def no_codes_text(key_of: KeyOf) -> str:
@@ -77,13 +77,13 @@ def no_codes_text(key_of: KeyOf) -> str:
 
 
 def saturation_line(saturation: Saturation) -> str:
-    """Return the saturation of the kinds of failure in one line."""
+    """Return a line with the number of new kinds of failure that each trace has brought."""
     if not saturation.traces:
         return "Saturation is shown once a trace is finished."
     bars = "".join(
         BARS[min(len(trace.new), len(BARS) - 1)] for trace in saturation.traces[-MOST_BARS:]
     )
-    last_count = min(LAST, len(saturation.traces))
+    last_count = min(LAST_TRACES, len(saturation.traces))
     count_without_new = saturation.since_last_new
     addition = f", the last {count_without_new} none" if count_without_new else ""
     return (
@@ -197,10 +197,10 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     @work(thread=True, group="codes", exclusive=True)
     def _read_codes(self, opened: OpenWorkspace) -> None:
-        """Read and show the open codes in a worker, then the numbers of their spans.
+        """Read and show the open codes in a worker; then read and show the numbers of their spans.
 
-        Record in the workspace that codes of other annotators are shown. If a file or the workspace
-        cannot be read, show an error.
+        Also record in the workspace that codes of other annotators were revealed. If a file or the
+        workspace cannot be read, show an error.
         """
         worker = get_current_worker()
         workspace = opened.workspace
@@ -208,6 +208,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         open_traces = list(self.mast.catalog.traces.values())
         try:
             coding = open_coding(workspace, opened.taxonomy, annotator, _visible_to(opened))
+            # A lead without limits may see all codes, so showing them reveals nothing new.
             if not _is_unlimited_lead(opened):
                 record_reveal(
                     workspace, annotator, opened.taxonomy.ref, sorted(coding.revealed_traces)
@@ -364,7 +365,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.open_at(TraceLocation(code.trace_id, key=code.target.first))
 
     def action_mark(self) -> None:
-        """Mark the open code or the group under the cursor, or remove the mark."""
+        """Mark the open codes of the row under the cursor, or remove their marks."""
         row = self.row
         if row is None:
             self.hints.say("There is nothing to mark")
@@ -381,7 +382,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         self.hints.say(f"{marked_count} marked: {key} makes a mode of them")
 
     def action_group(self, step: int) -> None:
-        """Move to the next or previous group."""
+        """Move to the next group (``step`` above 0) or the previous group, if there is one."""
         rows = self.main_list.rows
         cursor = self.main_list.cursor
         candidates = range(cursor + 1, len(rows)) if step > 0 else range(cursor - 1, -1, -1)
@@ -419,7 +420,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
         return () if self.row is None else self.row.codes
 
     def action_tag(self) -> None:
-        """Ask for a tag to add, or to remove if all chosen open codes have it."""
+        """Ask for a tag; add it to the chosen open codes, or remove it if all of them have it."""
         codes = self._chosen_codes()
         opened = self.mast.opened
         if not codes or opened is None:
@@ -441,7 +442,6 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
         dialog = NoteScreen(
             f"Tag {code_count}",
-            "",
             question="A tag for all of them; a tag that all have is removed",
             check=checked_tag,
         )
@@ -471,7 +471,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
                 self.hints.say(f"{name} is asked …")
                 self._ask_model(opened, setup, texts)
             elif answer == "w":
-                _store_groups(opened, None, {})
+                _store_groups(opened, model=None, groups={})
                 self._read_codes(opened)
 
         answers = [("y", f"send them and ask {name}"), ("n", "send nothing")]
@@ -482,13 +482,21 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
 
     @work(thread=True, group="propose", exclusive=True)
     def _ask_model(self, opened: OpenWorkspace, setup: Setup, texts: Sequence[str]) -> None:
-        """Ask a model for groups in a worker; store and show the groups, or show an error."""
+        """Ask a model for groups in a worker; store and show the groups, or show an error.
+
+        Args:
+            opened: The open workspace.
+            setup: The model and its parameters.
+            texts: The texts of the open codes to group.
+        """
         worker = get_current_worker()
         name = model_name(setup)
         try:
             proposal = asyncio.run(
                 run_until_cancelled(
-                    propose_groups(setup, texts), lambda: worker.is_cancelled, lambda: None
+                    propose_groups(setup, texts),
+                    is_cancelled=lambda: worker.is_cancelled,
+                    on_check=lambda: None,
                 )
             )
             if proposal is None:
@@ -540,7 +548,7 @@ class OpenCodesScreen(OpensTraces, TableScreen[_CodeRow]):
     def _ask_category(self, opened: OpenWorkspace, codes: Sequence[OpenCode], name: str) -> None:
         """Ask for the category of a new mode, and continue with the last question."""
         choices = [
-            FinderChoice(category.id, "", opened.taxonomy.title(category.id))
+            FinderChoice(category.id, code="", name=opened.taxonomy.title(category.id))
             for category in opened.taxonomy.categories
         ]
 

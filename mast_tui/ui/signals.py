@@ -89,7 +89,7 @@ class EndingSignals:
             os._exit(code)
 
     def _close_safely(self) -> None:
-        """Close the workspace, and log an error of that."""
+        """Close the workspace; if that fails, log the error before it is raised."""
         try:
             self._close()
         finally:

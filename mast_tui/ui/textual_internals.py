@@ -131,7 +131,7 @@ class Stylesheet(TextualStylesheet):
         return copied
 
     def _process_component_classes(self, node: DOMNode) -> None:
-        """Forget the styles of a widget's parts; if a used style has changed, draw the widget."""
+        """Forget the styles of a widget's parts; draw it again if a used style has changed."""
         if not node._get_component_classes():
             return
         previous_styles = node._component_styles
@@ -213,7 +213,10 @@ class TextualApp(App[None]):
             self._end_at_once(log_error(error))
 
     def panic(self, *renderables: RenderableType) -> None:
-        """End the app, and log the traceback; Textual calls this if it has no error object."""
+        """End the app, and log the traceback; Textual calls this if it has no exception object.
+
+        If the app is already ending with an error, do nothing.
+        """
         if "debug" in self.features:
             super().panic(*renderables)
         elif self.crash is None:

@@ -241,12 +241,12 @@ async def test_under_a_dialog_only_the_end_of_the_reading_is_taken_in(chat: Path
 async def test_what_rushes_by_does_not_count_as_read(chat: Path) -> None:
     async with stage(chat) as on:
         timeline = on.annotate.timeline
-        assert on.annotate.drawn_spans.visible_keys()
+        assert on.annotate.drawn_spans.record_visible()
         trace = PartOfTrace(500)
         timeline.show_trace(trace)
         await settle(on.pilot)
         await on.send("G")
-        assert not on.annotate.drawn_spans.visible_keys()
+        assert not on.annotate.drawn_spans.record_visible()
 
 
 async def test_marks_are_there_once_their_spans_are(chat: Path, tmp_path: Path) -> None:

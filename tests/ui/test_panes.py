@@ -10,7 +10,7 @@ from textual.geometry import Offset
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus
 from mast_tui.ui.services.view_settings import ViewSettings, remembered_settings
-from mast_tui.ui.trace_view.span_view import opens_at
+from mast_tui.ui.trace_view.span_view import preview_start
 from tests.traces.checks import CORPUS, needs_corpus
 from tests.ui.stage import Message, Stage, finding, read_trace, stage, suggest, write_trace
 
@@ -215,12 +215,12 @@ def span_with(preview: str, kind: SpanKind = SpanKind.MESSAGE) -> Span:
 
 def test_a_text_opens_at_what_the_row_shows() -> None:
     text = "A prompt.\n" * 300 + "The\n answer  is 42 (really?)."
-    assert opens_at(span_with("The answer is 42 (really?)."), text) == text.index("The\n")
-    assert opens_at(span_with("A prompt. A prompt."), text) == 0
-    assert opens_at(span_with("A"), "A prompt. A question. A") == len("A prompt. A question. ")
-    assert opens_at(span_with("nowhere to be found"), text) == 0
-    assert opens_at(span_with(""), text) == 0
-    assert opens_at(span_with("The answer", SpanKind.TOOL_CALL), text) == 0
+    assert preview_start(span_with("The answer is 42 (really?)."), text) == text.index("The\n")
+    assert preview_start(span_with("A prompt. A prompt."), text) == 0
+    assert preview_start(span_with("A"), "A prompt. A question. A") == len("A prompt. A question. ")
+    assert preview_start(span_with("nowhere to be found"), text) == 0
+    assert preview_start(span_with(""), text) == 0
+    assert preview_start(span_with("The answer", SpanKind.TOOL_CALL), text) == 0
 
 
 @needs_corpus
@@ -230,7 +230,7 @@ def test_a_message_opens_behind_the_prompt_that_its_row_does_not_show() -> None:
     for trace in read_file(path, named=True).traces:
         for index in range(len(trace)):
             span, text = trace.span(index), trace.text(index)
-            if at := opens_at(span, text):
+            if at := preview_start(span, text):
                 moved += 1
                 assert text[at:].split()[:3] == span.preview.split()[:3]
     assert moved > 20

@@ -99,7 +99,7 @@ def test_no_line_is_wider_than_the_screen_and_no_number_is_cut(width: int) -> No
     assert layout.width <= width
     for one in layout.columns:
         if not one.is_text:
-            assert one.values >= len(value_text(row(0).cells[one.column.key], one.column.kind))
+            assert one.value_cells >= len(value_text(row(0).cells[one.column.key], one.column.kind))
 
 
 def test_intervals_go_first_then_names_are_cut_then_the_columns_that_keep_least() -> None:
@@ -108,7 +108,7 @@ def test_intervals_go_first_then_names_are_cut_then_the_columns_that_keep_least(
         layout = fit_columns(table(), width, pending=False)
         keys = [one.column.key for one in layout.columns]
         intervals = [one.column.key for one in layout.columns if one.interval]
-        names = next(one.values for one in layout.columns if one.column.key == "name")
+        names = next(one.value_cells for one in layout.columns if one.column.key == "name")
         told.append((len(intervals), len(keys), names))
         if intervals:
             assert keys == ["code", "name", "n", "kappa", "ac1", "share"]
@@ -243,16 +243,16 @@ async def test_what_is_folded_opens_on_its_title() -> None:
         assert lines.line.folds is folded
         assert app.text(lines.cursor).strip("▌ ") == "▸ By pair"
         count = lines.row_count
-        assert lines.unfold()
+        assert lines.toggle_fold()
         assert lines.line.folds is folded
         assert lines.row_count > count
         lines.move_by(1)
         assert lines.row_key == ("second", "m0")
         lines.move_to(lines.row_count)
-        assert lines.unfold()
+        assert lines.toggle_fold()
         assert "Say who is to decide." in app.text(lines.row_count - 1)
         lines.move_to(0)
-        assert not lines.unfold()
+        assert not lines.toggle_fold()
 
 
 async def test_a_cell_is_chosen_where_cells_have_traces_of_their_own() -> None:

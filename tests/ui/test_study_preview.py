@@ -72,7 +72,7 @@ def test_who_has_begun_what_is_dealt_to_others_is_told() -> None:
     put(set_up.open("t00"), MODES[0], span(0))
     after = replace(set_up.study, annotators=("bob", "carol"))
     assert count_reassigned_traces(set_up.workspace, after) == {"alice": 1}
-    words = preview_text(set_up.study, after, away={"alice": 1})
+    words = preview_text(set_up.study, after, lost_traces={"alice": 1})
     assert "alice has begun 1 trace that would no longer be theirs." in words
     assert "The traces are assigned again" in words
     check_changes(set_up.workspace, after)

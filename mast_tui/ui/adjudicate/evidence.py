@@ -109,9 +109,9 @@ class EvidencePanes:
         return min(first_index, last_index), max(first_index, last_index)
 
     def _move_to_target(self, target: Target) -> None:
-        """Move the timeline's cursor to the first known span of a target.
+        """Move the timeline's cursor to the first span of a target; if it is unknown, to the last.
 
-        The cursor stays in place if the target is the whole trace or has unknown spans.
+        The cursor stays in place if the target is the whole trace, or both spans are unknown.
         """
         for key in (target.first, target.last):
             index = self.index_of(key) if key is not None else None
@@ -184,7 +184,7 @@ class EvidencePanes:
     # A boundary that is moved
 
     def move_boundary(self, target: Target | None = None) -> None:
-        """Begin to move a boundary, or switch to its other end if it is moved already.
+        """Begin to move a boundary; if one is being moved, switch to its other end.
 
         Args:
             target: The target whose last span is moved; None for the marked range.
@@ -200,7 +200,7 @@ class EvidencePanes:
         self._show_boundary(first_index, moving_end=last_index)
 
     def begin_boundary(self) -> None:
-        """Begin the boundary at the timeline's cursor."""
+        """Begin a boundary of one span at the timeline's cursor."""
         self._show_boundary(self.timeline.index, moving_end=self.timeline.index)
 
     def _show_boundary(self, fixed_end: int, *, moving_end: int) -> None:

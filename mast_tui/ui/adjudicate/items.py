@@ -155,10 +155,10 @@ class TraceItems:
         return hashlib.sha256(document.encode()).hexdigest()
 
     def rows(self, *, agreed: bool = False, mode: str | None = None) -> list[QueueRow]:
-        """Return the rows of the trace.
+        """Return the queue rows of the disputes on the trace.
 
         Args:
-            agreed: Whether to include the verdicts on which all sides agree.
+            agreed: Whether to include the verdicts on which all sides agree (``GoldVerdict``).
             mode: The slug of the only mode to include; None for all.
         """
         return [
@@ -258,7 +258,7 @@ class TraceItems:
         if self.has_changed(subject):
             title += ", a side has changed since"
         reasons = dict.fromkeys(d.reason for d in subject.decisions if d.reason)
-        views += [SideView(None, "why", "", note=reason) for reason in reasons]
+        views += [SideView(number=None, name="why", verdict="", note=reason) for reason in reasons]
         note = self._decision_text(subject.decisions)
         targets = targets_taken(subject.decisions)
         ordered_targets = in_reading_order(targets, lambda target: target, self.order)
@@ -303,7 +303,10 @@ class TraceItems:
         }
         return [
             SideView(
-                None, title, "", tuple(_side_place(target, (), self.order) for target in targets)
+                number=None,
+                name=title,
+                verdict="",
+                places=tuple(_side_place(target, (), self.order) for target in targets),
             )
             for title, targets in targets_by_title.items()
             if targets
@@ -389,7 +392,7 @@ class TraceItems:
         return is_range, mode_index, is_single, -1 if span_index is None else span_index, subject_id
 
     def _row_of_subject(self, subject: RowSubject) -> QueueRow:
-        """Return the row of a dispute or an agreed verdict."""
+        """Return the queue row of a dispute or an agreed verdict."""
         names = self.names
         if isinstance(subject, GoldVerdict):
             state = RowState.AGREED

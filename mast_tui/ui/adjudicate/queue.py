@@ -157,7 +157,7 @@ class Queue:
         )
 
     def update(self, contents: QueueContents, begin_at: str | None = None) -> None:
-        """List other contents and keep the cursor; at first move it to an open item.
+        """List other contents and keep the cursor; the first time, move it to an open item.
 
         Args:
             contents: The contents of the queue.
@@ -188,17 +188,18 @@ class Queue:
         return -trace_disagreement(conflict for conflict in conflicts if conflict.mode == self.mode)
 
     def _go_to_start(self, begin_at: str | None) -> None:
-        """Move to the first item of a trace, or to the first open item if it is not listed.
+        """Move to the first item of a trace; without one, to the first open item of all.
 
-        If needed, list the agreed items too.
+        Args:
+            begin_at: The id of the trace. If it has only agreed items, these are listed too.
         """
-        start = self.next_open(-1)
+        start = self.next_open(-1)  # -1 is before the first row
         if begin_at is not None:
-            if self.lines.position_of(begin_at, None) is None and not self.agreed:
+            if self.lines.position_of(begin_at, item=None) is None and not self.agreed:
                 # The trace has been resolved since, so it is listed only with agreed items.
                 self.agreed = True
                 self.show()
-            position = self.lines.position_of(begin_at, None)
+            position = self.lines.position_of(begin_at, item=None)
             start = start if position is None else self.lines.first_in_trace(position)
         if start is not None:
             self.lines.move_to(start)
@@ -262,7 +263,7 @@ class Queue:
         return trace_id if loader is None else loader.name_of(trace_id)
 
     def hide_names(self, hidden: bool) -> None:
-        """Show letters or names for the sides."""
+        """Show letters for the sides if their names are hidden, else their names."""
         self.names_hidden = hidden
         self.items = {
             trace_id: replace(items, hidden=hidden) for trace_id, items in self.items.items()

@@ -350,7 +350,10 @@ class AdjudicateScreen(BaseScreen):
         self.evidence.side_moved()
 
     def _show_row(self) -> None:
-        """Show the sides and the evidence of the row under the cursor."""
+        """Show the sides and the evidence of the row under the cursor.
+
+        Also let other adjudicators see which item this is.
+        """
         row = self.queue.row
         items = self.queue.current_items
         item = None if row is None else row.item
@@ -529,7 +532,7 @@ class AdjudicateScreen(BaseScreen):
 
     def action_agreed(self) -> None:
         """Show or hide undisputed modes; while a boundary is moved, begin it at the cursor."""
-        if self.asks:
+        if self.asks:  # a boundary is being moved
             self.evidence.begin_boundary()
             self._prompt_boundary()
         else:
@@ -648,9 +651,9 @@ class AdjudicateScreen(BaseScreen):
         return None if work is None or group is None else (work, group)
 
     def _place_at_cursor(self) -> Target | None:
-        """Return the place under the sides' cursor, which a key decides alone.
+        """Return the place under the cursor of the sides; a key then decides only this place.
 
-        Return None if the sides have no focus or no place.
+        Return None if the sides do not have the focus, or there is no place.
         """
         if self.focused is not self.evidence.sides or self.evidence.sides.place is None:
             return None
@@ -660,9 +663,9 @@ class AdjudicateScreen(BaseScreen):
         return " ".join(mode_code_and_name(self.mast.taxonomy, slug))
 
     def _news_of_decisions(self, contents: QueueContents) -> str:
-        """Return a message about new decisions of others, empty if there are none.
+        """Return a message about decisions of others that the screen does not show yet.
 
-        A decision that replaces one of the user is named first.
+        Decisions that replace one of the user come first. The message is empty if there are none.
         """
         added_messages: list[str] = []
         replaced_messages: list[str] = []
@@ -702,7 +705,12 @@ class AdjudicateScreen(BaseScreen):
     def _replaces_own_decision(
         self, decision: Decision, shown_by_item: Mapping[str, Decision]
     ) -> bool:
-        """Return whether the user had decided the item with another result."""
+        """Return whether a decision replaces a different decision of the user on the same item.
+
+        Args:
+            decision: The new decision.
+            shown_by_item: The decisions on screen before it, by item.
+        """
         replaced = shown_by_item.get(decision.item)
         return (
             replaced is not None
@@ -729,13 +737,17 @@ class AdjudicateScreen(BaseScreen):
         return None if self.mast.opened is None else self.mast.opened.annotator
 
     def _show_outcome(self, work: Adjudication) -> None:
-        """Update the rows of a trace after a decision, and count the change."""
+        """Show the rows of a trace after a change of its decisions, and count the change."""
         self._change_count += 1
         self.queue.update_trace(work)
         self.show_title()
 
     def action_side(self, number: int) -> None:
-        """Decide as the side with a number answered."""
+        """Decide the conflicts under the cursor with the answer of a side.
+
+        Args:
+            number: The number of the side on screen.
+        """
 
         def answer_of_side(group: ConflictGroup) -> Choices | str:
             """Return the choices of the side, or a message if no side has the number."""
@@ -755,7 +767,7 @@ class AdjudicateScreen(BaseScreen):
             self.action_side(side.number)
 
     def action_sides(self) -> None:
-        """Focus the sides, where a click on a number takes that side."""
+        """Focus the sides, and show the keys for them in the hint bar."""
         self.evidence.sides.focus()
         if not self._explain_single_places():
             key_of = self.mast.key_of
@@ -787,7 +799,10 @@ class AdjudicateScreen(BaseScreen):
         return True
 
     def action_both(self) -> None:
-        """Keep all places that any side marked."""
+        """Decide that the mode is present at all places that a side has marked.
+
+        If no side has marked a place, show the keys for another decision.
+        """
         absent = self.mast.key_of("adjudicate.nobody")
         unsure = self.mast.key_of("adjudicate.unsure")
         self._decide_at_cursor(
@@ -801,7 +816,7 @@ class AdjudicateScreen(BaseScreen):
     def action_nobody(self) -> None:
         """Decide that the mode is absent, or drop its disputed places.
 
-        With the sides' cursor on a place, drop that place alone.
+        If the cursor of the sides is on a place, drop only that place.
         """
         target = self._place_at_cursor()
         self._decide_at_cursor(lambda group: group.take_same(NOBODY), only_target=target)
@@ -825,7 +840,7 @@ class AdjudicateScreen(BaseScreen):
         )
 
     def _take_boundary(self) -> None:
-        """Decide that the mode is present within the boundary."""
+        """Decide that the mode is present in the spans of the boundary that was moved."""
         target = self.evidence.boundary()
         if target is not None:
             self._decide_at_cursor(
@@ -939,7 +954,7 @@ class AdjudicateScreen(BaseScreen):
     def _show_decision(
         self,
         work: Adjudication,
-        items: tuple[str, ...],
+        item_ids: tuple[str, ...],
         message: str,
         *,
         reviews_agreed: bool = False,
@@ -950,27 +965,32 @@ class AdjudicateScreen(BaseScreen):
 
         Args:
             work: The adjudicator's work on the trace.
-            items: The items that were decided.
+            item_ids: The items that were decided.
             message: The message about the decision.
-            reviews_agreed: Whether to move to the next row instead of the next conflict.
+            reviews_agreed: Whether to move to the next row instead of the next open conflict.
         """
         self._undo_trace_ids.append(work.trace_id)
         self._redo_trace_ids.clear()
-        self._last_decision = (work.trace_id, items)
+        self._last_decision = (work.trace_id, item_ids)
         self.evidence.fixed_end_index = None
         self._show_outcome(work)
-        (self.evidence.sides if self._is_partly_decided() else self.queue.lines).focus()
+        pane = self.evidence.sides if self._is_partly_decided() else self.queue.lines
+        pane.focus()
         self.hints.clear()
         study = self.queue.contents.study
         if study is not None and study.reasons:
-            self._ask_reason(work, items, lambda: self._move_on(message, reviews_agreed))
+            self._ask_reason(work, item_ids, lambda: self._move_on(message, reviews_agreed))
         else:
             self._move_on(message, reviews_agreed)
 
     def _move_on(self, message: str, reviews_agreed: bool) -> None:
-        """Move to the next row or open conflict, and report the decision.
+        """Move to the next open conflict, and show a message with the number of open conflicts.
 
-        A row with places left to decide keeps the cursor.
+        If places of the row are still open, stay on it.
+
+        Args:
+            message: The message about the decision.
+            reviews_agreed: Whether to move to the next row instead, and show only the message.
         """
         if reviews_agreed:
             self.queue.lines.move_by(1)
@@ -1010,10 +1030,11 @@ class AdjudicateScreen(BaseScreen):
     def _decision_text(self, items: TraceItems, decisions: Sequence[Decision]) -> str:
         """Return a decision with its places: ``1.3 Step repetition: present at #3, as alice``."""
         targets = targets_taken(decisions)
-        places = [place_words(t, self.evidence.index_of, quoted=False) for t in targets]
+        places = [place_words(target, self.evidence.index_of, quoted=False) for target in targets]
         ellipsis = " …" if len(places) > MOST_PLACES else ""
         preposition = "in" if any(target.is_whole for target in targets[:1]) else "at"
         location = f" {preposition} {', '.join(places[:MOST_PLACES])}{ellipsis}" if places else ""
+        # The places go between the verdict and the sides that said it.
         verdict, separator, sides = outcome(decisions, items.names).partition(", as ")
         return f"{self._mode_title(decisions[0].mode)}: {verdict}{location}{separator}{sides}"
 
@@ -1136,6 +1157,7 @@ class AdjudicateScreen(BaseScreen):
         if row is None or items is None:
             return
         is_open = row.item is None or items.is_open(row.item)
+        # After a decision the cursor is on the next open row, so the last decision is meant.
         if is_open and not self._judge_first and not self._go_to_last():
             self.hints.say("The judge's word comes after the decision")
             return
@@ -1254,9 +1276,9 @@ class AdjudicateScreen(BaseScreen):
 
     @piece_of_work
     async def action_boundary(self) -> None:
-        """Begin to move a boundary, or switch to its other end.
+        """Begin to move a boundary; if one is being moved, switch to its other end.
 
-        A hint explains why there is no boundary: the place is undisputed, or the trace is missing.
+        Show an error if the place is undisputed or the file of the trace is missing.
         """
         if not self.asks:
             current_work = await self._current_work()

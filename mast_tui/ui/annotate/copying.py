@@ -42,11 +42,13 @@ class Copying:
         if trace is None or not self._state.has_spans:
             return
         number = self._state.index + 1
-        choices = [FinderChoice("text", "", f"the text of #{number}")]
+        choices = [FinderChoice("text", code="", name=f"the text of #{number}")]
         if self._state.selection.quote is not None:
-            choices.insert(0, FinderChoice("quote", "", "the quote that is marked"))
+            choices.insert(0, FinderChoice("quote", code="", name="the quote that is marked"))
         location = location_of(trace, trace.span(self._state.index))
-        choices.append(FinderChoice("place", "", "its place in the file", location))
+        choices.append(
+            FinderChoice("place", code="", name="its place in the file", detail=location)
+        )
         choices.append(
             FinderChoice("trace", "", "the whole trace as text", f"{len(trace):,} spans")
         )

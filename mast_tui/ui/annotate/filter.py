@@ -88,7 +88,12 @@ def offers(
     if matches:
         flags.append(("/", "matches of the search", "matches"))
     conditions += [
-        Offer(key, name, attrgetter(flag), partial(SpanFilter.toggled, flag=flag))
+        Offer(
+            key,
+            name,
+            is_chosen=attrgetter(flag),
+            toggled=partial(SpanFilter.toggled, flag=flag),
+        )
         for key, name, flag in flags
     ]
     if len(agents) > 1:
@@ -98,12 +103,22 @@ def offers(
 
 
 def _kind_offer(kind: SpanKind, name: str) -> Offer:
-    return Offer(KIND_KEYS[kind], name, lambda f: kind in f.kinds, lambda f: f.with_kind(kind))
+    return Offer(
+        KIND_KEYS[kind],
+        name,
+        is_chosen=lambda span_filter: kind in span_filter.kinds,
+        toggled=lambda span_filter: span_filter.with_kind(kind),
+    )
 
 
 def _agent_offer(key: str, agent: str) -> Offer:
     name = f"by {one_line(agent, 24)}"
-    return Offer(key, name, lambda f: agent in f.agents, lambda f: f.with_agent(agent))
+    return Offer(
+        key,
+        name,
+        is_chosen=lambda span_filter: agent in span_filter.agents,
+        toggled=lambda span_filter: span_filter.with_agent(agent),
+    )
 
 
 class FilterChoice(KeyDialog[bool]):
@@ -177,7 +192,7 @@ class FilterChoice(KeyDialog[bool]):
         elif key == "x":
             self._change_choice(EVERYTHING)
         elif key == "enter":
-            self.dismiss(True)
+            self.dismiss(True)  # the user keeps the choice
         else:
             return False
         return True
@@ -254,7 +269,7 @@ class Filter:
         trace = self._state.trace
         if span_filter.shows_all or trace is None:
             if self._timeline.is_filtered:
-                self._timeline.set_filter(None)
+                self._timeline.set_filter(indices=None)
             self.show_titles()
             self._screen.catch_up()
             return
@@ -273,7 +288,7 @@ class Filter:
         self._is_applied = False
 
     def _marked_spans(self) -> MarkedSpans:
-        """Return the spans with labels, suggestions and matches, as the session has them now.
+        """Return the spans that have labels, suggestions or matches now.
 
         The spans of a suggestion are its target and its evidence.
         """
@@ -290,6 +305,7 @@ class Filter:
             evidence_index = None if key is None else trace.index_of(key)
             if evidence_index is not None:
                 suggestion_ranges.append((evidence_index, evidence_index))
+        # A target on the whole trace, or on a span that is not read yet, has no range.
         return MarkedSpans(
             SpanRanges(filter(None, label_ranges)),
             SpanRanges(filter(None, suggestion_ranges)),

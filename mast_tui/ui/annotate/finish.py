@@ -55,7 +55,7 @@ class DrawnSpans:
     """
 
     def __init__(self, screen: AnnotateScreen) -> None:
-        """Begin without read spans."""
+        """Begin without a span whose text was drawn."""
         self._screen = screen
         self._state = screen.state
         self._timeline = screen.timeline
@@ -79,12 +79,12 @@ class DrawnSpans:
             index: The index of the span in the span view.
         """
         self._text_index = index
-        self._unwritten_keys |= self.visible_keys()
+        self._unwritten_keys |= self.record_visible()
 
-    def visible_keys(self) -> set[str]:
-        """Return the keys of the spans that can be read on screen.
+    def record_visible(self) -> set[str]:
+        """Return the keys of the spans that can be read on screen; empty while an end is followed.
 
-        If the span view shows a step of a folded run, also record that the run was read.
+        If the span view shows a step of a folded run, record that the run was read.
         """
         assert self._state.trace is not None
         if self._timeline.follows_end:
@@ -100,21 +100,21 @@ class DrawnSpans:
         return keys
 
     def write_between_keys(self) -> None:
-        """Write the read spans; while keys arrive, delay that up to ``MAX_DELAYS`` times."""
+        """Write the read spans; while keys arrive, delay the write up to ``MAX_DELAYS`` times."""
         if self._delay_count < MAX_DELAYS and self._screen.context.keys_come:
             self._delay_count += 1
         else:
             self.write()
 
     def write(self) -> None:
-        """Queue the writing of the spans that were read since the last time, in one transaction."""
+        """Queue a write of the spans that were read since the last write, in one transaction."""
         read_spans = self._take_unwritten()
         if read_spans is not None:
             write_spans = partial(self._write_spans, read_spans)
             self._screen.context.writes.do(write_spans, HeldKeys.NOTHING)
 
     async def write_now(self) -> None:
-        """Write the spans that were read since the last time; for use within queued work."""
+        """Write the spans that were read since the last write; for use within queued work."""
         read_spans = self._take_unwritten()
         if read_spans is not None:
             await self._write_spans(read_spans)
@@ -129,7 +129,7 @@ class DrawnSpans:
         trace = self._state.trace
         if session is None or trace is None or not len(trace) or not self._screen.is_active:
             return None
-        keys = self._unwritten_keys | self.visible_keys()
+        keys = self._unwritten_keys | self.record_visible()
         self._unwritten_keys = set()
         runs = self._unwritten_runs
         self._unwritten_runs = ()
@@ -185,7 +185,7 @@ def ranges_in_words(ranges: Sequence[range], limit: int = 6) -> str:
     for span_range in ranges[:limit]:
         text = f"#{span_range.start + 1}"
         if len(span_range) != 1:
-            text += f" to #{span_range.stop}"
+            text += f" to #{span_range.stop}"  # the last span, as numbers begin at 1
         range_texts.append(text)
     unnamed_count = len(ranges) - limit
     if unnamed_count > 0:
@@ -217,9 +217,9 @@ def finish_report(
         unread: The spans that were not read.
         span_count: The number of spans.
         open_mode_count: The number of modes that had no verdict.
-        open_modes: What happened to these modes.
-        fixed: True if the study has decided that, so that no question was asked. Then the message
-            also names the first unread spans.
+        open_modes: Whether these modes were left open or set absent.
+        fixed: True if the study determines ``open_modes``, so that no question was asked. Then the
+            message also names the first unread spans.
     """
     read_count = span_count - sum(map(len, unread))
     parts = [f"finished · {read_count} of {span_count} spans read"]
@@ -443,12 +443,12 @@ class Finish:
     async def _finish(
         self, session: Session, open_modes: Literal["leave", "absent"], *, fixed: bool = False
     ) -> None:
-        """Finish the trace, and report the result with the next steps.
+        """Finish the trace, and show the result with the keys for the next steps.
 
         Args:
             session: The session on the trace.
             open_modes: Whether to leave modes without a verdict open, or to set them absent.
-            fixed: True if the study has decided that although spans are unread.
+            fixed: True if the study determines ``open_modes``, so that no question was asked.
         """
         assert self._state.trace is not None
         span_count = len(self._state.trace)

@@ -65,12 +65,15 @@ class Following:
         """The number of spans when the check began."""
 
     def check(self) -> None:
-        """Check the file if it is time to."""
+        """Begin a check of the file if the next check is due."""
         if self._screen.is_active and monotonic() >= self._next_check:
             self._begin_check(requested=False)
 
     def check_now(self) -> None:
-        """Check the file now, and read it again if it was replaced."""
+        """Check the file now; if it was replaced, show its new content.
+
+        If a check is running, its result is shown. If the file is still being read, show a hint.
+        """
         if self._state.trace is None:
             return
         self._timeline.stay_at_end()
@@ -80,10 +83,10 @@ class Following:
             self._screen.hints.say("The file is still being read")
 
     def note_progress(self, *, done: bool) -> None:
-        """Schedule the next check, and answer a waiting key, if all of the trace has been read.
+        """Once the whole trace has been read, schedule the next check and answer a waiting key.
 
         Args:
-            done: True if all of it has been read.
+            done: True if the trace has been read completely.
         """
         if not done:
             return
@@ -99,7 +102,13 @@ class Following:
             self._next_check = now + rest_after(now - self._check_start)
 
     def _begin_check(self, *, requested: bool) -> bool:
-        """Begin a check in the background; return False if another thread reads the trace."""
+        """Begin to check in the background if the trace has grown.
+
+        Return False if no trace is open, or another thread reads it.
+
+        Args:
+            requested: Whether the user waits for the result.
+        """
         trace = self._state.trace
         if trace is None or not self._timeline.pause_reading():
             return False

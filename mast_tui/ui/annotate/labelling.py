@@ -168,7 +168,7 @@ def type_digit(entry: DigitEntry, digit: str, taxonomy: Taxonomy) -> TypedDigit:
         taxonomy: The modes.
     """
     if entry.first is None:
-        with_digit = DigitEntry(entry.purpose, digit, True)
+        with_digit = DigitEntry(entry.purpose, first=digit, has_begun=True)
         if not with_digit.candidates(taxonomy):
             return TypedDigit(DigitEntry(), refused=f"no mode begins with {digit}")
         return TypedDigit(with_digit)
@@ -279,6 +279,7 @@ class Labelling:
         session = self._state.session
         if session is None:
             return None
+        # No label or suggestion has an empty id.
         label = session.labels_by_id.get(self._edited_label_id or "")
         suggestion = session.pending_by_id.get(self._suggestions.edited_id or "")
         edited_item = label or suggestion
@@ -301,7 +302,7 @@ class Labelling:
     # Typing a mode
 
     def add_digit(self, digit: str) -> None:
-        """Add one digit of the code of a mode; a complete code labels or sets the verdict."""
+        """Add a digit to the typed code; a complete code adds a label or sets a verdict."""
         if not self._state.has_spans:
             return
         typed_digit = type_digit(self.entry, digit, self._state.taxonomy)
@@ -322,10 +323,14 @@ class Labelling:
             )
 
     def begin_verdict(self, value: str) -> None:
-        """Let the next two digits name a mode that is absent or unsure."""
+        """Ask for the two digits of the mode that gets a verdict.
+
+        Args:
+            value: The verdict, ``absent`` or ``unsure``.
+        """
         if not self._state.has_spans:
             return
-        self.entry = DigitEntry(VerdictValue(value), None, True)
+        self.entry = DigitEntry(VerdictValue(value), has_begun=True)
         self._show_typing()
 
     def _show_typing(self) -> None:
@@ -336,7 +341,10 @@ class Labelling:
         )
 
     def _remove_digit(self) -> None:
-        """Remove the digit but keep a purpose; without a digit, end the typing."""
+        """Remove the typed digit; a verdict that was chosen before it is kept.
+
+        If nothing else was typed, end the typing.
+        """
         purpose = self.entry.purpose
         has_digit = self.entry.first is not None
         if purpose is not VerdictValue.PRESENT and has_digit:
@@ -352,9 +360,9 @@ class Labelling:
         self._hints.clear()
 
     def label_with(self, mode: Mode) -> None:
-        """Give the marked target and a mode to the label or suggestion that is being edited.
+        """Set the mode and the target of the label or suggestion that is being edited.
 
-        If nothing is edited, label the target, or remove the label if it has this mode already.
+        If nothing is edited, label the target with the mode, or remove the label if it exists.
         """
         target = self._state.current_target()
         is_one_span = self._state.selection.is_plain and target.first == target.last
@@ -377,11 +385,11 @@ class Labelling:
             commands.when_session_opens(lambda _: self._run_toggle(mode, target))
         elif is_one_span:
             commands.queue_change(
-                lambda session: self._toggle_or_ask(session, mode, target), HeldKeys.MOST
+                lambda session: self._toggle_or_ask(session, mode, target), blocks=HeldKeys.MOST
             )
         else:
             commands.queue_change(
-                lambda session: _toggle_label(session, mode, target), HeldKeys.MOST
+                lambda session: _toggle_label(session, mode, target), blocks=HeldKeys.MOST
             )
 
     async def _toggle_open_code(self, session: Session, mode: Mode, target: Target) -> None:
@@ -493,7 +501,7 @@ class Labelling:
         self._commands.when_session_opens(lambda _: self._undo_or_redo(back=back))
 
     async def _undo_or_redo(self, *, back: bool) -> None:
-        """Undo or redo a change, and go to its span and mode."""
+        """Undo or redo a change, and go to its span and mode; show a hint if there is no change."""
         self._hints.clear()
         change = await self._commands.run_command(lambda s: s.undo() if back else s.redo())
         if change is None:
@@ -553,23 +561,23 @@ class Labelling:
         elif isinstance(entry, NotedSpan):
             index = session.trace.index_of(entry.key)
             if action == "remove":
-                await self._commands.run_command(lambda s: s.note_span(entry.key, ""))
+                await self._commands.run_command(lambda s: s.note_span(entry.key, text=""))
             elif action == "note" and index is not None:
                 self._note_span(session, index)
             else:
                 self._hints.say(f"A note on a span has no {action}", error=True)
         elif action == "remove":
-            await self._commands.run_command(lambda s: s.set_verdict(entry.mode, None))
+            await self._commands.run_command(lambda s: s.set_verdict(entry.mode, value=None))
         else:
             self._hints.say(f"A mode that is {entry.value} has no {action}", error=True)
 
     async def _act_at_cursor(
         self, session: Session, action: LabelAction, index: int, on_whole_trace: bool
     ) -> None:
-        """Act on the only label of a span, or of the whole trace.
+        """Act on the annotator's label on a span, or on the whole trace.
 
-        - Of several labels, use the chosen one, or ask which.
-        - Without a label, write a note on the span, or show an error.
+        - If there are several labels, act on the chosen one, or ask which to use.
+        - If there is none, ``note`` writes a note on the span; other actions show an error.
         """
         labels = self._state.labels_on(session, index, on_whole_trace=on_whole_trace)
         if not labels and action == "note" and not on_whole_trace:
@@ -585,7 +593,7 @@ class Labelling:
         labels = _newest_first(session, labels)
         chosen_label = self._chosen_label(action, labels)
         if chosen_label is None:
-            self._show_choice(action, labels, 0)
+            self._show_choice(action, labels, position=0)
             return
         self._is_choosing = False
         if action not in ("severity", "confidence"):
@@ -617,7 +625,7 @@ class Labelling:
         return () if session is None else _newest_first(session, self._state.labels_at_cursor())
 
     def _chosen_label(self, action: LabelAction, labels: tuple[Label, ...]) -> Label | None:
-        """Return the label that was chosen for an action; None if it is not in ``labels``."""
+        """Return the label that the user chose for an action; None if it is not in ``labels``."""
         if self._choice is None or self._choice.action != action:
             return None
         chosen_id = self._choice.label_id
@@ -677,7 +685,7 @@ class Labelling:
         return True
 
     def _show_choice(self, action: LabelAction, labels: tuple[Label, ...], position: int) -> None:
-        """Ask in the last line whether to use the label at a position."""
+        """Ask in the hint bar whether to carry out an action on the label at a position."""
         label = labels[position]
         self._choice = _LabelChoice(action, label.id)
         self._is_choosing = True

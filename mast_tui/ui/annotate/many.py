@@ -125,7 +125,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     def __init__(
         self,
-        like: Suggestion,
+        example: Suggestion,
         pending: Sequence[Suggestion],
         mode_title: str,
         hidden_count: int,
@@ -134,22 +134,23 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """Begin with the suggestions of one rule, or of the mode if the rule has one suggestion.
 
         Args:
-            like: The suggestion under the cursor.
+            example: The suggestion under the cursor.
             pending: The visible suggestions that wait for an answer.
             mode_title: The code and name of its mode.
             hidden_count: The number of hidden suggestions that wait for an answer.
             standing_count: The number of answers that apply to later traces.
         """
         super().__init__()
-        self.scope = SuggestionScope(like, Breadth.RULE)
+        self.scope = SuggestionScope(example, Breadth.RULE)
         if len(self.scope.select(pending)) <= 1:
-            self.scope = SuggestionScope(like, Breadth.MODE)
-        self._like = like
+            self.scope = SuggestionScope(example, Breadth.MODE)
+        self._example = example
         self._pending = pending
         self._mode_title = mode_title
         self._hidden_count = hidden_count
         self._standing_count = standing_count
-        self._onward = False
+        self._lasting = False
+        """True if the answer also applies to similar suggestions on later traces."""
 
     def compose(self) -> ComposeResult:
         """Yield the scopes and the answers."""
@@ -172,13 +173,13 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         self._show_choice()
 
     def _scope_rows(self) -> list[tuple[str, str]]:
-        """Return key and text of each scope, with the number of its suggestions."""
+        """Return the key of each breadth, and its description with the number of suggestions."""
         code = self._mode_title.partition(" ")[0]
         names = {
-            Breadth.RULE: f"{code}, same rule: “{rule_words(self._like.rationale)} …”",
-            Breadth.MODE: f"{self._mode_title}, by {judge_name(self._like.judge)}",
-            Breadth.JUDGE: f"all by {judge_name(self._like.judge)}",
-            Breadth.ALL: "all, of every judge" if self._onward else "all on this trace",
+            Breadth.RULE: f"{code}, same rule: “{rule_words(self._example.rationale)} …”",
+            Breadth.MODE: f"{self._mode_title}, by {judge_name(self._example.judge)}",
+            Breadth.JUDGE: f"all by {judge_name(self._example.judge)}",
+            Breadth.ALL: "all, of every judge" if self._lasting else "all on this trace",
         }
         rows = []
         for breadth, name in names.items():
@@ -200,12 +201,12 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """Show the scopes, limits and answers with the present choice."""
         selected_text = counted(len(self.scope.select(self._pending)), "suggestion")
         rows = self._scope_rows()
-        if self._like.confidence is not None:
+        if self._example.confidence is not None:
             rows.append(("c", self._confidence_text()))
-        traces = "here and on each trace you open from now on" if self._onward else "on this trace"
+        traces = "here and on each trace you open from now on" if self._lasting else "on this trace"
         rows.append(("q", traces))
         self._show_key_rows("#scopes", rows)
-        addition = " and similar ones on later traces" if self._onward else ""
+        addition = " and similar ones on later traces" if self._lasting else ""
         answers = [
             (REJECT, f"reject {selected_text}{addition}"),
             (ACCEPT, f"accept {selected_text}{addition}"),
@@ -221,7 +222,7 @@ class ManyScreen(KeyDialog[ManyAnswered]):
 
     @property
     def _show_all_text(self) -> str:
-        """The effect of the key ``SHOW_ALL``."""
+        """The effect of the key ``SHOW_ALL`` in words; empty if it has none."""
         effects = []
         if self._hidden_count:
             effects.append(f"show hidden ones again ({self._hidden_count} here)")
@@ -241,17 +242,17 @@ class ManyScreen(KeyDialog[ManyAnswered]):
         """
         if key in (REJECT, ACCEPT, HIDE):
             if self.scope.select(self._pending):
-                self.dismiss(ManyAnswered(self.scope, key, self._onward))
+                self.dismiss(ManyAnswered(self.scope, key, self._lasting))
             return True
         if key == SHOW_ALL and self._can_show_all:
-            self.dismiss(ManyAnswered(self.scope, key, self._onward))
+            self.dismiss(ManyAnswered(self.scope, key, self._lasting))
             return True
         if key in tuple(Breadth):
             self.scope = replace(self.scope, breadth=Breadth(key))
-        elif key == "c" and self._like.confidence is not None:
+        elif key == "c" and self._example.confidence is not None:
             self.scope = self.scope.next_confidence()
         elif key == "q":
-            self._onward = not self._onward
+            self._lasting = not self._lasting
         else:
             return False
         self._show_choice()

@@ -173,7 +173,7 @@ class Marking:
         first_word = view.word_at(start)
         last_word = view.word_at(end - 1)
         if first_word is not None and last_word is not None:
-            self.mark(Selection(quote=QuoteCursor(first_word, last_word, True)))
+            self.mark(Selection(quote=QuoteCursor(first_word, last_word, fixed=True)))
 
     def move_word(self, quote: QuoteCursor, step: int) -> None:
         """Move the end of a quote by one word.

@@ -86,7 +86,7 @@ class Pictures:
             self._screen.in_background(partial(self._find_pictures, trace, index), "pictures")
 
     def _find_pictures(self, trace: Trace, index: int) -> None:
-        """Find the pictures of a span in a worker thread, and report them."""
+        """Find the pictures of a span in a worker thread, then store them for the screen."""
         if self._finder is None or self._finder_spans is not trace.spans:
             self._finder = PictureFinder(trace)
             self._finder_spans = trace.spans
@@ -97,9 +97,10 @@ class Pictures:
         self._screen.call_later(self._store_pictures, trace, index, pictures)
 
     def _store_pictures(self, trace: Trace, index: int, pictures: tuple[Picture, ...]) -> None:
-        """Show the pictures that were found in the title, or on screen if the user waits.
+        """Keep the pictures that were found, and name them in the title of the span.
 
-        Pictures of a span that the cursor has left are ignored.
+        If the user waits for the pictures, show them. Pictures of a span that the cursor has left
+        are ignored.
         """
         if self._current_span != (trace, index):
             return
@@ -133,7 +134,7 @@ class Pictures:
         return pictures[0].description if pictures else ""
 
     def show(self, without_pictures: Callable[[], None]) -> None:
-        """Draw the pictures of the span under the cursor, once they are found.
+        """Show the pictures of the span under the cursor, or wait until they are found.
 
         Args:
             without_pictures: Called if the span has no pictures.

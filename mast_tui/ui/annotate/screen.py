@@ -75,7 +75,7 @@ from mast_tui.ui.trace_view.gutter import (
     Pointing,
 )
 from mast_tui.ui.trace_view.overview import Overview
-from mast_tui.ui.trace_view.span_view import SpanText, SpanView, opens_at, text_format
+from mast_tui.ui.trace_view.span_view import SpanText, SpanView, preview_start, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
 from mast_tui.ui.widgets.hint_bar import HintBar
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
@@ -141,7 +141,7 @@ class Panes:
         return self._screen.has_class("-reading")
 
     def fill_window(self) -> None:
-        """Let the text of the span fill the window, and show a hint of the keys."""
+        """Let the text of the span fill the window, and show the keys for it in the hint bar."""
         self._screen.add_class("-reading")
         self._screen.set_focus(self._screen.span_view)
         self._screen.show_span()
@@ -703,12 +703,12 @@ class AnnotateScreen(Screen[None], RenderCache):
             self.following.note_progress(done=event.done)
             if event.done or self._index_reports % REPORTS_BETWEEN_MARKS == 0:
                 self._place_missing_marks(event.trace)
-            if self._text_index < 0:
+            if self._text_index < 0:  # no text is on screen yet
                 self.show_span()
             self.arrival.try_to_arrive()
 
     def spans_added(self) -> None:
-        """Search and filter the spans that the file has gained."""
+        """Apply the search and the filter to the spans that the file has gained."""
         self.search.search_new_spans()
         self.filter.check_new_spans()
 
@@ -732,7 +732,8 @@ class AnnotateScreen(Screen[None], RenderCache):
     def attach(self, session: Session) -> None:
         """Show the labels of the trace, and run the work that waited for the session.
 
-        If no work waited, go to the position that the workspace has saved.
+        If no work waited, go to the position that the workspace has saved. If the trace is no
+        longer on this screen, do nothing.
         """
         if session.trace is not self.trace or self not in self.app.screen_stack:
             return
@@ -1009,7 +1010,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         return GutterMark(self._mark_text(slug), kind, self.state.rank_of_mode(slug))
 
     def _mark_text(self, slug: str) -> str:
-        """Return the code of a mode, or its slug if the taxonomy lacks it, cut to its cells."""
+        """Return the code of a mode cut to ``MARK_CELLS``; its slug if the taxonomy lacks it."""
         mode = next((m for m in self.state.taxonomy.all_modes if m.slug == slug), None)
         if mode is None:
             return one_line(slug, MARK_CELLS)
@@ -1135,7 +1136,7 @@ class AnnotateScreen(Screen[None], RenderCache):
                 self._highlight_parts(span),
                 empty=self.state.texts.empty_text,
                 text_format=text_format(span),
-                opens_at=opens_at(span, text),
+                opens_at=preview_start(span, text),
             )
 
     def _name_span(self, trace: Trace, span: Span) -> None:
@@ -1391,7 +1392,7 @@ class AnnotateScreen(Screen[None], RenderCache):
         self.set_focus(visible_panes[(position + 1) % len(visible_panes)])
 
     async def action_my_labels(self) -> None:
-        """Show and focus the list of labels; hide it if it has the focus."""
+        """Show and focus the list of the annotator's labels; hide it if it has the focus."""
         list_pane = self.my_labels
         if list_pane is not None and self.has_class("-mine") and self.focused is list_pane:
             self._hide_my_labels()

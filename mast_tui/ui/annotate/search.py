@@ -60,7 +60,7 @@ class _HitPart:
         return self.indices[start_position:end_position]
 
     def matches_before(self, position: int) -> int:
-        """Return the number of matches in the hits before a position in ``indices``."""
+        """Return the number of matches in the spans that precede a position in ``indices``."""
         return self.cumulative_counts[position - 1] if position else 0
 
 
@@ -272,7 +272,10 @@ class Search:
         self._screen.set_focus(line)
 
     def toggle_regex(self) -> None:
-        """Switch between plain text and regular expressions, and open the search line."""
+        """Switch between plain text and regular expressions, and open the search line.
+
+        Search again with the text on the line; if it is empty, show what the line accepts.
+        """
         self._regex = not self._regex
         line = self.line
         self.open()
@@ -284,7 +287,7 @@ class Search:
             self._hints.prompt(f"What you type is {kind} · {key} changes that{self._closing_hint}")
 
     def search_for(self, text: str) -> None:
-        """Search for the text that is on the line now."""
+        """Search for a text, unless it is the text of the present search."""
         if text != self._state.needle:
             self.start(text)
 
@@ -307,12 +310,12 @@ class Search:
         self._screen.set_focus(self._timeline)
 
     def forget(self) -> bool:
-        """Remove the matches and close the line; return False if there was neither."""
+        """Remove the matches and close the search line; return False if there was neither."""
         was_active = bool(self._state.needle) or self.line.display
         self._regex = False
         self.line.value = ""
         self.close()
-        self.start("")
+        self.start(needle="")
         return was_active
 
     # Searching
@@ -609,8 +612,11 @@ class Search:
         self._last_message = self._hints.message
 
     def _status_text(self) -> str:
-        """Return the number of the current match and of all; without matches the progress."""
-        needle = self._needle_text(40)
+        """Return the rank of the match under the cursor and the number of all matches.
+
+        Before the first match is found, return the progress of the search.
+        """
+        needle = self._needle_text(cells=40)
         hits = self._state.hits
         if not hits:
             return f"Looking for {needle} … {self._progress:.0%}"

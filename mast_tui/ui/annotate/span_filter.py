@@ -111,7 +111,7 @@ class SpanRanges:
     """The spans in some ranges (first and last index of each), joined where they touch."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        """Sort the ranges, and join ranges that touch or overlap."""
+        """Sort the ranges of first and last spans, and join ranges that touch or overlap."""
         self._starts = array("Q")
         self._lasts = array("Q")
         for first, last in sorted(ranges):

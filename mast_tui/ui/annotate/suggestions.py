@@ -241,7 +241,7 @@ class Suggestions:
         return {suggestion.id: suggestion for suggestion in self.pending}
 
     def current(self) -> Suggestion | None:
-        """Return the suggestion that the answer keys refer to, or None."""
+        """Return the selected suggestion, which the answer keys answer, or None."""
         session = self._state.session
         if session is None or self._current_id is None:
             return None
@@ -253,16 +253,18 @@ class Suggestions:
             self._current_id = None
             return
         span_suggestions = self._pending_on(span.index)
-        if not any(s.id == self._current_id for s in span_suggestions):
+        if not any(suggestion.id == self._current_id for suggestion in span_suggestions):
             # A suggestion whose quote was not found is listed at the first span. It is selected
             # only after the user has gone to it.
             selectable_ids = (
-                s.id for s in span_suggestions if not s.doubt or s.evidence_key is not None
+                suggestion.id
+                for suggestion in span_suggestions
+                if not suggestion.doubt or suggestion.evidence_key is not None
             )
             self._current_id = next(selectable_ids, None)
 
     def go_to_next(self, step: int) -> None:
-        """Go to the next or previous suggestion that waits, at its evidence."""
+        """Go to the evidence of the next (``step`` 1) or previous (-1) pending suggestion."""
         self._commands.when_session_opens(lambda session: self._go_to_pending(session, step))
 
     def _go_to_pending(self, session: Session, step: int, *, after: int | None = None) -> bool:
@@ -289,7 +291,7 @@ class Suggestions:
         return True
 
     def _can_step_from(self, suggestion: Suggestion) -> bool:
-        """Check if a step to the next suggestion begins at this one.
+        """Check if the next suggestion is counted from this one instead of from the cursor.
 
         It must be the current suggestion. If its quote is in doubt, it is out of reading order, so
         the user must also have gone to it.
@@ -310,8 +312,8 @@ class Suggestions:
 
         Args:
             pending: The suggestions; those without a doubt come first.
-            span_index: The span.
-            step: Above 0 for the next suggestion, below 0 for the previous suggestion.
+            span_index: The index of the span.
+            step: Above 0 for the next suggestion, below 0 for the last one before the span.
             doubt: The group to look in.
         """
         assert self._state.trace is not None
@@ -325,6 +327,7 @@ class Suggestions:
         group_start = bisect_left(pending, doubt, key=attrgetter("doubt"))
         group_end = bisect_right(pending, doubt, key=attrgetter("doubt"))
         position = bisect_left(pending, span_index, group_start, group_end, key=evidence_index)
+        # The last suggestion is followed by the first one.
         return (position if step > 0 else position - 1) % len(pending)
 
     def show(self, suggestion: Suggestion) -> None:

@@ -258,7 +258,7 @@ def _show_answer_key(screen: AnnotateScreen) -> None:
     """
 
     def show_if_visible(session: Session) -> None:
-        """Show the answer key, or a message, unless another trace is open by now."""
+        """Show the answer key, or why it is hidden; do nothing if another trace is open by now."""
         trace = screen.state.trace
         if trace is None or session is not screen.state.session:
             return

@@ -368,7 +368,8 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
         uses_letters = texts["pseudonyms"] == "letters"
         pseudonyms = pseudonyms_of(opened.workspace) if uses_letters else None
         read_mask_key = partial(mask_key, opened.workspace)
-        masks = requested_masks(texts["masks"] == "masked", None, read_mask_key)
+        is_masked = texts["masks"] == "masked"
+        masks = requested_masks(is_masked, patterns=None, key=read_mask_key)
         pages = RunPages(opened.taxonomy, _viewer_of(opened), pseudonyms=pseudonyms, masks=masks)
         page = pages.page_of(trace)
         report_stage("Writing the run")
@@ -504,7 +505,13 @@ class ExportForm(Form):
 
     @work(thread=True, group="export", exclusive=True)
     def _write_export(self, export_number: int, job: ExportJob, *, force: bool) -> None:
-        """Write the files in a worker, then show the summary, a question or the problem."""
+        """Write the files in a worker, then show the summary, a question or an error.
+
+        Args:
+            export_number: The number of this export; a later export ignores its messages.
+            job: The files to write.
+            force: Whether to replace files that exist.
+        """
         worker = get_current_worker()
 
         def report_stage(stage: str) -> None:

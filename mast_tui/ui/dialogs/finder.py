@@ -64,7 +64,10 @@ EXACT_CODE_SCORE: Final = 100.0
 
 
 def widest_row(choices: Sequence[FinderChoice]) -> int:
-    """Return the cells of the widest row if its name and detail are not cut."""
+    """Return the cells that the widest row needs to show its name and detail in full.
+
+    Only the first rows are measured, because a list of traces may be long.
+    """
     first_choices = choices[:MEASURED_ROWS]
     code_cells = max((cell_len(choice.code) for choice in first_choices), default=0)
     text_cells = (
@@ -217,6 +220,7 @@ class FinderDialog(TypingDialog):
         event.stop()
         choice_list = self.query_one(ChoiceList)
         text = event.value.strip()
+        # The number of a span is returned as typed, even if it is part of a choice.
         is_number = text.removeprefix("#").isdecimal()
         if self._free and text and (is_number or not choice_list.choices):
             self.dismiss(text)
@@ -288,7 +292,9 @@ class ThemeChoice(FinderDialog):
         """List all themes, first the current theme."""
         self._previous_theme = current
         names = sorted(BUILTIN_THEMES, key=lambda name: (name != current, name))
-        choices = [FinderChoice(name, "", name, _theme_kind(name)) for name in names]
+        choices = [
+            FinderChoice(name, code="", name=name, detail=_theme_kind(name)) for name in names
+        ]
         super().__init__("Theme", choices, placeholder="a part of its name")
 
     def preview(self, value: str) -> None:

@@ -77,6 +77,7 @@ class ChoiceLine(Static, can_focus=True):
             is_chosen = choice == self.value
             text = f"{'●' if is_chosen else '○'} {one_line(choice)}   "
             parts.append((text, "bold" if is_chosen else ""))
+        # The width is 0 before the first layout.
         if sum(cell_len(text) for text, _ in parts) > self.size.width > 0:
             number = self._choices.index(self.value) + 1
             hint = f"  {number} of {len(self._choices)}: space takes the next"
@@ -169,7 +170,9 @@ class Form(Dialog[None]):
         self._fields = fields
         self._texts = texts
         self._enter_callback: Callable[[], object] | None = None
+        """Called by Enter while a text replaces the fields."""
         self._escape_callback: Callable[[], object] | None = None
+        """Called by Escape while a text replaces the fields."""
         self._current_field = fields[0].name
         """The field that has the cursor, or had it before a text replaced the fields."""
         self._refused_field = ""

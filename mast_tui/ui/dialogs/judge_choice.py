@@ -113,10 +113,10 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
 
     @work(thread=True, group="estimate", exclusive=True)
     def _estimate_cost(self, setup: Setup) -> None:
-        """Estimate tokens and cost in a worker, then show the estimate or the problem."""
+        """Estimate tokens and cost in a worker, then show the estimate or the error."""
         worker = get_current_worker()
         key = self._estimated_key
-        setup = setup.deciding(WAYS[key]) if WAYS[key] else setup
+        setup = setup.deciding(WAYS[key]) if WAYS[key] else setup  # empty: judge all modes
 
         def report_progress(partial_estimate: RunEstimate) -> None:
             if partial_estimate.traces % REPORT_EVERY == 0:
@@ -154,7 +154,8 @@ class JudgeDialog(KeyDialog[tuple[str, Plan | None]]):
     def take(self, key: str) -> bool:
         """Choose the judge of a key; return False if no judge has the key.
 
-        A model is returned as soon as its estimate is known.
+        The dialog returns the key and the plan, which is None for a judge without an estimate. For
+        a model it waits until the estimate is known.
         """
         if key not in self._title_by_key:
             return False

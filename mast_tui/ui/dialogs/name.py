@@ -88,16 +88,19 @@ class NameScreen(Dialog[str]):
             suggested: The name on the line outside a study.
             in_study: Whether the people take part in a study.
             check: Returns the name in its final form, or raises ``MastError``.
-            outside: Returns why labels under a name will not count; None if they do.
+            outside: Returns why labels under a name will not count in the study; None if they do.
         """
         super().__init__()
-        self._choices = [FinderChoice(name, "", name, part) for name, part in people]
+        self._choices = [
+            FinderChoice(name, code="", name=name, detail=part) for name, part in people
+        ]
         self._suggested = "" if in_study else suggested
         self._in_study = in_study
         self._check = check
         self._outside = outside
         self._move_letters = ""
-        """The letters that have moved in the list and may be the beginning of a typed name."""
+        """The letter keys (such as j and k) that have moved the cursor of the list. They may be the
+        beginning of a typed name."""
 
     @property
     def dialog_keys(self) -> tuple[tuple[str, str], ...]:

@@ -102,9 +102,9 @@ def read_alignment(
     *,
     with_seen: bool,
 ) -> JudgeAlignment:
-    """Measure a judge against the gold. This is slow: call it in a worker.
+    """Compare a judge with the gold. This is slow: call it in a worker.
 
-    If the judge is a version, it is tested on the held-out traces, and the test is recorded.
+    If the judge is a taught version, test it on the held-out traces, and record the test.
 
     Args:
         opened: The workspace.
@@ -142,8 +142,8 @@ def read_alignment(
     return JudgeAlignment(
         rates,
         version,
-        None if version is None else _test_against_parent(opened, version, test_gold),
-        {
+        test=None if version is None else _test_against_parent(opened, version, test_gold),
+        marked={
             (mistake.trace_id, mistake.mode): mistake.reason
             for mistake in mistakes(workspace, taxonomy.ref)
             if mistake.judge == judge
@@ -163,9 +163,9 @@ def read_alignment(
 def _test_against_parent(
     opened: OpenWorkspace, version: JudgeVersion, gold: Mapping[str, GoldTrace]
 ) -> VersionTest | None:
-    """Compare a version with its parent on held-out traces, and record the use of these traces.
+    """Compare a version with its parent on held-out traces, and record that it used these traces.
 
-    Return None if there is no verdict to compare.
+    Return None, and record nothing, if there is no verdict to compare.
     """
     workspace = opened.workspace
     taxonomy = opened.taxonomy
@@ -183,10 +183,10 @@ def _test_against_parent(
 
 
 def rate_text(rate: Mapping[str, object]) -> str:
-    """Return a rate with its interval, such as ``0.61 [.45, .75]``.
+    """Return a rate with its interval, such as ``0.61 [.45, .75]``; ``—`` if there is no rate.
 
     Args:
-        rate: The figure as a JSON document has it.
+        rate: The rate in a JSON document, with ``value`` and ``ci``.
     """
     value = rate.get("value")
     interval = rate.get("ci")
@@ -194,7 +194,7 @@ def rate_text(rate: Mapping[str, object]) -> str:
         return "—"
     if not isinstance(interval, list | tuple):
         return f"{value:.2f}"
-    low, high = (f"{end:.2f}".removeprefix("0") for end in interval)
+    low, high = (f"{bound:.2f}".removeprefix("0") for bound in interval)
     return f"{value:.2f} [{low}, {high}]"
 
 

@@ -393,10 +393,10 @@ def case_columns(
 
 
 def outcome_text(case: Case, *, gold: bool) -> str:
-    """Return which side says present and, if both do, whether their span ranges overlap.
+    """Return which side has the verdict present; if both have it, whether their ranges overlap.
 
     Args:
-        case: The trace and its marks.
+        case: The mode and the trace on which the sides are compared.
         gold: Whether a run is compared with gold, not with another run.
     """
     if case.outcome is PresentSide.FIRST:
@@ -424,9 +424,9 @@ def ranges_text(marks: tuple[Mark, ...], order: Order) -> str:
 
 
 def comparison_summary(comparison: RunComparison, key_of: KeyOf, *, gold: bool) -> str:
-    """Return the number of compared traces, and the result of the test if the judge is a version.
+    """Return the number of compared traces, and what was left out and why.
 
-    Traces and verdicts that are left out are counted with the reason.
+    If the judge is a taught version of another judge, a second line has the result of its test.
 
     Args:
         comparison: The comparison.
@@ -499,7 +499,7 @@ class ComparisonScreen(OpensTraces):
     where = Where.COMPARISON
 
     def __init__(self, first: Run, second: Run | None) -> None:
-        """Compare ``first`` with ``second``, or with the gold if that is None."""
+        """Compare a run with another run, or with the gold if ``second`` is None."""
         super().__init__()
         self._first = first
         self._second = second
@@ -553,7 +553,7 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="comparison", exclusive=True)
     def _read_comparison(self, opened: OpenWorkspace) -> None:
-        """Compare in a worker, and show the result or the problem."""
+        """Compare the runs, or the run with the gold, in a worker; show the result or the error."""
         open_traces = list(self.mast.catalog.traces.values())
         try:
             if self._second is None:
@@ -600,9 +600,9 @@ class ComparisonScreen(OpensTraces):
         return ALL_MODES if row is None else row.mode
 
     def _visible_cases(self) -> list[Case]:
-        """Return the traces of the mode under the cursor.
+        """Return the cases of the mode under the cursor.
 
-        For all modes together, the traces on which the sides differ come first.
+        In the row of all modes, the cases on which the sides differ come first.
         """
         if self._comparison is None:
             return []
@@ -648,17 +648,17 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="places", exclusive=True)
     def _read_orders(self, mode: str, loader: TraceLoader, trace_ids: list[str]) -> None:
-        """Read traces for the order of their spans, then show the ranges by number."""
+        """Read the order of the spans of traces in a worker, then show span ranges by number."""
         worker = get_current_worker()
         try:
             has_new_orders = loader.read_more(trace_ids, MOST_READ, lambda: worker.is_cancelled)
         except (WorkspaceError, OSError):
-            return  # the ranges keep the keys of their spans
+            return  # the ranges are still shown by the keys of their spans
         if has_new_orders:
             self.call_later(self._refresh_ranges, mode)
 
     def _refresh_ranges(self, mode: str) -> None:
-        """Show the span ranges by number, once their traces were read."""
+        """Show the span ranges by number, unless the cursor has moved to another mode."""
         if mode == self._mode_slug:
             self._show_cases(read_orders=False)
 
@@ -682,7 +682,7 @@ class ComparisonScreen(OpensTraces):
         self._show_reasons()
 
     def _show_reasons(self) -> None:
-        """Show the answers and reasons of both sides on the case under the cursor, from a worker.
+        """Start to read and show the answers and reasons on the case under the cursor.
 
         Only a comparison with gold has reasons.
         """
@@ -697,7 +697,7 @@ class ComparisonScreen(OpensTraces):
 
     @work(thread=True, group="reasons", exclusive=True)
     def _read_reasons(self, opened: OpenWorkspace, comparison: RunComparison, case: Case) -> None:
-        """Read the reasons of both sides, and show them or the problem."""
+        """Read the answers and reasons of both sides in a worker, and show them or the error."""
         mistake_reason = comparison.alignment.marked.get((case.trace_id, case.mode), "")
         trace_work = comparison.work_by_trace[case.trace_id]
         try:
@@ -756,9 +756,9 @@ class ComparisonScreen(OpensTraces):
             self.mast.workspace.when_ready(self._read_comparison)
 
     def _require_case(self) -> Case | None:
-        """Return the case under the cursor.
+        """Return the case under the cursor of the lower list.
 
-        If runs are compared, or the cursor is on the counts, show a hint and return None.
+        If two runs are compared, or the upper list has the focus, show a hint and return None.
         """
         case = self.cases.row
         if not self._with_gold:
@@ -771,7 +771,7 @@ class ComparisonScreen(OpensTraces):
         return None
 
     def action_wrong(self) -> None:
-        """Mark the judge as wrong on the case under the cursor, with a reason."""
+        """Ask why the judge is wrong on the case under the cursor, and mark it as wrong."""
         case = self._require_case()
         comparison = self._comparison
         if case is None or comparison is None:
@@ -785,7 +785,7 @@ class ComparisonScreen(OpensTraces):
             if text is not None:
                 self._mark_mistake(case, text.strip())
 
-        is_missed = case.outcome is PresentSide.SECOND
+        is_missed = case.outcome is PresentSide.SECOND  # only the gold says present
         title = f"Why is {mode.code} {'missed' if is_missed else 'not shown'} here?"
         previous_reason = comparison.alignment.marked.get((case.trace_id, case.mode), "")
         self.app.push_screen(NoteScreen(title, previous_reason), reason_entered)

@@ -459,6 +459,7 @@ def run_columns(marked_run_id: str | None = None) -> tuple[TableColumn[RunView],
             return "A"  # the name of the first side in the comparison
         if view.failed:
             return "!"
+        # A run with an ``ending`` stopped before its last trace.
         is_finished = view.run.finished_at is not None and view.run.ending is None
         return "●" if is_finished else "◐"
 
@@ -585,7 +586,7 @@ def _quote_lines(run: Run) -> Iterator[str]:
 
 
 def _mode_table(view: RunView, taxonomy: Taxonomy) -> Iterator[str]:
-    """Yield a table of the annotator's answers by mode.
+    """Yield a table of the annotator's answers by mode, after the number of traces left out.
 
     Modes that the taxonomy does not have come last, with their slug as name.
     """
@@ -799,7 +800,7 @@ class RunsScreen(TableScreen[RunView]):
     def action_compare(self) -> None:
         """Compare the marked run with the run under the cursor, or show why this is impossible."""
         view = self._chosen_run()
-        marked_view = self._views.get(self._marked_run_id or "")
+        marked_view = self._views.get(self._marked_run_id or "")  # no run has an empty id
         if view is None:
             return
         if marked_view is None:
@@ -825,7 +826,7 @@ class RunsScreen(TableScreen[RunView]):
             self._open_comparison(view, None)
 
     def _open_comparison(self, first: RunView, second: RunView | None) -> None:
-        """Open the comparison of two runs of the open taxonomy; show an error for another taxonomy.
+        """Open the comparison of two runs; show an error if they do not use the open taxonomy.
 
         Args:
             first: The run on side A.

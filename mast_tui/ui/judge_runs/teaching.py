@@ -92,13 +92,13 @@ class AlignedRun:
 
         These are the wrongly judged traces, a random sample, and the held-out traces.
         """
-        sample = random_sample(self.work_by_trace, 0, SAMPLE_SIZE)
+        sample = random_sample(self.work_by_trace, seed=0, n=SAMPLE_SIZE)
         return tuple(dict.fromkeys((*self.wrong_traces, *sample, *self.alignment.test_traces)))
 
     def errors(self, opened: OpenWorkspace) -> list[JudgeError]:
         """Return the errors of the judge, the most informative first.
 
-        In each case the judge is the first side, and people are the second.
+        In each case the judge is the first side, and people are the second side.
 
         Args:
             opened: The workspace.
@@ -121,7 +121,7 @@ class AlignedRun:
             error = JudgeError(
                 case.trace_id,
                 case.mode,
-                VerdictValue.PRESENT,
+                right=VerdictValue.PRESENT,
                 target=case.second[0].target if case.second else WHOLE_TRACE,
                 reason=correction or self._reason_of_people(case),
                 marked_by_person=bool(correction),
@@ -142,7 +142,7 @@ class AlignedRun:
         return most_informative(errors)
 
     def _reason_of_people(self, case: Case) -> str:
-        """Return the first reason or note of people on the mode in the trace.
+        """Return the first reason of a decision, or note on a label, on the mode in the trace.
 
         If there is none, return a general sentence.
         """
@@ -368,7 +368,7 @@ class TeachingScreen(TableScreen[JudgeError]):
 
     @work(thread=True, group="plan", exclusive=True)
     def _plan_version(self, opened: OpenWorkspace) -> None:
-        """Plan the next version in a thread, then show it."""
+        """Plan the next version of the judge in a worker, then show the plan or the error."""
         loader = self._loader
         selected_keys = self._selected
         if loader is None:
@@ -378,9 +378,9 @@ class TeachingScreen(TableScreen[JudgeError]):
         try:
             planned = next_version(opened, self._aligned, errors, loader, listed_traces)
         except (MastError, OSError) as error:
-            self.call_later(self._show_plan, None, one_line(str(error)))
+            self.call_later(self._show_plan, None, problem=one_line(str(error)))
             return
-        self.call_later(self._show_plan, planned, "")
+        self.call_later(self._show_plan, planned, problem="")
 
     def _show_plan(self, planned: NextVersion | None, problem: str) -> None:
         """Show the change of the prompt and the cost of a run, or the problem."""

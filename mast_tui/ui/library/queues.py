@@ -166,6 +166,7 @@ def read_queue(
         unfinished_ids = tuple(trace_id for trace_id in listed_ids if trace_id not in finished_ids)
         return QueueTraces(request, unfinished_ids, in_order=False)
     if study is None and request.name is QueueName.SAMPLE:
+        # Only a study has a seed of its own.
         return QueueTraces(request, random_sample(listed_ids, request.seed or 0, request.n))
     items = opened.queue(request.name.value, n=request.n, seed=request.seed)
     precision = ""
@@ -187,8 +188,8 @@ def read_queue(
 def count_queues(opened: OpenWorkspace, listed_ids: Sequence[str]) -> Mapping[QueueName, int]:
     """Count the traces of each queue but the sample. This is slow: call it in a worker.
 
-    Nothing is revealed: the count of a revealing queue is the number of finished traces, which is
-    the most that the queue can have.
+    The size of a queue of ``REVEALING`` would reveal answers of others. Its count is the number of
+    finished traces, which is the most that the queue can have.
 
     Args:
         opened: The open workspace.
@@ -286,14 +287,14 @@ def continued_queue(
     retest_ids = [trace_id for trace_id in current if trace_id in retests and trace_id != open_id]
     placed_ids = {open_id, *retest_ids}
     remaining_ids = [trace_id for trace_id in current if trace_id not in placed_ids]
-    is_remaining = frozenset(remaining_ids).__contains__
-    is_previous = frozenset(previous).__contains__
+    remaining = frozenset(remaining_ids)  # a queue is long, and a set is faster
+    previous_ids = frozenset(previous)
     return [
         open_id,
         *retest_ids,
-        *filter(is_remaining, previous[open_index + 1 :]),
-        *(trace_id for trace_id in remaining_ids if not is_previous(trace_id)),
-        *filter(is_remaining, previous[:open_index]),
+        *(trace_id for trace_id in previous[open_index + 1 :] if trace_id in remaining),
+        *(trace_id for trace_id in remaining_ids if trace_id not in previous_ids),
+        *(trace_id for trace_id in previous[:open_index] if trace_id in remaining),
     ]
 
 
@@ -345,8 +346,8 @@ class QueueChoice(KeyDialog[QueueName]):
             )
 
     def on_mount(self) -> None:
-        """Count the queues in the background."""
-        self._show_rows({})
+        """Show the queues, and count their traces in the background."""
+        self._show_rows(counts={})  # not known yet
         self._count_queues()
 
     @work(thread=True, group="queues", exclusive=True)
@@ -441,7 +442,7 @@ class CurrentQueue:
         self._screen.mast.workspace.when_ready(self._ask_for_queue)
 
     def _ask_for_queue(self, opened: OpenWorkspace) -> None:
-        """Open the dialog of the queues, and show the chosen one."""
+        """Ask which queue to show, and show it; for a sample, ask for its settings first."""
 
         def queue_chosen(name: QueueName | None) -> None:
             if name is QueueName.SAMPLE:

@@ -124,7 +124,7 @@ class LibraryScreen(ListScreen):
         self.mast.workspace.when_ready(lambda _: self._labels_changed())
 
     def on_screen_resume(self) -> None:
-        """Read labels again, and the facts of a trace that was open."""
+        """Read labels again, and the facts of the traces that other screens have read further."""
         self.mast.catalog.learn()
         self._labels_changed()
 
@@ -134,7 +134,7 @@ class LibraryScreen(ListScreen):
         return self.query_one(LibraryList)
 
     def awaits_content(self, action: str | None) -> bool:
-        """Return whether an action works on a row, and no trace has been read yet."""
+        """Return whether an action has to wait: it works on a row, and no trace was read yet."""
         return action in ROW_ACTIONS and not self.table.row_count and not self.mast.catalog.complete
 
     def refresh_rows(self) -> None:
@@ -160,11 +160,15 @@ class LibraryScreen(ListScreen):
             )
 
     def _compare_runs(self, traces: Sequence[Trace]) -> None:
-        groups = same_runs(traces)
-        self.call_later(self._update_same_runs, groups)
+        """Find the traces that are the same run, then show them; call this in a worker."""
+        self.call_later(self._update_same_runs, same_runs(traces))
 
     def _update_same_runs(self, same_runs_by_id: Mapping[str, tuple[str, ...]]) -> None:
-        """Store the ids of the traces that are the same run, and update the changed rows."""
+        """Update the rows of traces that are now the same run as others, or no longer are.
+
+        Args:
+            same_runs_by_id: The ids of the other traces of a run, by trace id.
+        """
         previous_same_runs = self._same_runs
         self._same_runs = same_runs_by_id
         changed_ids = [
@@ -200,7 +204,7 @@ class LibraryScreen(ListScreen):
         self._show_matching_rows(still=True)
 
     def show_queue(self, traces: QueueTraces, *, is_chosen: bool) -> None:
-        """Show a queue; facts that it has revealed are then no longer hidden.
+        """Show a queue; if it reveals answers, also show the facts that were hidden until then.
 
         Args:
             traces: The traces of the queue.
@@ -393,18 +397,18 @@ class LibraryScreen(ListScreen):
         )
 
     def _show_about(self) -> None:
-        """Show the facts of the trace, file or hit under the cursor."""
+        """Show the facts of the trace, unreadable file or search hit under the cursor."""
         pane = self._about_pane
         if self.contents.is_listing:
             self._show_hit()
             return
         row = self.table.row
         trace = self.mast.catalog.traces.get(row.trace_id) if row else None
-        trouble = self.table.trouble
-        if trouble is not None:
-            pane.border_title = plain_title(trouble.path)
+        unreadable_file = self.table.trouble
+        if unreadable_file is not None:
+            pane.border_title = plain_title(unreadable_file.path)
             pane.border_subtitle = "not read"
-            pane.show_text(trouble.message)
+            pane.show_text(unreadable_file.message)
             return
         if row is None or trace is None:
             pane.show_text("")
@@ -416,14 +420,14 @@ class LibraryScreen(ListScreen):
         lines = [f"{problem.place}: {problem.message}" for problem in problems]
         modes = self.queue.traces.modes.get(row.trace_id)
         if modes:
-            codes = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
-            lines.insert(0, "On: " + ", ".join(codes.get(mode, mode) for mode in modes))
+            titles = {mode.slug: f"{mode.code} {mode.name}" for mode in self.mast.taxonomy.modes}
+            lines.insert(0, "On: " + ", ".join(titles.get(slug, slug) for slug in modes))
         if row.same_as:
             lines.insert(0, f"≡ The same run as {joined(row.same_as)}")
         pane.show_text("\n".join([*lines, "", task] if lines else [task]))
 
     def _show_hit(self) -> None:
-        """Show the text around the hit under the cursor."""
+        """Show the text around the search hit under the cursor."""
         pane = self._about_pane
         row = self.contents.list.row
         if row is None:
@@ -434,7 +438,7 @@ class LibraryScreen(ListScreen):
         pane.show_text(row.hit.preview)
 
     def contents_changed(self) -> None:
-        """Show the new hits, or the traces again."""
+        """Show the new search hits; once the search has ended, show the traces again."""
         self._show_title()
         self._show_list_or_reason()
         self._show_about()
@@ -465,7 +469,7 @@ class LibraryScreen(ListScreen):
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the trace or hit under the cursor."""
+        """Open the trace or search hit under the cursor; an unreadable file shows a hint."""
         if self.contents.is_listing:
             self.contents.open_hit()
             return
@@ -524,7 +528,10 @@ class LibraryScreen(ListScreen):
             )
 
     def _leave_search(self) -> bool:
-        """Leave the search of contents, or else the filter; return False if neither is open."""
+        """Close the search of contents or, if it is closed, the filter.
+
+        Return False if neither is open.
+        """
         name_filter = self._filter
         if self.contents.leave():
             self.set_focus(self.table)

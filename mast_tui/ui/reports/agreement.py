@@ -193,7 +193,7 @@ class AgreementScreen(ReportScreen):
             PEOPLE,
             lambda _: compute_people(opened, passes),
             self._receive_people,
-            lambda problem: PeopleFigures(problem=problem),
+            failed=lambda problem: PeopleFigures(problem=problem),
         )
         if self.page == JUDGE:
             self.start_page(opened)
@@ -201,7 +201,7 @@ class AgreementScreen(ReportScreen):
             self.show()
 
     def start_page(self, opened: OpenWorkspace) -> None:
-        """Compute what the open page needs, unless that is under way."""
+        """Compute the figures of the open page, unless they are known or being computed."""
         people = self.people
         passes = self.passes
         if self.page == SPANS and people is not None and self.spans is None:
@@ -210,7 +210,7 @@ class AgreementScreen(ReportScreen):
                 SPANS,
                 lambda stopped: compute_spans(opened, people, passes, stopped),
                 self._receive_spans,
-                lambda problem: SpanFigures(problem=problem),
+                failed=lambda problem: SpanFigures(problem=problem),
             )
         elif self.page == JUDGE and self.judge is None:
             self.judge = JudgeFigures(pending=True)
@@ -224,7 +224,7 @@ class AgreementScreen(ReportScreen):
             JUDGE,
             lambda stopped: compute_judge(opened, choice, passes, stopped),
             self._receive_judge,
-            lambda problem: JudgeFigures(problem=problem),
+            failed=lambda problem: JudgeFigures(problem=problem),
         )
 
     def start_changed(self, opened: OpenWorkspace) -> None:
@@ -244,7 +244,10 @@ class AgreementScreen(ReportScreen):
             self.judge = None
 
     def _receive_people(self, figures: PeopleFigures) -> None:
-        """Show the figures of people, and a hint about hidden traces or a warning."""
+        """Show the figures of people, and a hint about hidden traces or a warning.
+
+        If the page of span ranges is open, compute its figures next.
+        """
         self.people = figures
         self.hints.leave_out(() if figures.hidden else ("look",))
         self.hints.clear()
@@ -325,7 +328,7 @@ class AgreementScreen(ReportScreen):
             return Page(text=problem)
         hidden_text = counted(judge.hidden, "unlabelled trace")
         note_text = f"{hidden_text} left out: the judges' answers are hidden from you."
-        notes = (Note(note_text, "hidden"),) if judge.hidden else ()
+        notes = (Note(note_text, reason="hidden"),) if judge.hidden else ()
         keys = (f"{key_of('agreement.against')} against", f"{key_of('agreement.next_judge')} judge")
         return Page(judge.section, pending=judge.pending, notes=notes, keys=keys)
 
@@ -343,6 +346,7 @@ class AgreementScreen(ReportScreen):
 
         def _compute_report(opened: OpenWorkspace, stopped: Stopped) -> Report:
             """Compute the report in a worker; raise `MastError` if there are no figures."""
+            # The last figures of each kind are those with intervals.
             *_, people = compute_people(opened, passes)
             if people.report is None:
                 raise MastError(no_people_text(people, key_of))
@@ -472,7 +476,7 @@ def _neighbour_in_cycle(current: str | None, choices: tuple[str, ...], step: int
 def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[PeopleFigures]:
     """Compute the figures of people over the traces that the user has finished or adjudicated.
 
-    Record in the workspace that the answers of others on these traces were revealed.
+    Also record in the workspace that the answers of others on these traces were revealed.
 
     Args:
         opened: The open workspace.
@@ -507,7 +511,7 @@ def compute_people(opened: OpenWorkspace, passes: PassChoice) -> Iterator[People
     agent_traces = {trace for table in study.agents for trace in table.traces}
     revealed_traces = compared_traces | agent_traces
     record_reveal(workspace, opened.annotator, taxonomy.ref, sorted(revealed_traces))
-    for rounds in (0, ROUNDS):
+    for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
         figures = agreement_figures(study, rounds=rounds)
         report = agreement_report(figures, visibility=_visibility_limit(opened, without_report))
         yield replace(
@@ -574,7 +578,7 @@ def compute_judge(
 ) -> Iterator[JudgeFigures]:
     """Compute the figures of a judge over the traces that the user has finished or adjudicated.
 
-    Record in the workspace on which traces this reveals hidden answers.
+    Also record in the workspace the traces on which the figures reveal hidden answers.
 
     Args:
         opened: The open workspace.
@@ -625,7 +629,7 @@ def compute_judge(
     record_reveal(workspace, opened.annotator, taxonomy.ref, revealed_ids)
     visible_unlabelled = judge_input.unlabelled & ids_with_suggestions
     judge_input = replace(judge_input, unlabelled=visible_unlabelled)
-    for rounds in (0, ROUNDS):
+    for rounds in (0, ROUNDS):  # 0 rounds give no intervals, but are fast
         report = judge_report(judge_input, rounds=rounds, with_seen=choice.with_seen)
         yield JudgeFigures(
             report=report,

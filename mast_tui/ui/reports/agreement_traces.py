@@ -87,11 +87,11 @@ class ComparedTraces:
 
     @classmethod
     def ranked(cls, sides: tuple[str, ...], rows: list[tuple[Any, TraceAnswers]]) -> ComparedTraces:
-        """Sort traces by rank, count them, and keep the first.
+        """Return the traces that rank first, and the number of all and of differing traces.
 
         Args:
             sides: The names of the sides.
-            rows: A rank and the answers for each trace and mode.
+            rows: The answers on each trace and mode, each with its sort key.
         """
 
         def rank_of(ranked_row: tuple[Any, TraceAnswers]) -> Any:

@@ -261,7 +261,7 @@ class ReportLines(VirtualLines):
             return
         super().show_row(row, centre=centre)
 
-    def unfold(self) -> bool:
+    def toggle_fold(self) -> bool:
         """Fold or unfold the part under the cursor; return False if there is none."""
         part = self.line.folds
         if part is None:
@@ -367,8 +367,8 @@ class ReportLines(VirtualLines):
             text += " " * layout.gap if position else ""
             if column.is_text or column.bar:
                 text += set_cell_size(column.title, column.width)
-            else:
-                text += " " * (column.values - cell_len(column.title)) + column.title
+            else:  # right-aligned, as its figures are
+                text += " " * (column.value_cells - cell_len(column.title)) + column.title
                 text += (
                     f" {set_cell_size(INTERVAL_TITLE, column.interval)}" if column.interval else ""
                 )
@@ -386,6 +386,7 @@ class ReportLines(VirtualLines):
         ]
         layout = self._layouts[table.id]
         for position, column in enumerate(layout.columns):
+            # If the first two columns are texts, the first one has the names.
             is_name = position == 0 and len(layout.columns) > 1 and layout.columns[1].is_text
             parts.append(Segment(" " * layout.gap if position else "", base))
             parts += [
@@ -401,7 +402,7 @@ def _cell_segments(column: FittedColumn, row: Row, *, pending: bool) -> list[tup
     kind = column.column.kind
     text = value_text(cell, kind)
     if column.is_text:
-        return [(padded(text, column.values), "quiet" if text == NONE else "figure")]
+        return [(padded(text, column.value_cells), "quiet" if text == NONE else "figure")]
     is_quiet = text == NONE or figure_of(cell) is None or kind is Kind.P_VALUE
     if kind is Kind.COUNT:
         # A count with source traces is a result; another count is only its base.
@@ -409,7 +410,7 @@ def _cell_segments(column: FittedColumn, row: Row, *, pending: bool) -> list[tup
     parts = []
     if column.bar:
         parts.append((set_cell_size(bar(cell, column.bar), column.bar + 1), "bar"))
-    right_aligned = " " * (column.values - cell_len(text)) + text
+    right_aligned = " " * (column.value_cells - cell_len(text)) + text
     parts.append((right_aligned, "quiet" if is_quiet else "figure"))
     if column.interval:
         interval = interval_text(cell, kind, pending=pending)
@@ -432,6 +433,7 @@ def _lines_of(parts: Sequence[Part], width: int, unfolded: Collection[str]) -> l
     for part in visible_parts:
         title = one_line(part.title)
         is_folded = part.folded and part.id not in unfolded
+        # Folded parts follow each other without an empty line.
         if lines and not (is_folded and lines[-1].folds):
             lines.append(Line())
         if part.folded:
@@ -469,13 +471,13 @@ class FittedColumn:
 
     Attributes:
         column: The column.
-        values: The cells of its values.
+        value_cells: The cells of its values.
         interval: The cells of its intervals; 0 if they are not shown.
         bar: The cells of its bars; 0 if they are not shown.
     """
 
     column: Column
-    values: int
+    value_cells: int
     interval: int = 0
     bar: int = 0
 
@@ -483,7 +485,7 @@ class FittedColumn:
     def width(self) -> int:
         """The cells of the whole column."""
         interval_width = self.interval + 1 if self.interval else 0
-        return self.bar_width + self.values + interval_width
+        return self.bar_width + self.value_cells + interval_width
 
     @property
     def bar_width(self) -> int:
@@ -534,15 +536,18 @@ class LineLayout:
         )
 
     def edges(self, key: str) -> tuple[int, int] | None:
-        """Return the first cell of a column's values and the cell after the last.
+        """Return the cells in a line where the values of a column begin and end (exclusive).
 
         Return None if the column is hidden.
+
+        Args:
+            key: The key of the column.
         """
         column_start = LEAD
         for column in self.columns:
             if column.key == key:
                 values_start = column_start + column.bar_width
-                return values_start, values_start + column.values
+                return values_start, values_start + column.value_cells
             column_start += column.width + self.gap
         return None
 
@@ -578,7 +583,7 @@ def fit_columns(
     visible_columns, *_ = table.split_columns()
     columns = [_measured_column(table, column, pending) for column in visible_columns]
     ranks = _rank_by_column(table, columns, chosen)
-    natural_widths = {column.key: column.values for column in columns}
+    natural_widths = {column.key: column.value_cells for column in columns}
     layout = LineLayout(_with_cut_texts(columns, max(LEAST_NAME, width // 4)))
     interval_keys = [column.key for column in columns if column.interval]
     for key in sorted(interval_keys, key=lambda key: ranks[key]):
@@ -596,7 +601,9 @@ def fit_columns(
 def _with_cut_texts(columns: Iterable[FittedColumn], most_cells: int) -> tuple[FittedColumn, ...]:
     """Return the columns, with the columns of texts cut to a number of cells."""
     return tuple(
-        replace(column, values=min(column.values, most_cells)) if column.is_text else column
+        replace(column, value_cells=min(column.value_cells, most_cells))
+        if column.is_text
+        else column
         for column in columns
     )
 
@@ -608,7 +615,10 @@ def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]
     """
     while layout.width > width and len(layout.columns) > 1:
         column = min(layout.columns, key=lambda column: ranks[column.key])
-        without_bar = replace(column, bar=0, values=max(cell_len(column.title), column.values))
+        # The title of a column with a bar may reach over the bar.
+        without_bar = replace(
+            column, bar=0, value_cells=max(cell_len(column.title), column.value_cells)
+        )
         layout = layout.replace_column(column, (without_bar,) if column.bar else ())
     return layout
 
@@ -616,7 +626,7 @@ def _dropped_to_width(layout: LineLayout, width: int, ranks: Mapping[str, float]
 def _measured_column(table: Table, column: Column, pending: bool) -> FittedColumn:
     """Return a column with the cells that its texts need."""
     cells = [row.cells.get(column.key) for row in table.rows]
-    values = max((cell_len(value_text(cell, column.kind)) for cell in cells), default=0)
+    value_cells = max((cell_len(value_text(cell, column.kind)) for cell in cells), default=0)
     is_share = column.kind is Kind.SHARE
     interval = 0
     if column.interval and not is_share:
@@ -624,9 +634,9 @@ def _measured_column(table: Table, column: Column, pending: bool) -> FittedColum
         interval = max((cell_len(text) for text in texts), default=0)
         if interval:
             interval = max(interval, cell_len(INTERVAL_TITLE))
-    fitted = FittedColumn(column, values, interval, LEAST_BAR if is_share else 0)
-    title_excess = cell_len(fitted.title) - (fitted.width if is_share else values)
-    return replace(fitted, values=values + max(0, title_excess))
+    fitted = FittedColumn(column, value_cells, interval, LEAST_BAR if is_share else 0)
+    title_excess = cell_len(fitted.title) - (fitted.width if is_share else value_cells)
+    return replace(fitted, value_cells=value_cells + max(0, title_excess))
 
 
 def _rank_by_column(
@@ -652,9 +662,9 @@ def _widened_to_width(
     columns = list(layout.columns)
     for index, column in enumerate(columns):
         if column.is_text:
-            cut_cells = natural_widths[column.key] - column.values
+            cut_cells = natural_widths[column.key] - column.value_cells
             added_cells = max(0, min(cut_cells, free_cells))
-            columns[index] = replace(column, values=column.values + added_cells)
+            columns[index] = replace(column, value_cells=column.value_cells + added_cells)
             free_cells -= added_cells
     bar_indices = [index for index, column in enumerate(columns) if column.bar]
     if bar_indices:

@@ -396,7 +396,7 @@ class ReportScreen(TablesScreen):
     async def _take_on(self, opened: OpenWorkspace, hidden: Sequence[str]) -> None:
         """Begin to adjudicate hidden traces, and compute the report again.
 
-        Report the number of traces that the annotator has begun to label: they stay hidden.
+        Traces that the annotator has begun to label stay hidden; show their number.
         """
         started_ids = await self.mast.workspace.carry_out(
             lambda: take_on(opened.workspace, opened.taxonomy, opened.annotator, hidden)
@@ -539,7 +539,7 @@ class ReportScreen(TablesScreen):
         - Open the trace of the row.
         - List the source traces of the row or its chosen cell.
         """
-        if self._open_page.section is not None and self.main_list.unfold():
+        if self._open_page.section is not None and self.main_list.toggle_fold():
             self.show_detail()
             return
         row = self.row

@@ -208,7 +208,15 @@ def failing_traces(inputs: SignatureInput, group: str, trace_filter: TraceFilter
 def _onsets_by_row(
     inputs: SignatureInput, codes: Sequence[str], chosen: Flags
 ) -> dict[int, list[ModeOnset]]:
-    """Return the onsets of the modes, by the row of the trace, in order of onset."""
+    """Return the onsets of the modes on each chosen trace, by the row of the trace in ``inputs``.
+
+    The onsets of a trace are in order.
+
+    Args:
+        inputs: The traces and their labels.
+        codes: The codes of the modes.
+        chosen: Whether each trace is included.
+    """
     table = onsets(inputs).in_traces(chosen)
     onsets_by_row: dict[int, list[ModeOnset]] = {}
     columns = (table.trace.tolist(), table.mode.tolist(), table.first.tolist(), table.step.tolist())

@@ -181,12 +181,15 @@ class SignaturesScreen(ReportScreen):
         self.choice = SignatureChoice()
         self.signatures: Signatures | None = None
         self.group = OVERALL
+        """The name of the group on screen."""
         self.includes_all = False
+        """True if the user has chosen to count all traces of the group, not only failed ones."""
         self._orders = cache(SpanOrders)
+        """Returns the orders of the spans of a workspace, which are kept for the next figures."""
         self._group_report: _GroupReport | None = None
         """The report that was computed last."""
         self._planning: tuple[Figure, ...] | None = None
-        """The figures of planning; None if they have not been computed yet."""
+        """The figures for planning an experiment; None if they have not been computed yet."""
 
     # Counting
 
@@ -198,13 +201,13 @@ class SignaturesScreen(ReportScreen):
             SIGNATURES,
             lambda stopped: compute_signatures(opened, choice, self._orders, stopped),
             self._receive_figures,
-            lambda problem: Signatures(choice, problem=problem),
+            failed=lambda problem: Signatures(choice, problem=problem),
         )
         if self.signatures is None:
             self.show()
 
     def start_page(self, opened: OpenWorkspace) -> None:
-        """Plan the experiment if its page is open: that takes seconds."""
+        """Compute the figures for planning in a worker if their page is open: it takes seconds."""
         signatures = self.signatures
         if self.page != EXPERIMENT or self._planning is not None or signatures is None:
             return
@@ -214,7 +217,7 @@ class SignaturesScreen(ReportScreen):
                 EXPERIMENT,
                 lambda stopped: iter([_planning_of(experiment, stopped)]),
                 self._receive_planning,
-                lambda problem: (),
+                failed=lambda problem: (),
             )
 
     def start_changed(self, opened: OpenWorkspace) -> None:
@@ -225,13 +228,13 @@ class SignaturesScreen(ReportScreen):
     def _receive_figures(self, signatures: Signatures) -> None:
         """Show the figures, and a hint about hidden traces."""
         previous_signatures = self.signatures
-        is_complete = (
+        has_complete_figures = (
             previous_signatures is not None
             and previous_signatures.choice == signatures.choice
             and not previous_signatures.pending
         )
-        if signatures.pending and is_complete:
-            # The complete figures stay until the new ones are complete.
+        if signatures.pending and has_complete_figures:
+            # The complete figures stay on screen until the new ones are complete.
             return
         self.signatures = signatures
         self.forget(EXPERIMENT)
@@ -257,7 +260,7 @@ class SignaturesScreen(ReportScreen):
     # Showing
 
     def title_parts(self) -> tuple[str, ...]:
-        """Return the group and its position, whose labels count, and its numbers by outcome."""
+        """Return the group with its position, the annotator, and the traces by outcome."""
         signatures = self.signatures
         if signatures is None or self.group not in signatures.groups:
             return ("Signatures", labels_title(self.choice.labels))
@@ -309,7 +312,7 @@ class SignaturesScreen(ReportScreen):
         return Page(section, pending=signatures.pending, notes=notes, about=about, keys=keys)
 
     def _experiment_page(self, signatures: Signatures) -> Page:
-        """Return all arms, and the chosen group against the baseline."""
+        """Return the page with all arms, and with the chosen group against the baseline."""
         if signatures.experiment is None:
             if signatures.pending:
                 return Page()
@@ -356,7 +359,8 @@ class SignaturesScreen(ReportScreen):
     def _line_over_tables(self, signatures: Signatures, report: model.Report) -> str:
         """Return the facts of the group for the line over the tables.
 
-        If too few outcomes are known to compare failed and successful traces, return how many.
+        If too few outcomes are known to compare failed and successful traces, return the number of
+        known outcomes.
         """
         table = signatures.groups[self.group]
         if not compares_outcomes(table):
@@ -526,14 +530,14 @@ class SignaturesScreen(ReportScreen):
         )
 
     def _set_failed_below(self, value: str) -> None:
-        """Count a trace as failed under a score; an empty text means the recorded outcome.
+        """Count a trace as failed if its score is below a number; show an error for another text.
 
-        A text that is no finite number shows an error.
+        With an empty text, the recorded outcome tells whether a trace has failed.
         """
         try:
             score = float(value) if value else None
         except ValueError:
-            score = nan
+            score = nan  # not finite, so the error below is shown
         if score is not None and not isfinite(score):
             problem = f"{one_line(value, 20)} is no score: give a number"
             self.hints.say(problem, error=True)

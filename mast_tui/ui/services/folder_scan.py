@@ -107,16 +107,16 @@ BATCH_FILES: Final = 500
 def scan_paths(
     paths: Sequence[Path], stopped: Callable[[], bool], take: Callable[[ScanNews], object]
 ) -> Iterator[FilesRead | CachedTraces]:
-    """Yield the cached traces of the last scan of some paths, then the changes since.
+    """Scan paths; yield the cached traces of the last scan, then the changes since.
 
-    The first report always has cached traces, even if there are none. At the end the traces are
+    The first item is always ``CachedTraces``, if need be without traces. At the end the traces are
     stored for the next scan.
 
     Args:
         paths: The paths.
         stopped: Returns whether to stop.
-        take: Receives the changes found before a big document is read, and the progress of reading
-            that document.
+        take: Called with the changes found before a big document is read, and with the progress of
+            reading that document.
     """
     with LibraryCache(library_cache_path()) as library:
         differences = Differences()
@@ -127,21 +127,21 @@ def scan_paths(
             differences.add_cached(traces)
         # The walk imports what it needs only now, when the first traces are on screen.
         scanned: list[Looked] = []
-        batch = FilesRead([], False)
+        batch = FilesRead([], done=False)
 
-        def wait(process: DocumentProcess) -> None:
+        def wait_for_document(process: DocumentProcess) -> None:
             """Pass on the changes so far, then the progress of a big document until its end."""
             nonlocal batch
             batch.total = scan.total
             batch.gone = differences.take_gone()
             take(batch)
-            batch = FilesRead([], False)
+            batch = FilesRead([], done=False)
             while not process.wait(REPORT_SECONDS):
                 if stopped():
                     process.stop()
                 take(StillReading(f"{process.path.name}: {process.progress.description}"))
 
-        scan = walk(paths, library=library, keep_spans=False, wait=wait)
+        scan = walk(paths, library=library, keep_spans=False, wait=wait_for_document)
         due_time = monotonic() + BATCH_SECONDS
         for report in scan:
             if stopped():
@@ -157,9 +157,9 @@ def scan_paths(
                 batch.total = scan.total
                 batch.gone = differences.take_gone()
                 yield batch
-                batch = FilesRead([], False)
+                batch = FilesRead([], done=False)
                 due_time = monotonic() + BATCH_SECONDS
-        differences.finish()
+        differences.finish()  # traces that the scan has not found are gone
         batch.done = True
         batch.total = scan.total
         batch.gone = differences.take_gone()
@@ -167,8 +167,8 @@ def scan_paths(
         if differences.any:
             name_of = names_under(paths)
 
-            def sort_key(entry: Looked) -> str:
-                trace, _ = entry
+            def sort_key(scanned_trace: Looked) -> str:
+                trace, _ = scanned_trace
                 return natural(name_of(trace))
 
             library.keep_traces(paths, sorted(scanned, key=sort_key))

@@ -181,14 +181,15 @@ class InputQueue:
         self._app.call_later(self._follow_event, self._step_number, [])
 
     def _awaits_content(self, event: InputEvent, screen: Screen[object]) -> bool:
-        """Check if an event needs content of a screen that has not been read yet."""
+        """Check if an event needs content that the screen has not read yet."""
         if not isinstance(screen, AwaitsContent):
             return False
         if not isinstance(event, events.Key):
-            return screen.awaits_content(None)
+            return screen.awaits_content(action=None)
         active = screen.active_bindings.get(event.key)
         if active is None:
-            return screen.awaits_content(None)
+            return screen.awaits_content(action=None)
+        # A key with priority never waits.
         return not active.binding.priority and screen.awaits_content(active.binding.id)
 
     def _waits_for_unread(self, event: InputEvent) -> bool:
@@ -286,13 +287,17 @@ class InputQueue:
         return await self._app.run_action(active.binding.action, active.node)
 
     def _offer_as_answer(self, key: str, target: DOMNode) -> bool:
-        """Offer a key to a question in the last line; return whether the question took it."""
+        """Let the screen handle a key as the answer to its question in the last line.
+
+        Return False if there is no question, or the key does not answer it.
+        """
         screen = self._app.screen
         if not isinstance(screen, AsksInLastLine) or not screen.asks or isinstance(target, Input):
             return False
         active = screen.active_bindings.get(key)
         if active is None:
-            return screen.take_key(key, None)
+            return screen.take_key(key, action=None)
+        # A key with priority, such as that of help, keeps its effect during a question.
         return not active.binding.priority and screen.take_key(key, active.binding.id)
 
     def _follow_after_drawing(self) -> None:
@@ -314,7 +319,7 @@ class InputQueue:
         handled the event, such as ``Input.Submitted``.
 
         Args:
-            number: The number of the step; an outdated number ends the wait.
+            number: The number of the wait; a later wait has a higher number and ends this one.
             path: The widgets whose queues are still to be passed.
         """
         if number != self._step_number:

@@ -79,7 +79,7 @@ class JudgeRuns:
         self._workspace = workspace
 
     def begin(self, traces: Sequence[Trace], plan: Plan | None = None) -> None:
-        """Run a judge on traces; if one is at work, ask whether to cancel it.
+        """Run a judge on traces; if a judge is already running, ask whether to cancel that one.
 
         Args:
             traces: The traces.
@@ -297,10 +297,10 @@ class JudgeRuns:
         self._app.call_later(self.judged, message)
 
     def judged(self, message: JudgeProgress) -> None:
-        """Show a report of the judge at work, and pass it on to the screens.
+        """Show a report of the running judge, and pass it on to the screens.
 
-        A problem that does not fit into the last line, or that the visible screen does not show,
-        is shown as an error.
+        If the last report is a problem that is too long for the last line, or that the visible
+        screen does not show, it is shown as an error too.
         """
         at_work = self.at_work
         if message.done:
@@ -335,7 +335,7 @@ class JudgeRuns:
         hint: str,
         covered_by: Sequence[str] | None = (),
     ) -> None:
-        """Run a judge without a model on traces, store its suggestions, and report its end.
+        """Run a judge without a model on traces, store its suggestions, and report the result.
 
         Args:
             name: The name of the judge.
@@ -379,4 +379,5 @@ class JudgeRuns:
             message = f"{name}: {result}"
         else:
             message = f"{name} has looked at {traces_text}: {result}"
-        self._post_report(JudgeProgress(message, True, bool(summary.failed), hint))
+        has_problem = bool(summary.failed)
+        self._post_report(JudgeProgress(message, done=True, problem=has_problem, more=hint))

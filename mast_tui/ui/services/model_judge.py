@@ -116,7 +116,7 @@ def run_model(
     report: Callable[[JudgeProgress], object],
     is_cancelled: Callable[[], bool],
 ) -> None:
-    """Run the model on traces, and report its progress and its end.
+    """Run the model on traces, and report its progress and its result.
 
     Answers are stored even if the run is cancelled.
 
@@ -249,7 +249,7 @@ class _RunReporter:
         self._wait_report_time = self._message_time
 
     def on_check(self) -> None:
-        """Report the waiting time, once a second, if no answer has come for a while."""
+        """Report the waiting time, once a second, if nothing was reported for a while."""
         now = time.monotonic()
         waiting_seconds = now - self._message_time
         if now - self._wait_report_time >= 1.0 and waiting_seconds >= REPORT_WAIT_AFTER:
@@ -271,7 +271,7 @@ class _RunReporter:
 
     def on_wait(self, reason: str) -> None:
         """Report that requests have to wait."""
-        self._report_message(f"{self._plan.name}: {one_line(reason)}", "")
+        self._report_message(f"{self._plan.name}: {one_line(reason)}", trace_id="")
 
     def on_part(self, trace_id: str, judgement: Judgement) -> None:
         """Report that a window of a trace was judged.
@@ -286,7 +286,7 @@ class _RunReporter:
         self._report_counts(trace_id=trace_id)
 
     def _report_counts(self, trace_id: str) -> None:
-        """Report the windows or traces that are done, the tokens, and the suggestions."""
+        """Report the progress: the window of a single trace, or the traces and tokens of a run."""
         estimate = self._plan.estimate
         if self._is_single:
             planned_windows = estimate.windows * self._plan.setup.parameters.samples
@@ -302,7 +302,12 @@ class _RunReporter:
         self._report_message(f"{self._plan.name}: {' · '.join(parts)}", trace_id)
 
     def _report_message(self, message: str, trace_id: str) -> None:
-        """Report a message, and measure the waiting time from now on."""
+        """Report a message, and measure the waiting time from now on.
+
+        Args:
+            message: The message.
+            trace_id: The trace with new suggestions; empty if no trace has any.
+        """
         self._message = message
         self._message_time = time.monotonic()
         self._report(JudgeProgress(message, trace_id=trace_id))

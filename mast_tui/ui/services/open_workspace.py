@@ -69,7 +69,7 @@ class OpenWorkspace:
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
-        """Set ``adjudicates`` from the study."""
+        """Set ``adjudicates`` by the lists of adjudicators and annotators in the study."""
         study = self.study()
         self.adjudicates = (
             study is not None

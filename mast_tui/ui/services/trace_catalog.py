@@ -64,9 +64,9 @@ class Catalog:
         name = report.path.name
         self.looked_at += 1
         if report.skipped is not None:
-            self.skipped.append(FileProblem(name, "", report.skipped))
+            self.skipped.append(FileProblem(name, place="", message=report.skipped))
         if report.failed is not None:
-            trouble = FileProblem(name, "", report.failed)
+            trouble = FileProblem(name, place="", message=report.failed)
             self.unreadable.append(trouble)
             self.troubles.append(trouble)
         self.troubles += [FileProblem(name, p.place, p.message) for p in report.problems]

@@ -99,7 +99,7 @@ class Prefetch:
             process.stop()
 
     def _read_all(self) -> None:
-        """Read the file, and load the rest of its cache once the first frame was drawn."""
+        """Read the file; once the first frame was drawn, load the cached spans of its traces."""
         try:
             self._read_file_and_totals()
         finally:
@@ -180,7 +180,7 @@ class TraceService:
         if report is not None:
             report = self.prefetch.report(LOOK_PATIENCE)
         if report is not None and len(report.traces) == 1:
-            self.take(FilesRead([report], True))
+            self.take(FilesRead([report], done=True))
             return
         scan = ScanThread(self._scan_news, self._take_later)
         self._app.call_after_refresh(scan.go_on)
@@ -205,7 +205,7 @@ class TraceService:
             yield StillReading(self.prefetch.description)
         # Without a report, reading has raised an error: raise it again here.
         report = self.prefetch.report() or read_file(self._options.paths[0], named=True)
-        yield FilesRead([report], True)
+        yield FilesRead([report], done=True)
 
     def take(self, news: ScanNews) -> None:
         """Store news of the scan, and let the screens show it."""

@@ -148,9 +148,9 @@ class WorkspaceWatcher:
 
 
 def rescue_path(path: Path) -> Path:
-    """Return the path of a new file for a workspace whose file is gone.
+    """Return a path to save a workspace whose file was deleted, moved or replaced.
 
-    It is the same path if no file is there now, or else a free path beside it.
+    It is the same path if no file is there now, or else an unused path beside it.
     """
     if not path.exists():
         return path
@@ -285,9 +285,13 @@ class WorkspaceService:
             begin_as(opening.annotator)
 
     async def _work_as(self, opening: Opening, name: str) -> None:
-        """Register the annotator, tell the screens, and start to watch the workspace.
+        """Register the annotator, run the steps that wait for the workspace, and start to watch it.
 
-        Run the steps that waited for the workspace, and show messages about it.
+        Also show messages about the workspace.
+
+        Args:
+            opening: The workspace that is being opened.
+            name: The name of the annotator.
         """
         opened = await self.carry_out(partial(opening.attach, self._app.taxonomy, name))
         if opened is None:
@@ -299,7 +303,7 @@ class WorkspaceService:
         for step in steps:
             step(opened)
         path = opening.find_default()
-        if path is not None and path.parent.parent != Path.cwd():
+        if path is not None and path.parent.parent != Path.cwd():  # found in a folder above
             self._app.say(f"Labels are kept in {one_line(str(path))}")
         notice = opening.outside_notice(name)
         if notice is not None:
@@ -323,7 +327,7 @@ class WorkspaceService:
         return "workspace not open yet" if self.refused is None else "reading only · no workspace"
 
     def unsent_words(self) -> tuple[str, ...]:
-        """Return a text with the number of changes that wait for the server; empty if none do."""
+        """Return the number of changes that wait for the server as one text; no text if none do."""
         count = 0 if self.opened is None else self.opened.workspace.waiting
         return (f"{count} waiting for the server",) if count else ()
 
@@ -341,7 +345,7 @@ class WorkspaceService:
             f"were not saved are in {one_line(str(outbox.refused_path))}. Label them again if they "
             "still hold, which begins a new pass.",
             (("o", "go on"),),
-            lambda _: None,
+            answered=lambda _: None,
             default="o",
         )
 

@@ -108,7 +108,7 @@ def page_paragraphs(
 
 
 def _guideline_paragraph(guideline: Guideline, name_of: Callable[[str], str]) -> PageParagraph:
-    """Return a guideline with its author, its date, and the trace of the decision behind it."""
+    """Return the paragraph of a guideline, with its author, date and source trace."""
     source = f"{one_line(guideline.written_by)} · {guideline.written_at[:DATE_CHARS]}"
     if guideline.trace_id is not None:
         source += f" · at {one_line(name_of(guideline.trace_id))}"
@@ -128,10 +128,10 @@ def _step_key(case: GuidelineCase) -> tuple[str, str, str, str]:
 def _step_paragraph(
     cases: Sequence[GuidelineCase], name_of: Callable[[str], str], order: Order
 ) -> PageParagraph:
-    """Return the outcome of one step, with its reasons, adjudicator and date.
+    """Return a paragraph on cases that were decided together, with reasons, adjudicator and date.
 
     Args:
-        cases: The cases that were decided in the step.
+        cases: The cases.
         name_of: Returns the name of a trace by its id.
         order: The order of the spans of the trace.
     """
@@ -143,9 +143,10 @@ def _step_paragraph(
     if ranges:
         ellipsis = " …" if len(targets) > MOST_RANGES else ""
         text += f" at {', '.join(ranges)}{ellipsis}"
-    lines_below = list(dict.fromkeys(d.reason for d in decisions if d.reason))
-    decision = first_case.decision
-    lines_below.append(f"{one_line(decision.decided_by)} · {decision.decided_at[:DATE_CHARS]}")
+    reasons = dict.fromkeys(decision.reason for decision in decisions if decision.reason)
+    first_decision = first_case.decision
+    date = first_decision.decided_at[:DATE_CHARS]
+    lines_below = [*reasons, f"{one_line(first_decision.decided_by)} · {date}"]
     return PageParagraph("case", text, tuple(lines_below), first_case)
 
 
@@ -168,7 +169,7 @@ class _PageRow(NamedTuple):
 
 
 class PageLines(VirtualLines):
-    """Paragraphs wrapped to the width, with a cursor on a row; keys work on its entry."""
+    """Paragraphs wrapped to the width, with a cursor; keys work on the entry of its row."""
 
     css_prefix = "page-lines"
     css_parts = ("cursor", "heading", "text", "guideline", "case", "below")
@@ -208,7 +209,7 @@ class PageLines(VirtualLines):
         rows: list[_PageRow] = []
         for paragraph in self.paragraphs:
             if rows and paragraph.style == "heading":
-                rows.append(_PageRow(None, "", "text"))
+                rows.append(_PageRow(None, "", "text"))  # a blank row
             rows += _rows_of(paragraph, width)
         self._rows = rows
         super().rows_changed()

@@ -665,7 +665,7 @@ class StudyScreen(TableScreen[StudyProgress]):
         """Show the effect of a change of the annotators, and make it if the user agrees.
 
         Args:
-            change: Returns the changed study; an error is shown.
+            change: Returns the changed study. If it raises `MastError`, the error is shown.
             title: The question.
             effect: A text on the effect of the change.
         """
@@ -676,14 +676,14 @@ class StudyScreen(TableScreen[StudyProgress]):
         changed_study = await self.mast.workspace.carry_out(lambda: change(previous_study))
         if changed_study is None:
             return
-        if changed_study == previous_study:
+        if changed_study == previous_study:  # only giving traces back can change nothing
             self.hints.say("Nothing is left to give back")
             return
 
         def answered(answer: str | None) -> None:
             if answer == "y":
                 self.hints.prompt("Changing the study …")
-                self.set_up(opened, changed_study, None)
+                self.set_up(opened, changed_study, selection=None)
 
         self.mast.ask_key(
             one_line(title),

@@ -148,9 +148,10 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
         people: The names of the annotators of a new study.
     """
     if study is None:
-        # The defaults need a study, which has at least two annotators.
-        defaults = texts_of(Study("", ("a", "b")), ())
-        return {**defaults, "annotators": ", ".join(people)}
+        # A study has at least two annotators; these two only stand in for the real names.
+        default_study = Study("", annotators=("a", "b"))
+        default_texts = texts_of(default_study, people=())
+        return {**default_texts, "annotators": ", ".join(people)}
     return {
         "annotators": ", ".join(_name_with_weight(study, name) for name in study.annotators),
         "adjudicators": ", ".join(study.adjudicators),
@@ -185,7 +186,7 @@ def study_of(
     weights = _parsed_weights(texts["annotators"])
     if not weights:
         raise MastError("annotators: a study needs at least one")
-    base_study = previous or Study(taxonomy, tuple(weights), per_trace=1)
+    base_study = previous or Study(taxonomy, annotators=tuple(weights), per_trace=1)
     study = replace(
         base_study,
         batches=(tuple(traces),) if traces else base_study.batches,
@@ -215,7 +216,7 @@ def study_of(
 
 
 def _name_with_weight(study: Study, name: str) -> str:
-    """Return a name, with its weight if that is not 1."""
+    """Return the name of an annotator, followed by the weight if that is not 1: ``alice=2``."""
     weight = study.weight(name, len(study.batches))
     return name if weight == 1 and "=" not in name else f"{name}={weight:.10g}"
 
@@ -353,7 +354,7 @@ def draw_sample(
     population = [_record_of(trace) for trace in selection.traces]
     if not population:
         population = [record for record in records if record.trace_id in selected_ids]
-    empty_study = replace(study, batches=(), draws=())
+    empty_study = replace(study, batches=(), draws=())  # the sample becomes its first batch
     try:
         new_study = with_sample(empty_study, population, sample_size, by=strata)
     except MastError as error:
@@ -397,7 +398,7 @@ def preview_text(
     planned: Study,
     *,
     changed: Sequence[tuple[str, str, str]] = (),
-    away: Mapping[str, int] | None = None,
+    lost_traces: Mapping[str, int] | None = None,
     finished: bool = False,
 ) -> str:
     """Describe a study before it is set up.
@@ -406,7 +407,7 @@ def preview_text(
         previous: The study before the change; None for a new study.
         planned: The study to set up.
         changed: The title of each changed field, with its old and new text.
-        away: The number of begun traces that each annotator loses, by name.
+        lost_traces: The number of begun traces that each annotator loses, by name.
         finished: Whether someone has finished a trace of the study.
     """
     if previous == planned:
@@ -418,7 +419,8 @@ def preview_text(
         f"{title}: {old_text or 'nobody'} → {new_text or 'nobody'}"
         for title, old_text, new_text in changed
     ]
-    paragraphs = [change_lines, assignment_lines, effect_lines(previous, planned, away or {})]
+    effects = effect_lines(previous, planned, lost_traces or {})
+    paragraphs = [change_lines, assignment_lines, effects]
     if finished:
         limit = "Traces have been finished, so what figures rest on stays; this may still change."
     else:
@@ -470,13 +472,15 @@ def assignment_text(previous: Study | None, planned: Study) -> str:
     return "\n".join(lines)
 
 
-def effect_lines(previous: Study | None, planned: Study, away: Mapping[str, int]) -> list[str]:
+def effect_lines(
+    previous: Study | None, planned: Study, lost_traces: Mapping[str, int]
+) -> list[str]:
     """Return a line for each effect of a change on work that is under way.
 
     Args:
         previous: The study before the change; None for a new study.
         planned: The study to set up.
-        away: The number of begun traces that each annotator loses, by name.
+        lost_traces: The number of begun traces that each annotator loses, by name.
     """
     if previous is None:
         return ["From now on each annotator has a queue of their own traces, in their own order."]
@@ -485,7 +489,7 @@ def effect_lines(previous: Study | None, planned: Study, away: Mapping[str, int]
         lines.append("The traces are assigned again; no label is lost.")
     lines += [
         f"{name} has begun {counted(count, 'trace')} that would no longer be theirs."
-        for name, count in sorted(away.items())
+        for name, count in sorted(lost_traces.items())
     ]
     lines += [
         effect
@@ -601,7 +605,7 @@ class StudySetup(Form):
             previous,
             study,
             changed=changed_fields,
-            away=count_reassigned_traces(workspace, study),
+            lost_traces=count_reassigned_traces(workspace, study),
             finished=previous is not None and anybody_finished(workspace, previous),
         )
 

@@ -198,7 +198,7 @@ def answer_page(trace: Trace) -> TextPage:
 
 
 def usage_page(trace: Trace, cost_of: CostOf | None) -> TextPage:
-    """Write the time, tokens and money of a trace by agent and by tool.
+    """Return a page with the time, tokens and cost of a trace by agent and by tool.
 
     Args:
         trace: The trace, as far as it has been read.

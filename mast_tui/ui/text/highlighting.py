@@ -176,7 +176,7 @@ class Highlighter:
                     yield from self._line_parts(region, part_start, part_end)
                 elif region.syntax:
                     yield from self._code_parts(region, part_start, part_end)
-            offset = max(outer_end, offset + 1)
+            offset = max(outer_end, offset + 1)  # move on even after an empty region
         yield from _cut_to_range(self._coloured_parts(start, end), start, end)
 
     def _region_at(self, offset: int) -> TextRegion:
@@ -190,7 +190,7 @@ class Highlighter:
     ) -> Iterator[tuple[TextRegion, int, int]]:
         """Yield fences, hunks and the regions between them, each with the part that is in a range.
 
-        A region without fences and hunks is yielded itself.
+        A region whose syntax has no fences or hunks is yielded itself.
         """
         if outer_region.syntax not in (MARKDOWN, OUTPUT):
             yield outer_region, start, end

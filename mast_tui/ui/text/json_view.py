@@ -163,7 +163,7 @@ class PrettyText:
             else:
                 self._read_token(stop)
         if self._source_end >= len(self.source) and (self._levels or self._string_start >= 0):
-            self.broken = True
+            self.broken = True  # the source ends within an object, a list or a string
         if self._new_texts:
             part = "".join(self._new_texts)
             self._part_starts.append(self._shown_end - len(part))
@@ -181,6 +181,7 @@ class PrettyText:
             return self[index : index + 1] if index >= 0 else self[len(self) + index :][:1]
         start, end, _step = index.indices(len(self))
         texts: list[str] = []
+        # The first part to use is the last one that begins at or before ``start``.
         for number in range(
             max(0, bisect_right(self._part_starts, start) - 1), len(self._shown_parts)
         ):

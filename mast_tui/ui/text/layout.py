@@ -107,7 +107,7 @@ class QuoteCursor:
 
     def fix(self) -> QuoteCursor:
         """Return a quote that begins at the cursor."""
-        return QuoteCursor(self.head, self.head, True)
+        return QuoteCursor(self.head, self.head, fixed=True)
 
 
 BLOCK_CHARS: Final = 4096
@@ -253,7 +253,7 @@ def cut_block(
         start: The first code point of the block.
         end: The code point after the block.
         width: The cells of a row.
-        starts: The list to extend.
+        starts: The array to which the starts are appended.
         rendered: True to align the rows of a line with its first word, and to leave out the
             sequences for colours.
     """
@@ -560,6 +560,7 @@ class TextLayout:
         chunk_start = self._chunk_starts.get(chunk)
         if chunk_start is None:
             block_start, block_end = block_at(self.text, offset)
+            # A block that begins in the previous chunk belongs to it as a whole.
             chunk_start = block_start if block_start == offset else block_end
             self._chunk_starts[chunk] = chunk_start
         return chunk_start

@@ -109,17 +109,17 @@ class MarkdownTables:
         return "".join(parts), _moved_columns(old_columns, fillings)
 
     def _table_around(self, start: int) -> _TableExtent:
-        """Return the table with the line that begins at an offset.
+        """Return the extent of the table around the line that begins at an offset.
 
-        It is not aligned if it is too large, has no rule under its titles, or does not fit the
-        width.
+        If the table is too large, has no rule under its titles, or does not fit the width, its
+        extent has no widths, so that it is not aligned.
         """
         table_start, rows_before = self._rows_before(start)
         table_end, rows_after = self._rows_from(start)
         rows = [*rows_before, *rows_after]
         unaligned_table = _TableExtent(table_start, table_end)
         is_too_large = table_end - table_start > MOST_CHARS
-        if is_too_large or len(rows) < 2 or _RULE.match(rows[1]) is None:
+        if is_too_large or len(rows) < 2 or _RULE.match(rows[1]) is None:  # below the titles
             return unaligned_table
         cells_by_row = [_cell_texts(row) for row in rows]
         widths = [0] * max(map(len, cells_by_row))
@@ -137,7 +137,7 @@ class MarkdownTables:
         return table
 
     def _rows_before(self, start: int) -> tuple[int, list[str]]:
-        """Return the rows of a table before an offset, in order, and the offset of the first."""
+        """Return the offset of the first row of a table, and its rows up to an offset, in order."""
         text = self._text
         rows: list[str] = []
         first = start
@@ -220,11 +220,11 @@ def _row_fillings(line: str, table: _TableExtent) -> Iterator[_Filling]:
             continue
         if is_rule:
             last_dash = line.rindex("-", left_bar, right_bar)
-            yield _Filling(last_dash + 1, "-" * missing_cells, True)
+            yield _Filling(last_dash + 1, "-" * missing_cells, after_previous=True)
             continue
         cells_at_left = {"left": 0, "right": missing_cells, "both": missing_cells // 2}[side]
         cells_at_right = missing_cells - cells_at_left
         if cells_at_left:
-            yield _Filling(left_bar + 1, " " * cells_at_left, True)
+            yield _Filling(left_bar + 1, " " * cells_at_left, after_previous=True)
         if cells_at_right:
-            yield _Filling(right_bar, " " * cells_at_right, False)
+            yield _Filling(right_bar, " " * cells_at_right, after_previous=False)

@@ -109,7 +109,7 @@ class BackgroundIndex:
         return has_all_repeats or not self.search_repeats
 
     def peek(self, trace: Trace) -> None:
-        """Include the time of the last span of a complete trace."""
+        """Include the time of the last span of a complete trace before the span is indexed."""
         self.totals.peek(trace.span(len(trace) - 1))
         self._update_facts()
 
@@ -171,7 +171,7 @@ class BackgroundIndex:
         self._update_facts()
 
     def _index_sub_agents(self, trace: Trace, limit: int) -> None:
-        """Look for sub-agents in up to ``limit`` more spans; in all if they have one thread."""
+        """Look for sub-agents in up to ``limit`` more spans, or in all if these have one thread."""
         first = self.sub_agents.seen
         end = self._indexed_count(trace)
         if end - first > limit and not trace.one_thread(first, end):
@@ -179,7 +179,7 @@ class BackgroundIndex:
         self.sub_agents.read_until(trace, end)
 
     def _index_spans_again(self, trace: Trace, limit: int) -> None:
-        """Index the next spans of a complete trace again; replace the totals at its end."""
+        """Index the next spans of a complete trace again; at its end replace the totals."""
         indexed_count = self._new_totals.seen
         self._new_totals.take(trace.columns(indexed_count, indexed_count + limit))
         if self._new_totals.seen >= len(trace):
@@ -208,15 +208,15 @@ class BackgroundIndex:
 def index_more(trace: Trace, background: BackgroundIndex, *, reads: bool) -> Iterator[bool]:
     """Read and index a trace in small steps.
 
-    Closing the iterator stops reading in another process.
+    Closing the iterator stops the process that reads the trace.
 
     Args:
         trace: The trace.
         background: The index of the trace.
-        reads: True to read the trace to its end.
+        reads: True to read the trace to its end; False to index only the spans read so far.
 
     Yields:
-        After each step, True if its result is worth showing at once: the trace is complete now.
+        After each step, True if the trace has become complete, so that this is shown at once.
     """
     is_reading = reads and not trace.loaded.complete
     try:

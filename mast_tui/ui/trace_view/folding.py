@@ -116,16 +116,17 @@ def _run_of_period(
 ) -> FoldedRun | None:
     """Return the run around span ``index`` in cycles of ``period`` spans, or None.
 
-    Only the spans from ``search_start`` to ``search_end`` (exclusive) are looked at.
+    Only the spans from ``search_start`` to ``search_end`` (exclusive) are compared.
     """
 
-    def is_repeated(step: int) -> bool:
-        """Check if a step is equal to the step one cycle later."""
-        return search_start <= step < search_end - period and signature(step) == signature(
-            step + period
+    def is_repeated(span: int) -> bool:
+        """Check if a span is equal to the span one cycle later."""
+        return search_start <= span < search_end - period and signature(span) == signature(
+            span + period
         )
 
     start = index
+    # If ``index`` is in the last cycle, the span one cycle before it is repeated.
     while start >= index - period:
         if not is_repeated(start):
             start -= 1
@@ -137,12 +138,12 @@ def _run_of_period(
         while is_repeated(end):
             end += 1
         end += period
-        cycle_count, incomplete_steps = divmod(end - first, period)
+        cycle_count, extra_spans = divmod(end - first, period)
         if cycle_count >= 2:
             # An incomplete cycle is cut off at the end that is further from ``index``.
-            if index < end - incomplete_steps:
-                return FoldedRun(first, end - incomplete_steps, period)
-            return FoldedRun(first + incomplete_steps, end, period)
+            if index < end - extra_spans:
+                return FoldedRun(first, end - extra_spans, period)
+            return FoldedRun(first + extra_spans, end, period)
         start = first - 1
     return None
 
@@ -230,7 +231,7 @@ class TimelineRows:
         return 0 <= index < self._span_count and self.hiding(index) is None
 
     def hiding(self, index: int) -> Fold | None:
-        """Return the fold that hides a span, or None."""
+        """Return the fold that hides a span; None if the span is visible or a filter is set."""
         if self._filter is not None:
             return None
         position = bisect_right(self._hidden_starts, index) - 1
@@ -243,9 +244,10 @@ class TimelineRows:
         return None if self._filter is not None else self._fold_by_head.get(index)
 
     def folded_at(self, index: int) -> Fold | None:
-        """Return the fold that a span belongs to, even if the span is visible, or None.
+        """Return the fold that a span belongs to, or None.
 
-        A span belongs to a fold if it is hidden, is the head, or is in the first cycle of a run.
+        A span belongs to a fold if it is hidden by the fold, is the head of the fold, or is in the
+        visible first cycle of a run.
         """
         if index in self._fold_by_head:
             return self._fold_by_head[index]
@@ -274,9 +276,9 @@ class TimelineRows:
         return self._fold_rows[position] if fold.head is None else self.row_of(fold.head)
 
     def span_and_fold(self, row: int) -> tuple[int, Fold | None]:
-        """Return the span of a row, and the fold if the row is that of a fold.
+        """Return the span that a row shows, and None.
 
-        The span of a fold is the first span that it hides.
+        For the row of a fold, return the first span that it hides, and the fold.
         """
         if self._filter is not None:
             index = self._filter[row] if 0 <= row < self._filter_count else 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import accumulate
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -144,14 +145,15 @@ class GutterMarks:
                 self._next_range_number += 1
 
     def _remove_mark(self, first: int, last: int, mark: GutterMark) -> None:
-        """Remove one mark, which must exist."""
+        """Remove a mark, which must exist, once."""
         if first == last:
             remaining = list(self._marks_by_span.pop(first))
             remaining.remove(mark)
             if remaining:
                 self._marks_by_span[first] = tuple(remaining)
             return
-        position = bisect_left(self._ranges, (first, last), key=lambda item: item[:2])
+        bounds = attrgetter("first", "last")
+        position = bisect_left(self._ranges, (first, last), key=bounds)
         while self._ranges[position].mark != mark:
             position += 1
         del self._ranges[position]
@@ -159,13 +161,13 @@ class GutterMarks:
     def _prepare_lookups(self) -> None:
         """Sort the marks, and compute the lists for lookups; called after every change."""
         self._marked_spans = sorted(self._marks_by_span)
-        self._ranges.sort(key=lambda item: item[:3])
+        self._ranges.sort(key=attrgetter("first", "last", "number"))
         self._range_starts = [item.first for item in self._ranges]
         # For each position the furthest end of all ranges up to there.
         self._furthest_ends = list(accumulate((item.last for item in self._ranges), max))
 
     def marks_on(self, index: int) -> tuple[GutterMark, ...]:
-        """Return the marks on one span."""
+        """Return the marks for the row of one span."""
         return self.marks_within(index, index + 1)
 
     def marks_within(self, first: int, end: int) -> tuple[GutterMark, ...]:
@@ -176,7 +178,7 @@ class GutterMarks:
             end: The span after the last one.
         """
         parts: list[tuple[GutterMark, str]] = []
-        for index in _part_between(self._marked_spans, first, end):
+        for index in _indices_between(self._marked_spans, first, end):
             parts += [(mark, "") for mark in self._marks_by_span[index]]
         position = bisect_right(self._range_starts, end - 1) - 1
         while position >= 0 and self._furthest_ends[position] >= first:
@@ -197,13 +199,13 @@ class GutterMarks:
         return tuple(sorted(marks, key=self._sort_key))
 
     def beginning_in(self, first: int, end: int) -> Iterator[tuple[int, GutterMark]]:
-        """Yield the marks that begin on some spans, each with its span.
+        """Yield the marks that begin on spans of a range, each with the span where it begins.
 
         Args:
             first: The first span.
             end: The span after the last one.
         """
-        for index in _part_between(self._marked_spans, first, end):
+        for index in _indices_between(self._marked_spans, first, end):
             for mark in self._marks_by_span[index]:
                 yield index, mark
         start_position = bisect_left(self._range_starts, first)
@@ -216,7 +218,7 @@ class GutterMarks:
         return _ORDER[mark.kind], mark.rank, number, _PARTS.index(mark.part)
 
 
-def _part_between(sorted_indices: Sequence[int], first: int, end: int) -> Sequence[int]:
+def _indices_between(sorted_indices: Sequence[int], first: int, end: int) -> Sequence[int]:
     """Return the indices from ``first`` up to ``end`` (exclusive)."""
     start_position = bisect_left(sorted_indices, first)
     return sorted_indices[start_position : bisect_left(sorted_indices, end, start_position)]
@@ -335,7 +337,7 @@ class MarkKeeper:
     def update(
         self, items: Mapping[MarkKind, Mapping[str, Pointing]], span_count: int
     ) -> GutterMarks:
-        """Return the marks of all items; place new and changed items, and forget removed items.
+        """Place new and changed items, forget removed items, and return the marks of all items.
 
         Args:
             items: The labels, suggestions and notes by kind and id.

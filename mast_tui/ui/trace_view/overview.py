@@ -146,9 +146,10 @@ class Cells:
         return KINDS[kind_counts.index(highest_count)] if highest_count else CellContent.UNSEEN
 
     def span_to_show(self, cell: Cell) -> int:
-        """Return the first span of a cell with the error, match or mark that the cell shows.
+        """Return the first span in a cell that has the error, match or mark shown by the cell.
 
-        If the cell shows a kind, or a mark that begins before it, return its first span.
+        If the cell shows the kind of its spans, or a mark that begins before it, return its first
+        span.
         """
         if cell.content is CellContent.ERROR:
             errors = self._totals.errors

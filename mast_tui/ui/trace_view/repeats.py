@@ -95,9 +95,9 @@ class _Scan:
 
         Args:
             end: The first span that is not read yet.
-            has_same_head: Checks if a step has the same kind, agent and name as the step so many
-                steps before it.
-            is_similar: Checks if the two steps also have nearly the same text.
+            has_same_head: Given a step and the period, checks if the step has the same kind, agent
+                and name as its predecessor.
+            is_similar: Given the same, checks if the two also have nearly the same text.
         """
         period = self.period
         while True:
@@ -122,7 +122,7 @@ class _Scan:
     def _last_different_step(self, is_similar: Callable[[int, int], bool]) -> int | None:
         """Return the last of the next ``period`` steps that is not like its predecessor, or None.
 
-        ``is_similar`` compares a step with the step so many steps before it.
+        ``is_similar`` compares a step with its predecessor, given the period.
         """
         for index in range(self._start + self.period - 1, self._start - 1, -1):
             if not is_similar(index, self.period):
@@ -279,7 +279,7 @@ class RepeatFinder:
         self.closed = is_at_end
 
     def _features_of(self, trace: Trace, index: int) -> StepFeatures:
-        """Return the features of a step; they are kept until all streaks have passed the step."""
+        """Return the features of a step, and keep them until all streaks have passed the step."""
         features = self._features_by_index.get(index)
         if features is None:
             features = StepFeatures(trace.span(index))
@@ -287,7 +287,7 @@ class RepeatFinder:
         return features
 
     def _compare_steps(self, trace: Trace, limit: int) -> None:
-        """Compare the steps of the candidates before ``limit``, and forget what precedes it.
+        """Compare the steps of the candidates before ``limit``, then forget these candidates.
 
         A step between two candidates ends all streaks.
         """
@@ -312,7 +312,10 @@ class RepeatFinder:
         }
 
     def run_at(self, index: int) -> FoldedRun | None:
-        """Return the run with span ``index`` as far as the trace was read, or None."""
+        """Return the larger of the finished and the unfinished run with span ``index``, or None.
+
+        An unfinished run may still grow as the trace is read.
+        """
         with self._lock:
             position = bisect_right(self._firsts, index) - 1
             finished_run = None

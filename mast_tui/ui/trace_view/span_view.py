@@ -63,6 +63,7 @@ class SpanText:
         self._text = ""
         """The text of this span."""
         self._warned_trace: Trace | None = None
+        """The last trace with a warning that its file has changed."""
 
     @property
     def empty_text(self) -> str:
@@ -126,11 +127,10 @@ def text_format(span: Span) -> str:
     return "output" if span.kind is SpanKind.TOOL_RESULT else "markdown"
 
 
-def opens_at(span: Span, text: str) -> int:
-    """Return the offset at which to open a text: the beginning of the preview in its row.
+def preview_start(span: Span, text: str) -> int:
+    """Return the offset in a text of the preview that the timeline shows; 0 if it is not in there.
 
-    Some texts begin with a long prompt, and their preview is the answer after it. If the text does
-    not contain the preview, return 0.
+    Some texts begin with a long prompt, and their preview is the answer after it.
 
     Args:
         span: The span.
@@ -364,14 +364,14 @@ class SpanView(VirtualLines):
         self.raw = False
         """True if texts are displayed as they are, without their format."""
         self._format: str | None = None
-        self._displayed = DisplayedText("", None)
+        self._displayed = DisplayedText("", text_format=None)
         self.text = ""
         self.empty = ""
         """The message to show if the text is empty."""
         self.highlights: Sequence[TextPart] = ()
         self.wrapped = True
         """True if long lines are wrapped."""
-        self._layout = TextLayout("", 20)
+        self._layout = TextLayout("", width=20)
         self._top = 0
         """The offset in the display of the first visible row."""
         self._hidden_columns = 0
@@ -577,7 +577,10 @@ class SpanView(VirtualLines):
             self._redraw_changed_lines(previous_lines)
 
     def rows_changed(self) -> None:
-        """Lay the text out again if the width has changed; the first row stays the same."""
+        """Adapt to a new size: lay the text out again; with the same width only update its rows.
+
+        The text in the first row stays the same.
+        """
         previous_size = self.virtual_size
         if self.is_mounted:
             if self._layout.width != self._layout_width:

@@ -212,7 +212,7 @@ def kind_label(span: Span) -> str:
 
 
 def distinct_names(names: Sequence[str], cells: int) -> dict[str, str]:
-    """Return a shortened name for each name, so that no two of them are the same.
+    """Return a shortened name for each name, different from the others where possible.
 
     If names have the same beginning, the middle is cut out. So ``code_executor_success`` becomes
     ``code_e…success``, and ``code_executor_error`` becomes ``code_e…error``.
@@ -336,7 +336,7 @@ def row_text(span: Span) -> str:
 
 
 def fold_text(fold: Fold, trace: Trace) -> str:
-    """Return the text of a fold's row: the number of hidden steps, what they are, their numbers.
+    """Return the text of a fold's row: how many steps it hides, of which kind, and their numbers.
 
     Args:
         fold: The fold.
@@ -415,7 +415,7 @@ class TimelineLines(VirtualLines):
         """The keys of the spans whose complete text is drawn in their row."""
         self._columns_key: tuple[int, TraceFacts, int] | None = None
         """The values from which ``_column_widths`` was computed."""
-        self._column_widths = Columns(0, 0, 0, 0)
+        self._column_widths = Columns(number=0, time=0, bar=0, actor=0)
         self._shows_bar = True
         self._names_key: tuple[tuple[str, ...], int] | None = None
         """The values from which ``_shortened_names`` was computed."""
@@ -435,9 +435,10 @@ class TimelineLines(VirtualLines):
         )
 
     def show_read(self, read: Set[str]) -> None:
-        """Show which spans were read, by key; draw only the visible rows that change.
+        """Show which spans the annotator has read; draw only the visible rows that change.
 
-        The set is not copied.
+        Args:
+            read: The keys of these spans. The set is not copied, so later changes count too.
         """
         self.read = read
         changed_cells = 1 + self._columns().number
@@ -503,7 +504,10 @@ class TimelineLines(VirtualLines):
         return [key for key in keys if key is not None]
 
     def _columns(self) -> Columns:
-        """Return the columns of all rows, computed again if spans, facts or width have changed."""
+        """Return the widths of the columns.
+
+        They are computed again only if the spans, the facts or the width have changed.
+        """
         columns_key = (self.rows.spans, self.facts, self.lines_area.width)
         if columns_key != self._columns_key:
             self._columns_key = columns_key
@@ -571,7 +575,11 @@ class TimelineLines(VirtualLines):
     def _indexed_parts(self, row: int, span: Span | None = None) -> tuple[str, str]:
         """Return the parts of a row that come from the background index: tag and time bar.
 
-        The bar is empty if the row shows none. ``span`` is the span of the row if it is at hand.
+        The bar is empty if the row shows none.
+
+        Args:
+            row: The row.
+            span: The span of the row; None to look it up.
         """
         index, fold = self.rows.span_and_fold(row)
         assert self.trace is not None
@@ -581,7 +589,7 @@ class TimelineLines(VirtualLines):
         return tag, bar_text(span or self.trace.span(index), self.facts)
 
     def render_row(self, row: int, width: int) -> Strip:
-        """Draw the row of a span or of a fold, and record the parts that may change later."""
+        """Draw the row of a span or of a fold, and keep its parts from the background index."""
         trace = self.trace
         assert trace is not None
         index, fold = self.rows.span_and_fold(row)
@@ -664,6 +672,7 @@ class TimelineLines(VirtualLines):
             self._uncut_keys_by_row.discard(row)
         text = padded(full_text, text_cells)
         if not tail_cells and span.index not in self.matches:
+            # The blank at the end has the style of the text, which saves a change of style.
             text = set_cell_size(text, cell_len(text) + 1)
         segments.append(Segment(text, base_style + self._text_style(span)))
         return segments
@@ -756,7 +765,8 @@ class Timeline(TimelineLines):
     @property
     def fold_at_cursor(self) -> Fold | None:
         """The fold whose row the cursor is on, or None."""
-        return self.rows.span_and_fold(self.cursor)[1]
+        _, fold = self.rows.span_and_fold(self.cursor)
+        return fold
 
     @property
     def is_filtered(self) -> bool:
@@ -941,8 +951,8 @@ class Timeline(TimelineLines):
                 pause = REPORT_EVERY_BETWEEN_KEYS if self._do_keys_arrive() else REPORT_EVERY
                 if is_worth_showing or now - report_time > pause:
                     report_time = now
-                    self.post_message(self.IndexGrown(trace, background.facts, False))
-        self.post_message(self.IndexGrown(trace, background.facts, True))
+                    self.post_message(self.IndexGrown(trace, background.facts, done=False))
+        self.post_message(self.IndexGrown(trace, background.facts, done=True))
 
     # The end of a trace that is still being read
 

@@ -128,7 +128,7 @@ class SidesPanel(VirtualLines):
         self.rows_changed()
 
     def rows_changed(self) -> None:
-        """Wrap the texts to the present width."""
+        """Wrap the texts of the sides to the present width."""
         width = self.scrollable_content_region.width
         self._lines = []
         for side in self.sides:

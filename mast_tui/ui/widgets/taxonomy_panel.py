@@ -142,7 +142,7 @@ class TaxonomyPanel(VirtualLines):
             if isinstance(candidate, Category) and candidate.id == category_id
         )
         if category_id not in self._folded_ids:
-            self.cursor = category_row + 1
+            self.cursor = category_row + 1  # the first mode
         elif current_mode is not None and current_mode in self._rows:
             self.cursor = self._rows.index(current_mode)
         else:
@@ -209,7 +209,7 @@ class TaxonomyPanel(VirtualLines):
         while 0 <= row < len(self._rows) and not self._can_have_cursor(self._rows[row]):
             row += step
         if not 0 <= row < len(self._rows):
-            self.show_row(0)
+            self.show_row(0)  # above the first mode there are only categories
             return
         super().move_to(row, centre=centre)
 
@@ -253,9 +253,9 @@ class TaxonomyPanel(VirtualLines):
         return Strip([segment]).adjust_cell_length(width, base_style)
 
     def _parent_names(self, row: int, category: Category) -> tuple[int, str]:
-        """Return the number of levels that a category shares with the previous category row.
+        """Return the number of parents that a category shares with the category row before it.
 
-        Also return the names of the categories above it on the other levels.
+        Also return the names of its other parents, which that row does not show.
         """
         assert self.taxonomy is not None
         path = self.taxonomy.path(category.id)
