@@ -72,7 +72,7 @@ class ConflictGroup:
         return ConflictGroup(tuple(conflicts)) if conflicts else None
 
     def take_side(self, annotator: str) -> Choices:
-        """Choose a side's verdict, or all places that it marked and no other places.
+        """Return the choices of a side's verdict, or of all places that it marked and no others.
 
         Raises:
             KeyError: The annotator is no side of the group.
@@ -85,7 +85,10 @@ class ConflictGroup:
         )
 
     def take_all(self, order: Order = no_order) -> Choices | None:
-        """Choose all marked places; return None if in some conflict no side says present."""
+        """Return the choices of all marked places.
+
+        Return None if there is a conflict in which no side says present.
+        """
         choices = [(conflict, take_all(conflict, order)) for conflict in self.conflicts]
         possible_choices = [
             (conflict, choice) for conflict, choice in choices if choice is not None
@@ -97,7 +100,7 @@ class ConflictGroup:
         )
 
     def take_same(self, choice: Choice) -> Choices:
-        """Choose the same answer for every conflict."""
+        """Return the same choice for every conflict."""
         return tuple((conflict, choice) for conflict in self.conflicts)
 
     def take_place(self, target: Target, order: Order = no_order) -> Choices:

@@ -150,17 +150,19 @@ def _access_from_passes(passes: Iterable[Pass], *, begun: bool, retest: bool) ->
 def take_on(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_ids: Iterable[str]
 ) -> tuple[str, ...]:
-    """Take on traces that the adjudicator has not read, and return their ids.
+    """Begin an adjudication pass on each trace that the adjudicator has not read.
 
-    From then on the adjudicator sees the answers of others, and an own reading is a second look.
-    Traces on which the adjudicator has any label, verdict or note are not taken on; an empty
-    reading ends unfinished.
+    From then on the adjudicator sees the answers of others on these traces. A trace on which the
+    adjudicator has an unfinished pass with a label, verdict or note is left out.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         adjudicator: The adjudicator's name.
         trace_ids: The ids of the traces.
+
+    Returns:
+        The ids of the traces on which a pass has begun.
     """
     passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     accesses = accesses_of(workspace, taxonomy, adjudicator)

@@ -236,14 +236,16 @@ def keep_missing_indices(
         if record.path is None or record.trace_id not in incomplete:
             continue
         keys = files.setdefault(record.path, {})
-        for key, with_length in workspace.referred_spans(record.trace_id).items():
-            keys[key] = keys.get(key, False) or with_length
+        for key, has_quote in workspace.referred_spans(record.trace_id).items():
+            # The length of a span is needed only for a quote in it.
+            keys[key] = keys.get(key, False) or has_quote
     trace_count = 0
     results = each(_indices_in_files, files.items(), workers)
     for number, (path, file_traces) in enumerate(zip(files, results, strict=True), start=1):
         if isinstance(file_traces, LostItem):
             raise MastError(f"{path}: {file_traces.reason}")
         for record, indices in file_traces:
+            # The workspace may know the trace by another id than its file does.
             record_in_workspace = workspace.find_trace(record)
             if record_in_workspace is None:
                 continue

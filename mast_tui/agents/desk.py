@@ -245,9 +245,10 @@ class AgentDesk:
         return _page_answer("spans", range(len(trace)), request.first, request.count, span_row)
 
     def read_spans(self, request: ReadSpansCall) -> Mapping[str, Any]:
-        """Return the text of spans up to the size of an answer.
+        """Return the text of spans, up to the most characters of an answer.
 
-        A span is marked as read once its whole text was returned.
+        ``next`` names the piece after them, None at the end of the trace. A span is recorded as
+        read once its whole text was returned.
         """
         work = self._open_work(request.trace)
         spans: list[dict[str, Any]] = []
@@ -264,7 +265,7 @@ class AgentDesk:
             end = offset + len(piece)
             row = _span_row(work.trace, index)
             row |= {"trace_text": piece, "offset": offset, "chars": len(text)}
-            row.pop("preview")
+            row.pop("preview")  # the text replaces it
             spans.append(row)
             self._record_returned_piece(work, work.trace.span(index).key, offset, end, len(text))
             remaining_chars -= len(piece)
@@ -378,6 +379,7 @@ class AgentDesk:
         """
         ref = self._taxonomy.ref
         viewer = viewer_for_name(self._workspace, ref, self._name, blind=True, assisted=False)
+        # A blind viewer may see others' labels only on the traces that they have finished.
         own_traces = viewer.traces or frozenset()
         if not own_traces:
             raise SessionError("finish a trace first: then its figures are shown")

@@ -313,9 +313,9 @@ def _show_report(
     outputs: Outputs,
     viewer: Viewer | None,
 ) -> None:
-    """Write and print figures, with the number of traces hidden from the annotator.
+    """Write and print a document of figures, with the number of traces hidden from the viewer.
 
-    The workspace records that the annotator has seen what judges say on the visible traces.
+    The workspace records that the viewer has seen what judges say on the visible traces.
     """
     if viewer is not None:
         document |= visibility_json(viewer, viewer.hidden)

@@ -244,7 +244,7 @@ def labels_of_judge(
 
 
 def _last_settings(runs: Sequence[Run], name: str) -> dict[str, str]:
-    """Return the settings of the last run of a judge that asked a model; empty without a run."""
+    """Return the settings of a judge's last run with a model; empty if there is no such run."""
     all_settings = [run.settings for run in runs if run.judge == name and run.settings is not None]
     if not all_settings:
         return {}

@@ -296,7 +296,7 @@ def fit_sets(
     *,
     seed: int = 0,
 ) -> StepSets | None:
-    """Fit sets for further runs: the model on half of the runs, its limit on the other half.
+    """Fit the model of step sets on half of the runs, and its limit on the other half.
 
     Args:
         questions: The runs with their truth.
@@ -305,7 +305,7 @@ def fit_sets(
         seed: The seed of the division.
 
     Returns:
-        The sets, or None with too few runs.
+        The sets for further runs; None with fewer than ``LEAST_RUNS`` runs.
     """
     runs = _runs_of(questions, features, answers)
     if len(runs) < LEAST_RUNS:

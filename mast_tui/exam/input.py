@@ -228,7 +228,10 @@ def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, truth: bool) 
             numbered_findings.append((number, finding))
 
     def rank(candidate: tuple[int, Finding]) -> tuple[float, int]:
-        """Return the sort key of a candidate: its confidence unless it is decisive, its step."""
+        """Return the sort key of a candidate; the lowest key is the decisive step.
+
+        The confidence does not matter between findings that are marked as decisive.
+        """
         step, finding = candidate
         return (0.0 if finding.decisive else -finding.confidence, step)
 

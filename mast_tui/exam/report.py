@@ -446,7 +446,7 @@ def _not_asked_notes(figures_by_judge: Values) -> Iterator[Note]:
 
 
 def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSection]:
-    """Yield the sections on verdicts.
+    """Yield the report sections on the verdicts of judges.
 
     A single judge has one section. Several judges have a common section, then one each.
     """

@@ -294,9 +294,9 @@ class _Applier:
             self.people[name] = _with_events(changes, events)
 
     def _plan_works(self, works: Sequence[tuple[ImportedWork, str]]) -> list[_PlannedWork]:
-        """Return the events that the workspace lacks, and count known and differing ones.
+        """Plan the events to write for each work, and count known and differing events.
 
-        ``works`` holds each work with its trace id in this workspace.
+        ``works`` has pairs of a work and the id of its trace in this workspace.
         """
         drafts = []
         for work, trace_id in works:
@@ -314,6 +314,7 @@ class _Applier:
         new_ids, known_facts = self._ids_and_known_facts(event_ids)
         planned_works = []
         for work, work_key, last_pass, facts in drafts:
+            # Without new ids, no event of the works was imported before.
             if new_ids:
                 facts = {new_ids[event_id]: fact for event_id, fact in facts.items()}
             planned_works.append(self._plan_work(work, work_key, last_pass, facts, known_facts))
@@ -327,10 +328,10 @@ class _Applier:
     def _ids_and_known_facts(
         self, ids: Sequence[str]
     ) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
-        """Return a new id for each event id, and the facts of known events by their ids.
+        """Return the id to write for each event id, and the facts of known events by their ids.
 
-        The events of an import that was undone get another id. Both mappings are empty if no
-        annotator of the import has events in the workspace.
+        An event whose import was undone gets a new id, any other event keeps its id. Both mappings
+        are empty if no annotator of the import has events in the workspace.
         """
         if not self._annotators_with_history:
             return {}, {}
@@ -443,7 +444,7 @@ class _CurrentPass:
         )
 
     def _is_recorded(self, fact: Fact) -> bool:
-        """Return whether the pass already holds the content of a fact."""
+        """Check whether the pass already holds the content of a fact."""
         match fact:
             case LabelAdded(label):
                 return (label.mode, label.target) in self.labels

@@ -170,7 +170,7 @@ def _slugs_by_source(
     ref: str, incoming: Incoming, entries: Sequence[CrosswalkEntry], target: Taxonomy
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the target's slugs by the slug of each linked mode of the taxonomy ``ref``."""
-    source = next(t for t in incoming.taxonomies if t.ref == ref)
+    source = next(taxonomy for taxonomy in incoming.taxonomies if taxonomy.ref == ref)
     mapping: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         mode = source.find(entry.source) if entry.taxonomy in (ANY, ref) else None

@@ -83,7 +83,7 @@ def read_csv_long(
     find_taxonomy: Callable[[str], Taxonomy | None],
     annotator: str | None = None,
 ) -> Incoming:
-    """Read label rows; a row that is not valid becomes a problem.
+    """Read tables with one label, verdict or note per row; an invalid row becomes a problem.
 
     Args:
         files: The files and folders.
@@ -92,7 +92,7 @@ def read_csv_long(
         annotator: The name of the one author of all rows, None if the rows name them.
 
     Raises:
-        ExchangeError: A file is no such table.
+        ExchangeError: A file is no such table, or rows for one ``annotator`` name several authors.
     """
     needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
     batch = Gathered()
@@ -112,6 +112,7 @@ def read_csv_long(
         trace_column = row.columns.index("trace_id")
         names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
         trace_id = texts[trace_column].strip()
+        # Rows that differ only in the trace then share one parsed content.
         texts[trace_column] = ""
         facts = _take_facts(row.columns, texts)
         try:
@@ -174,7 +175,9 @@ class _RowContent(NamedTuple):
 
 
 def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedWork, str], None]:
-    """Return a function that adds the content of a row to a work, with the row's location.
+    """Return a function that adds the content of a row to a draft of work.
+
+    The second argument of the function is the location of the row, for messages.
 
     Raises:
         ValueError: A cell is not valid.
@@ -326,7 +329,10 @@ def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
 
 
 def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
-    """Yield the rows of a work: labels and verdicts by mode, then notes, then the finish."""
+    """Yield the rows of a work: labels and verdicts by mode, then notes, then the finish.
+
+    A mode with labels has no row for its verdict, which is present.
+    """
     for mode in taxonomy.all_modes:
         labels = sorted(work.labels_of(mode.slug), key=_sort_key)
         if labels:

@@ -102,7 +102,11 @@ def read_csv_wide(
 
 
 def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
-    """Add the verdict on each mode in a row's cells; raises ``ValueError`` for other texts."""
+    """Add the verdict in a row's cell for each mode to a draft.
+
+    Raises:
+        ValueError: A cell has another text than ``1``, ``0``, ``?`` or nothing.
+    """
     for mode in taxonomy.modes:
         cell = cells.get(mode.code, "").strip()
         if cell not in VERDICT_BY_CELL:

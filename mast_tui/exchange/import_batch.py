@@ -179,7 +179,10 @@ class ImportedWork(TraceWork):
         )
 
     def join_label(self, label: Label) -> None:
-        """Add a label; if there is one of the same mode and target, join the notes of both."""
+        """Add a label, or join its note to that of an equal label.
+
+        Labels of the same mode and target have the same id. The earlier severity has precedence.
+        """
         earlier = self.labels.get(label.id)
         if earlier is not None:
             note = earlier.note

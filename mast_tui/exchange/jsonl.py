@@ -197,7 +197,7 @@ class RunTraceLine(Struct, omit_defaults=True):
 
     @classmethod
     def of(cls, trace: RunTrace) -> RunTraceLine:
-        """Make the line of one trace of a run."""
+        """Return the line of one trace of a judge's run."""
         return cls(
             id=trace.trace_id,
             findings=trace.findings,

@@ -381,7 +381,11 @@ def place_of(value: Mapping[str, object]) -> tuple[int, ...]:
 
 
 def _whole_number(value: Mapping[str, object], name: str) -> int:
-    """Return a field as a number from 0; raises ``ValueError`` if it is none."""
+    """Return a field as an integer from 0, also from its digits in a string.
+
+    Raises:
+        ValueError: The field has another value.
+    """
     number = value.get(name)
     if isinstance(number, str) and number.isascii() and number.isdigit():
         return int(number)
@@ -415,10 +419,15 @@ class Task:
     written: Mapping[str, WrittenWork]
 
     def mode(self, name: str) -> Mode:
-        """Return the mode with this name in Label Studio; raises ``ValueError`` if unknown."""
+        """Return the mode with this name in Label Studio.
+
+        Raises:
+            ValueError: No mode has the name, or the name or code at its beginning.
+        """
         for mode in self.taxonomy.all_modes:
             if label_name(mode) == name:
                 return mode
+        # Names of Label Studio begin with the code, and the rest may have been edited.
         code = name.partition(" ")[0]
         match = self.taxonomy.find(name) or self.taxonomy.find(code)
         if match is None:
@@ -653,7 +662,7 @@ def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
 
 
 def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Document]]:
-    """Yield the annotations and predictions of a task, each with its location in the file."""
+    """Yield the location in the file and the document of a task's annotations and predictions."""
     assert isinstance(task, Mapping)
     for name in ("annotations", "predictions"):
         values = task.get(name)

@@ -99,6 +99,7 @@ def _binding_text(
 
 
 def _mode_by_name(mast: Taxonomy, name: str) -> Mode | None:
+    """Return the mode with a name, then with an alias; None if there is none."""
     folded = " ".join(name.split()).casefold()
     for mode in mast.modes:
         if mode.name.casefold() == folded:
@@ -215,20 +216,20 @@ def _record_work(
 def mast_data_records(
     all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
 ) -> list[dict[str, Any]]:
-    """Return the records in the order of trace and annotator.
+    """Return a record in the form of the MAST dataset for the work on each trace.
 
-    1 is present, 0 absent, None unsure, unresolved or not judged: a missing answer that counts as 0
-    would hide that no one looked at the mode.
+    A verdict is 1 for present and 0 for absent. It is None for unsure, unresolved or not judged,
+    because a 0 would hide that no one judged the mode.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         records: The known facts of traces by id.
         taxonomy: The taxonomy.
     """
-    written = []
+    mast_records = []
     for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator)):
         trace = records.get(work.trace_id, TraceRecord(work.trace_id))
-        written.append(
+        mast_records.append(
             {
                 "mas_name": trace.system,
                 "llm_name": trace.model,
@@ -241,4 +242,4 @@ def mast_data_records(
                 },
             }
         )
-    return written
+    return mast_records

@@ -172,13 +172,14 @@ class _FileWriter:
     def write(self) -> None:
         """Write the registers, then each annotator's events.
 
-        The trial has checked all annotators of the file together. So each annotator is compared
-        here with the entries that were in force before this file.
+        The trial run compared all annotators of the file with the entries in force before it. The
+        same entries are used here, although the events of earlier annotators change them.
         """
         foreign = register_content(self._comparable_content, self._workspace)
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
+            # The event at which the annotator's hash chain breaks, if it does.
             broken = {author: event for author, event in foreign.broken.items() if author == name}
             growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
             if growth.is_plain:

@@ -37,7 +37,10 @@ def texts_from_files(workspace: Workspace, masks: Masks | None = None) -> TextsO
 
     Args:
         workspace: The workspace.
-        masks: Masks of personal data and secrets in the texts, None for none.
+        masks: Masks of personal data and secrets in the texts, None to leave the texts as they are.
+
+    Returns:
+        The function. It returns None if the trace cannot be read.
     """
     trace_of = traces_from_files(workspace)
 

@@ -94,15 +94,15 @@ def continues_import(workspace: Workspace, asked: str) -> bool:
 
 
 def find_import(workspace: Workspace, import_id: str, *, only: str | None = None) -> ImportRecord:
-    """Return an import that was not taken back.
+    """Return the record of an import that was not undone.
 
     Args:
-        workspace: The workspace into which it was made.
-        import_id: Its id, an end of its id that no other has, or empty for the last import.
-        only: Its format, None for any.
+        workspace: The workspace that holds the import.
+        import_id: The id of the import, or the end of only one id; empty for the last import.
+        only: The format of the import, None for any.
 
     Raises:
-        ExchangeError: There is no such import, or it was taken back already.
+        ExchangeError: No import or several imports match, or the import was already undone.
     """
     imports = [record for record in workspace.imports() if only in (None, record.format)]
     if not import_id:

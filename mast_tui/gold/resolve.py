@@ -143,12 +143,13 @@ class _Rules:
 
 def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
     """Return the last decision on each item of a mode, oldest first."""
-    last: dict[str, Decision] = {}
+    last_by_item: dict[str, Decision] = {}
     for decision in decisions:
         if decision.mode == mode:
-            last.pop(decision.item, None)
-            last[decision.item] = decision
-    return tuple(last.values())
+            # A dict keeps the place of a key that is set again: remove it, so that it moves last.
+            last_by_item.pop(decision.item, None)
+            last_by_item[decision.item] = decision
+    return tuple(last_by_item.values())
 
 
 def _gold_of_mode(
@@ -253,19 +254,19 @@ def _labels_and_conflicts(
 
 
 def _decisions_with(
-    decided: Decision, decisions: Sequence[Decision], order: Order
+    verdict_decision: Decision, decisions: Sequence[Decision], order: Order
 ) -> tuple[Decision, ...]:
     """Return the decisions on items that count together with a decision on the verdict.
 
     All later decisions count. An earlier decision counts if it chose a place that overlaps no
     place of the decision on the verdict.
     """
-    verdict_index = decisions.index(decided)
+    verdict_index = decisions.index(verdict_decision)
     earlier = [
         decision
         for decision in decisions[:verdict_index]
         if decision.value is VerdictValue.PRESENT
-        and not _any_overlap(decision.targets, decided.targets, order)
+        and not _any_overlap(decision.targets, verdict_decision.targets, order)
     ]
     return (*earlier, *decisions[verdict_index + 1 :])
 

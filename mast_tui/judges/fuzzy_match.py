@@ -338,8 +338,8 @@ def _same_letters_match(
 ) -> QuoteMatch | None:
     """Find the same words, with any punctuation and blanks between them.
 
-    The letters of the quote are searched in the letters of the text, then in those of the text
-    without markup. A hit counts if the words of its range are those of the quote.
+    The letters of the quote are searched in the layers of the text: its letters, then its letters
+    without markup. A hit counts if its range has the same words as the quote.
     """
     quote_letters = letters(quote)
     if not quote_letters:
@@ -441,7 +441,7 @@ def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
-    """Find a long quote by its beginning and end, about as far apart as in the quote."""
+    """Find a long quote by its beginning and end; return None if the text between differs."""
     from rapidfuzz import fuzz
 
     end_chars = _LONGEST_FUZZY // 2
@@ -449,6 +449,7 @@ def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
     if head_range is None:
         return None
     start, head_end = head_range
+    # The match may be half to twice as long as the quote.
     tail_range = _end_range(text[head_end : start + 2 * len(quote)], quote[-end_chars:].strip())
     if tail_range is None:
         return None
@@ -462,7 +463,10 @@ def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
 
 
 def _end_range(text: str, quote: str) -> tuple[int, int] | None:
-    """Return the range of the first or last part of a long quote, also of a similar text."""
+    """Return the range of text that equals the first or last part of a long quote, or is similar.
+
+    Return None if there is no such range.
+    """
     for how in (Match.EXACT, Match.SPACING):
         match_range = find_part(text, quote, how)
         if match_range is not None:

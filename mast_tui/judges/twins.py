@@ -174,7 +174,9 @@ class _Task:
 def _largest_shared_counts(
     has_step: _Matrix, run_counts: _Matrix, is_failed: NDArray[np.bool_]
 ) -> _Matrix:
-    """Count the runs that share the best separating step, for each permutation of the outcomes.
+    """Return, for each permutation of the outcomes, the most runs that share a separating step.
+
+    A step separates if only runs that failed have it.
 
     All permutations are used, or a seeded sample of them. The maximum over all steps corrects for
     the number of steps (Westfall and Young 1993).
@@ -184,6 +186,7 @@ def _largest_shared_counts(
         run_counts: The number of runs that have each step.
         is_failed: The runs that failed.
     """
+    # Equal rows have equal counts, and a step of one run is shared by no other.
     distinct_rows = np.unique(has_step[run_counts > 1], axis=0)
     total_count = len(is_failed)
     failed_count = int(is_failed.sum())
@@ -191,6 +194,7 @@ def _largest_shared_counts(
         failed_sets = [list(chosen) for chosen in combinations(range(total_count), failed_count)]
     else:
         random = Random(0)
+        # The sample contains the real outcomes.
         failed_sets = [list(np.flatnonzero(is_failed))]
         for _ in range(MOST_PERMUTATIONS - 1):
             failed_sets.append(random.sample(range(total_count), failed_count))

@@ -99,7 +99,11 @@ def file_rule(
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each secret that is not empty."""
+        """Yield the start and end of each match of the pattern that is not empty.
+
+        Raises:
+            RedactionTooSlow: The search takes too long.
+        """
         deadline = now() + LONGEST
         for match in compiled.finditer(encodable_text(text)):
             start, end = match.span(group)

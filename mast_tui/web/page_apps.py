@@ -91,7 +91,7 @@ class AppProcess:
         return cls(process)
 
     async def packets(self) -> AsyncIterator[tuple[bytes, bytes]]:
-        """Yield the kind and the content of each packet until the app ends."""
+        """Yield the kind and the content of each packet until the app closes its output."""
         with suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             await self._output.readuntil(_READY)
             while True:

@@ -171,7 +171,7 @@ class WebServer:
     async def _serve_until_signal(
         self, host: str, port: int, report: Callable[[str], None]
     ) -> None:
-        """Serve until a signal ends the server, and report its address."""
+        """Report the address, and serve until SIGINT or SIGTERM."""
         runner = web.AppRunner(
             self.application(), access_log=None, shutdown_timeout=_CLOSE_SECONDS / 2
         )
@@ -275,7 +275,8 @@ class WebServer:
         return self._html_response("app.html.j2", socket=socket, page_key=page, name=visitor.name)
 
     async def _first_sign_in_page(self) -> web.Response:
-        """Return the sign-in page with suggested names, which are shown only without a token."""
+        """Return the sign-in page with suggested names."""
+        # With a token, the names are shown only to a visitor who has it.
         if self._token is not None or self._annotator is not None:
             return self._sign_in_page()
         if self._team is not None:

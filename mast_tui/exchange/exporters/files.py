@@ -120,7 +120,7 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
 
 
 def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list[str]:
-    """Return lines on the traces and spans whose id in the tool of the scores is unknown."""
+    """Return messages on what was left out, because its id in the target tool is unknown."""
     lines = []
     traces = left_out.get("traces", ())
     if traces:

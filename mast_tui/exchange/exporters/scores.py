@@ -233,7 +233,10 @@ def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _langfuse_body(score: Score) -> dict[str, Any]:
-    """Return one body; verdicts are categories, because ``BOOLEAN`` has no ``unsure``."""
+    """Return the body for Langfuse's scores API.
+
+    Verdicts are categories, because Langfuse's type ``BOOLEAN`` has no ``unsure``.
+    """
     return _without_none(
         {
             "dataType": "CATEGORICAL",
@@ -249,7 +252,10 @@ def _langfuse_body(score: Score) -> dict[str, Any]:
 
 
 def _langsmith_body(score: Score) -> dict[str, Any]:
-    """Return one body; a score of the trace goes to its root run, which has the trace's id."""
+    """Return the body for LangSmith's feedback API.
+
+    A score of a whole trace goes to its root run, which has the trace's id.
+    """
     run = score.span or score.trace.id
     return _without_none(
         {

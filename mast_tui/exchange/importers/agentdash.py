@@ -35,7 +35,10 @@ Record = Mapping[str, Any]
 
 
 def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read answers of the package: one, a list, one a line, or an object of answers by trace id.
+    """Read answers of the agentdash package.
+
+    A file has one answer, a list of answers, one answer per line, or an object with the answers by
+    trace id.
 
     The labels are on whole traces, with the summary as their note. The model's opinion on the
     success of the task is not imported.
@@ -52,15 +55,13 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
     for file, records in read_each(files, batch.problems, _located_answers):
         for location, trace_id, record in records:
             try:
-                draft, answer_count = _answer_work(
-                    name, file, trace_id, record, binding.slugs, mast
-                )
+                draft, unmentioned = _answer_work(name, file, trace_id, record, binding.slugs, mast)
                 if draft.key in batch.drafts:
                     raise ValueError(f"trace {trace_id!r} comes twice; keep one answer to it")
             except ValueError as error:
                 batch.wrong(file, location, error)
                 continue
-            unmentioned_count += answer_count
+            unmentioned_count += unmentioned
             batch.keep(draft)
     if unmentioned_count:
         subject = counted(unmentioned_count, "zero stands for a mode", "zeros stand for modes")

@@ -301,7 +301,7 @@ class _Reader(Gathered):
 
 
 def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
-    """Return the facts of a trace, or those in the record if the trace was not found."""
+    """Return the record of a trace; if the trace was not found, from the imported record."""
     if trace is not None:
         return TraceRecord.from_trace(trace)
     return TraceRecord(

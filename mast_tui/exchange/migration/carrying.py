@@ -215,7 +215,7 @@ class CarriedWork:
     # A pass
 
     def _carried_changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
-        """Update the new content of a pass from the old content, and yield the changes."""
+        """Update a pass under the new codebook from the old codebook, and yield the changes."""
         earlier = carried_pass.new
         labels_with_modes = [
             *((label, self._map.of_label(label)) for label in carried_pass.old.labels.values()),
@@ -529,13 +529,14 @@ def _guideline_under_map(
 
 
 def _apply_fact(content: _PassContent, fact: Fact) -> bool:
-    """Apply the changes of a fact to the content of a pass; return False if there are none."""
+    """Apply a fact's changes of labels, verdicts and reviews; return False if it has none."""
     is_applied = False
     parts: dict[str, dict[str, Any]] = {
         "labels": content.labels,
         "verdicts": content.verdicts,
         "reviews": content.reviews,
     }
+    # The time occurs only in changes of other parts.
     for part, name, value in changes_in_pass(fact, time=""):
         if part in parts:
             _set_or_remove(parts[part], name, value)

@@ -299,7 +299,7 @@ class RunPages:
             masks: Masks in place of personal data and secrets.
         """
         self.hidden = set[str]()
-        """The traces so far of which some work is hidden from the reader."""
+        """The ids of traces with work that is hidden from the reader, as ``page_of`` found them."""
         self._taxonomy = taxonomy
         self._viewer = viewer
         self._blind = blind
@@ -307,7 +307,7 @@ class RunPages:
         self._masks = masks
 
     def page_of(self, trace: Trace) -> RunPage:
-        """Return the page of a trace, whose index must be complete.
+        """Return the page of a trace whose spans have all been indexed.
 
         Adds the trace to ``hidden`` if the reader may not see some of its work.
         """
@@ -548,7 +548,7 @@ def _mode_verdicts(
 
 
 def _span_notes(works: Iterable[TraceWork], trace: Trace) -> dict[int, tuple[tuple[str, str], ...]]:
-    """Return the notes on spans, as author and text, by the index of the span."""
+    """Return the author and text of each note on a span, by the index of the span."""
     notes: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for work in works:
         for key, text in work.notes.items():

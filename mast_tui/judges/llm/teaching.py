@@ -134,12 +134,12 @@ def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
     count_by_trace: Counter[str] = Counter()
 
     def order_key(error: JudgeError) -> tuple[bool, bool, float, int, int]:
-        """Return the sort key of an error; the lowest key is next."""
+        """Return the sort key of an error, given the counts so far; the lowest key is next."""
         kind = (error.mode, error.right)
         return (
             not error.marked_by_person,
             not error.agreed,
-            # As the method of Sainte-Laguë distributes seats to parties.
+            # The method of Sainte-Laguë, which distributes seats to parties.
             (2 * count_by_kind[kind] + 1) / total_by_kind[kind],
             count_by_stratum[error.stratum],
             count_by_trace[error.trace_id],

@@ -84,7 +84,10 @@ def _calls_by_speech(walk: Walk) -> Iterator[tuple[RuleStep, list[Call]]]:
 
 
 def _next_calls(calls: Sequence[Call]) -> list[Call]:
-    """Return the calls that may carry out an announcement: the first calls up to a change."""
+    """Return the calls that may carry out an announcement: the first calls, up to a change.
+
+    ``calls`` are the calls after the announcement.
+    """
     next_calls: list[Call] = []
     for call in calls[:_MOST_NEXT_CALLS]:
         next_calls.append(call)

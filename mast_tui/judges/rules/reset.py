@@ -63,7 +63,7 @@ def _is_near_suggestion(suggested_indices: Sequence[int], index: int) -> bool:
 
 
 def _opening_messages(walk: Walk) -> list[RuleStep]:
-    """Return the first messages of the agent that speaks first."""
+    """Return the first messages of the agent that speaks first, without short messages."""
     messages = [
         step
         for step in walk.steps

@@ -188,7 +188,7 @@ class Announcement:
 
 
 def announcements(step: RuleStep) -> list[Announcement]:
-    """Return the announcements of a step, sentence by sentence.
+    """Return what the agent says in a step that it will do or refuses to do.
 
     An announcement under a condition or for later is left out.
     """

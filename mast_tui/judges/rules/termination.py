@@ -142,9 +142,9 @@ def _last_message(walk: Walk) -> RuleStep | None:
 
 
 def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
-    """Return the words of the last message by which the goal was not reached, and the reason.
+    """Return a quote of the last message that shows an unmet goal, and a sentence about it.
 
-    None if the message has no such words.
+    Return None if the message does not show that the goal is unmet.
     """
     quote = speech.gives_up(final)
     if quote is not None:
@@ -159,6 +159,7 @@ def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
     ]
     if final.is_message and planned_steps:
         quote = planned_steps[-1].quote
+        # A plan earlier in the message may be carried out in its rest.
         if quote.end >= final.length - _MESSAGE_END:
             return quote, "a next step is announced, and the run ends without it."
     return None

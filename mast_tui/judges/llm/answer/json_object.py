@@ -141,7 +141,7 @@ def _has_open_brackets(object_text: str, has_double_quotes: bool) -> bool:
 
 
 def _text_after_thoughts(text: str) -> str:
-    """Return the text after the last closed thought, up to a thought that stays open."""
+    """Return the text after the last closed thought, up to the next thought if it is not closed."""
     start = 0
     end = len(text)
     for tag in _THOUGHT.finditer(text):

@@ -106,6 +106,8 @@ def judgement_of(
     unsure = []
     for mode in modes:
         sample_verdicts = (verdict_of(sample, mode) for sample in samples)
+        # A sample that says present without a confirmed finding counts as absent. The samples do
+        # not matter if a finding is confirmed.
         verdicts = [
             VerdictValue.ABSENT if verdict is VerdictValue.PRESENT else verdict
             for verdict in sample_verdicts
@@ -193,7 +195,7 @@ def merged_windows(sample: Sample) -> list[Sighting]:
 
 
 def merged_samples(sightings: Sequence[Sighting], sample_count: int) -> list[Sighting]:
-    """Merge the findings of several samples: overlapping findings of a mode are the same.
+    """Merge the findings of several samples that have the same mode and overlap.
 
     Args:
         sightings: The findings of all samples.

@@ -502,7 +502,7 @@ def as_number(value: object) -> int | None:
 
 
 def as_verdict(value: object) -> VerdictValue | None:
-    """Read a verdict: its name, a synonym, or a boolean; None for any other value."""
+    """Return the verdict that a name, a synonym or a boolean stands for; None for other values."""
     if isinstance(value, bool):
         return VerdictValue.PRESENT if value else VerdictValue.ABSENT
     if not isinstance(value, str):

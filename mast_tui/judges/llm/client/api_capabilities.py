@@ -77,13 +77,13 @@ class ApiCapabilities:
         schema: Mapping[str, object],
         answer_tokens: int,
     ) -> dict[str, object]:
-        """Make the body of a request.
+        """Return the body of a request.
 
         Args:
-            request_form: The form of the request.
+            request_form: The parameters that the server accepts.
             messages: The messages.
             schema: The JSON schema of the answer.
-            answer_tokens: The most tokens of the answer.
+            answer_tokens: The most tokens of the answer; a lower limit of the server replaces it.
         """
         if not request_form.system:
             messages = _join_system_message(messages)
@@ -108,12 +108,13 @@ class ApiCapabilities:
 
         Args:
             request_form: The form of the refused request.
-            part: The refused part.
+            part: The name of the refused field of the form.
 
         Returns:
             True if the request may be sent in another form.
         """
         current = self.request_form
+        # Another task has changed it after the refused request was sent.
         if getattr(request_form, part) != getattr(current, part):
             return True
         form_and_remark = self._form_without(current, part)

@@ -90,11 +90,13 @@ async def _read_content(response: httpx2.Response, max_bytes: int) -> bytes:
 def openai_client(
     endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient
 ) -> openai.AsyncOpenAI:
-    """Make the SDK's client, without retries and redirects, and without proxies for this machine.
+    """Make a client of the OpenAI SDK, without retries and redirects.
+
+    It uses no proxy for a server on this machine.
 
     Args:
         endpoint: The endpoint of the server.
-        kind: The HTTP client with the most bytes of a response.
+        kind: The class of the HTTP client, which limits the bytes of a response.
 
     Raises:
         RunStops: The address or a proxy is not valid.

@@ -156,9 +156,10 @@ def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
 
 
 def _find_key_fragments(view: str, needle: str, least: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a view with ``least`` or more consecutive characters of a needle.
+    """Yield the ranges of ``view`` that equal ``least`` or more characters in a row of ``needle``.
 
-    The needle is divided into blocks of half this length: each such range contains a whole block.
+    The needle is divided into blocks of half this length, so that each such range contains a whole
+    block and only blocks need to be searched.
     """
     block_length = (least + 1) // 2
     for block_start in range(0, len(needle) - block_length + 1, block_length):

@@ -79,7 +79,7 @@ ASKED_STEP: Final = (
 NO_MODE: Final = "It meets the definition of no mode; this one comes closest."
 
 
-def all_words() -> tuple[str, ...]:
+def all_texts() -> tuple[str, ...]:
     """Return all texts of the prompt, for its hash."""
     return (ROLE, RULES, QUOTING, ANSWER, ASKED, ASKED_STEP)
 

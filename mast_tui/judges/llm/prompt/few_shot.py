@@ -323,7 +323,7 @@ class ExampleMaker:
         return chosen_examples
 
     def _make_example(self, candidate: ExampleSource) -> Example | None:
-        """Make the redacted example of a candidate; return None if its spans are not available."""
+        """Return the redacted example of a candidate; None if its trace or spans are not found."""
         choice = candidate.choice
         trace = self._find_trace(choice.trace_id)
         excerpt = None if trace is None else _excerpt_and_quote(trace, candidate, self._most_chars)
@@ -336,6 +336,7 @@ class ExampleMaker:
             mode=choice.mode,
             verdict=choice.verdict,
             excerpt=text,
+            # A quote supports only a present verdict.
             quote=quote if is_present else None,
             rationale=candidate.rationale,
         ).redacted(self._redaction)
@@ -390,9 +391,10 @@ def _near_miss_sources(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSo
 
 
 def _best_label(gold: GoldTrace, mode: str) -> GoldLabel | None:
-    """Return the settled label that shows a present mode best; None if there is none.
+    """Return the settled label that shows a mode best.
 
-    A label with a quote is preferred, then a label with a note.
+    A label with a quote is preferred, then a label with a note. Return None if the mode has no
+    settled verdict of present, or no settled label on a part of the trace.
     """
     if not any(
         verdict.mode == mode

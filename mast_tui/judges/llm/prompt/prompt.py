@@ -199,7 +199,7 @@ class Prompt:
         """
         parameters = self._parameters
         parts = [
-            prompt_text.all_words(),
+            prompt_text.all_texts(),
             self.taxonomy.content_hash,
             *self.system.pieces,
             repr(parameters.temperature),
@@ -211,10 +211,10 @@ class Prompt:
             *([ARTEFACTS, LEFT] if parameters.artefacts else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
             # Findings of a single window are verified with any setting.
-            *verification.all_words(),
+            *verification.all_texts(),
             *(["verify"] if parameters.verify else []),
-            *story.all_words(),
-            *((parameters.decisive, *decisive.all_words()) if parameters.decisive else ()),
+            *story.all_texts(),
+            *((parameters.decisive, *decisive.all_texts()) if parameters.decisive else ()),
             *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]

@@ -137,15 +137,15 @@ def data_section(
 def parts_section(
     view: RedactedView, parts: Sequence[Section], budget: int, question: str
 ) -> DataSection:
-    """Write texts on the parts of a run, with the question at the end.
+    """Return a section with texts on the parts of a run instead of its spans.
 
     Args:
         view: The trace as it is sent.
         parts: The texts, each with the label of its part.
         budget: The approximate most tokens of the data.
-        question: The question.
+        question: The question, which is at the end.
     """
-    data = _Data(view, None)
+    data = _Data(view, window=None)
     data.mark(prompt_text.DATA_BEGINS)
     data.add_task(task_room(budget))
     for part in parts:
@@ -309,9 +309,9 @@ def _shortened_remark(spans: Sequence[tuple[int, int]]) -> str:
 def _cached_header(
     view: RedactedView, span: RedactedSpan, headers: dict[tuple[object, ...], str]
 ) -> str:
-    """Return the header of a span, from ``headers`` if an equal span is there.
+    """Return the header of a span, from ``headers`` if they have one for equal fields.
 
-    The header of the result of a call depends on the call, and is written anew.
+    The header of a call's result is not cached, because it depends on the call.
     """
     if span.answers is not None:
         return _span_header(view, span)

@@ -75,8 +75,8 @@ _SUMMARY_SCHEMA: Final = object_schema(summary={"type": "string"})
 _STORY_SCHEMA: Final = object_schema(story={"type": "string"})
 
 
-def all_words() -> tuple[str, ...]:
-    """Return all texts, for the hash of the prompt."""
+def all_texts() -> tuple[str, ...]:
+    """Return all prompt texts of this module, for the hash of the prompt."""
     return (
         SUMMARY_ROLE,
         STORY_ROLE,

@@ -81,7 +81,7 @@ OTHERS: Final = "others say"
 ASKED: Final = "The mode:\n\n{mode}\n\nDoes the finding hold? Answer with the JSON object."
 
 
-def all_words() -> tuple[str, ...]:
+def all_texts() -> tuple[str, ...]:
     """Return all texts of the verification, for the hash of the prompt."""
     return (ROLE, RULES, ANSWER, FINDING, OTHERS, ASKED, str(SHOWN_TOKENS))
 

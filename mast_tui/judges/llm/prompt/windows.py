@@ -112,6 +112,14 @@ class _SpanCosts:
     """The tokens of a range of spans; a long text counts only as far as it is shown."""
 
     def __init__(self, view: RedactedView, unit: int, first: int, last: int) -> None:
+        """Compute the tokens of the spans ``first`` to ``last``.
+
+        Args:
+            view: The trace as it is sent.
+            unit: The most tokens of a text with weight 1.
+            first: The index of the first span.
+            last: The index of the last span.
+        """
         span_count = len(view)
         costs = (
             HEADER_TOKENS + min(view.tokens[index], unit * weight(index, span_count))
@@ -119,6 +127,7 @@ class _SpanCosts:
         )
         self._first = first
         self._last = last
+        # Item i is the sum of the first i costs.
         self._sums = array("Q", accumulate(costs, initial=0))
 
     def range_tokens(self, first: int, last: int) -> int:

@@ -141,7 +141,7 @@ class RequestFiles:
         return self._byte_count + line_bytes > self._most_bytes
 
     def finish(self) -> None:
-        """Put the files in their places, and delete older files with higher numbers."""
+        """Rename the partial files to their paths, and delete older files with higher numbers."""
         if self._file is not None:
             self._file.close()
         for path in self.paths:
@@ -433,7 +433,9 @@ class _BatchClient(ModelClient):
         self._batch.requests.write(name, body)
 
     def _read_reply(self, line: Mapping[str, Any], request: Request) -> Reply | None:
-        """Return the reply in a line, without the API key; None if it has to be requested again.
+        """Return the reply in a line of a result file, without the API key.
+
+        Return None if it has to be requested again.
 
         Raises:
             ContextOverflow: The request was too long, or the server read only a part of it.

@@ -479,7 +479,10 @@ class TraceJudge:
         return partial_judgement(self._merged_sightings())
 
     def _window_answer(self, sample: int, window: Window, answer: Answer) -> WindowAnswer:
-        """Return the answer on a window with its findings anchored."""
+        """Return the answer on a window, with its findings located in the trace.
+
+        Findings of modes that the window does not ask about are left out.
+        """
         span_range = (window.first, window.last)
         locate = partial(self._locator.locate, around=span_range)
         findings = (
@@ -525,7 +528,7 @@ def _largest_fitting_estimate(overflow: ContextOverflow) -> float:
 
 
 def _rule_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
-    """Return the findings of the default rules on spans of a trace, redacted."""
+    """Return the findings of the default rules on spans of a trace, with redacted rationales."""
     facts = []
     for finding in RulesJudge().judge(trace).findings:
         first = trace.index_of(finding.first or "")

@@ -247,13 +247,13 @@ class RunRecord:
         return reply_from_record(stored_answer)
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
-        """Store an answer.
+        """Store an answer, and note whether its request may have been truncated.
 
         Args:
             trace_id: The id of the trace.
             key: The hash of all that the answer depends on.
             reply: The answer.
-            usable: Whether the answer need not be requested again.
+            usable: True if the answer need not be requested again.
             sent: An estimate of the tokens of the request.
         """
         stored_answer = Asked(
@@ -272,6 +272,7 @@ class RunRecord:
         self._workspace.record_asked(stored_answer)
         if usable:
             self._answer_keys.add(key)
+        # The server may have truncated a request of which it counted fewer tokens than were sent.
         if usable and reply.counted and sent > reply.tokens_in:
             self._answers_by_token_count[reply.tokens_in].append(
                 (replace(stored_answer, answer=""), sent)
@@ -318,7 +319,7 @@ class RunRecord:
         return withdrawn_traces
 
     def _withdraw_judgement(self, trace_id: str, limit: int) -> WithdrawnTrace:
-        """Remove the suggestions on a trace, and record the trace as failed."""
+        """Remove the suggestions on a trace that the server truncated, and record it as failed."""
         labels = self._workspace.labels(
             trace_id=trace_id, annotator=self.judge, taxonomy=self._taxonomy_ref
         )
@@ -326,6 +327,7 @@ class RunRecord:
             f"it was judged before it was noticed that the server had read only {limit:,} tokens"
             " of it; the same command judges it anew"
         )
+        # A judgement without findings on no mode replaces the earlier one.
         self._store_judgement(trace_id, Judgement(judged=()))
         self.note_failed(trace_id, problem)
         path = self._workspace.trace(trace_id).path or Path()
@@ -372,6 +374,7 @@ class RunRecord:
             remarks=result.remarks,
         )
         if started.grown:
+            # Store the new length only together with the new judgement (see ``begin``).
             with self._workspace.transaction():
                 self._workspace.register_trace(started.record)
                 count = self._store_judgement(

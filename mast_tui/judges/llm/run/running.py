@@ -267,7 +267,10 @@ class _Feed:
         self._reading_thread.shutdown(wait=False, cancel_futures=True)
 
     def _read_next(self) -> _LoadedTrace | None:
-        """Read the next trace to its end, and prepare its judge unless it needs no judging."""
+        """Read the next trace to its end, and make its judge if it must be judged.
+
+        Return None if there are no more traces.
+        """
         trace = (
             self._returned_traces.popleft() if self._returned_traces else next(self._traces, None)
         )
