@@ -93,25 +93,23 @@ class ConflictGroup:
         possible_choices = [
             (conflict, choice) for conflict, choice in choices if choice is not None
         ]
-        return (
-            self._each_place_once(possible_choices)
-            if len(possible_choices) == len(choices)
-            else None
-        )
+        if len(possible_choices) < len(choices):
+            return None
+        return self._each_place_once(possible_choices)
 
     def take_same(self, choice: Choice) -> Choices:
         """Return the same choice for every conflict."""
         return tuple((conflict, choice) for conflict in self.conflicts)
 
     def take_place(self, target: Target, order: Order = no_order) -> Choices:
-        """Choose a place of the adjudicator's own instead of all that was marked.
+        """Return the choices of the adjudicator's own place instead of all marked places.
 
         Args:
             target: The place.
             order: The index of a span by its key.
 
         Returns:
-            The place for the first conflict that it touches, and no place for the others.
+            The place for the first conflict that it overlaps, and no place for the others.
         """
         overlapping = [
             conflict

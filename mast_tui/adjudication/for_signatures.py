@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _ONE_BY_ONE: Final = 500
-"""The most traces for which the gold is read one by one; for more, all gold is read at once."""
+"""The most traces whose gold is read one by one; for more traces, all gold is read at once."""
 
 
 def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> GoldOf:
@@ -39,6 +39,7 @@ def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> Gold
     """
 
     def gold_by_trace(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
+        """Return the gold of the traces that have answers, by trace id."""
         if len(trace_ids) <= _ONE_BY_ONE:
             sides_by_trace: dict[str, TraceWords] = {}
             for trace_id in trace_ids:

@@ -215,7 +215,7 @@ class Adjudication:
         return decisions
 
     def _renewed_decision(self, decision: Decision, time: str) -> Decision:
-        """Return a decision with the current answers of the sides, by this adjudicator."""
+        """Return the same decision, made by this adjudicator now on the current answers."""
         return replace(
             decision,
             said=current_answers(decision, self.words.sides, self._order),

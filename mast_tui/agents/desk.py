@@ -221,7 +221,7 @@ class AgentDesk:
         view = library_view(self._workspace, self._name, self._taxonomy.ref, blind=True)
 
         def trace_row(item: tuple[str, Trace]) -> dict[str, Any]:
-            """Return the row of a trace, given with the id that the agent sees."""
+            """Return the row of a trace; ``item`` is the id that the agent sees, and the trace."""
             shown_id, trace = item
             # Of two traces with one id and different content the workspace renames one.
             record = self._workspace.find_trace(TraceRecord.from_trace(trace))
@@ -323,9 +323,9 @@ class AgentDesk:
         }
 
     def guidelines(self, request: GuidelinesCall) -> Mapping[str, Any]:
-        """Return the guidelines of a mode, and the cases of traces that the agent has finished.
+        """Return the guidelines of a mode, and its cases on traces that the agent has finished.
 
-        The workspace records that the agent has seen the decisions of these cases.
+        A case is an adjudicated trace. The workspace records that the agent has seen the decisions.
         """
         mode = self._find_mode(request.mode)
         page = mode_page(self._workspace, self._taxonomy, mode.slug, reader=self._name)

@@ -373,7 +373,7 @@ def _baseline_rows(document: Values) -> Iterator[Row]:
 def _places_section(document: Values, judges: Values) -> ReportSection | None:
     """Return the section on precision, recall and F1 of the marked locations.
 
-    None if the set is not scored by locations.
+    Return None if the labelled set is not scored by locations.
     """
     figures_by_judge = {name: judge["places"] for name, judge in judges.items() if judge["places"]}
     if not figures_by_judge:

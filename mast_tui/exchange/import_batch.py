@@ -196,10 +196,10 @@ class ImportedWork(TraceWork):
 
         Args:
             label: The label.
-            location: Its place in the file, for problems with its spans.
+            location: The location of the label in the file, for problems with its spans.
 
         Raises:
-            ValueError: It contradicts an earlier verdict or label.
+            ValueError: The label contradicts an earlier verdict or label.
         """
         verdict = self.verdicts.get(label.mode)
         if verdict is not None:

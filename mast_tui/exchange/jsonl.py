@@ -234,7 +234,7 @@ class RunLine(_Line, tag="run"):
 
     @classmethod
     def of(cls, run: Run) -> RunLine:
-        """Make the line of a run."""
+        """Return the line of a judge's run."""
         settings = run.settings
         return cls(
             id=run.id,
@@ -324,7 +324,11 @@ class JsonlContent:
 
 
 def read_jsonl(path: Path) -> JsonlContent:
-    """Read an export; raises ``ExchangeError`` with file and line for a bad one."""
+    """Read an export.
+
+    Raises:
+        ExchangeError: The file is empty, or one of its lines is not valid.
+    """
     content = JsonlContent()
     events = list[Event]()
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -335,6 +339,7 @@ def read_jsonl(path: Path) -> JsonlContent:
             value = load_json(line)
             if not isinstance(value, dict):
                 raise ValueError("a line is one JSON object")
+            # The first line must be the workspace's; any other record there is refused.
             if value.get("record") == "event" and number > 1:
                 event = event_from_dict(value)
                 _check_author(event)

@@ -265,7 +265,7 @@ def _region_result(label: Label, region_value: Values, name: str, number: str) -
 
 
 def _choice_result(name: str, mode_names: Sequence[str], number: str) -> Values:
-    """Return the result of one of the choices; ``number`` identifies the annotator's work."""
+    """Return the choices made in the field ``name`` by the work with the number ``number``."""
     return {
         "id": f"{name}-{number}",
         "from_name": name,
@@ -293,7 +293,7 @@ def code_points(text: str, units: int, *, up: bool = False) -> int:
     Args:
         text: The text.
         units: The number of UTF-16 code units.
-        up: Whether to count a character that ``units`` cuts in half.
+        up: True to count a character that ``units`` cuts in half.
     """
     unit_count = 0
     for index, char in enumerate(text):
@@ -330,7 +330,10 @@ def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
 
 
 def _quote_range(target: Target, text: str) -> tuple[int, int] | None:
-    """Return start and end of the quote in code points, None if the text lacks it."""
+    """Return the start and end of a target's quote in a text, counted in code points.
+
+    Return None if the target has no quote or the text does not contain it.
+    """
     if target.quote is None:
         return None
     start = target.char_start

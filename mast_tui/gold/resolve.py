@@ -179,7 +179,7 @@ def _gold_of_mode(
 def _gold_verdict(
     mode: str, sides: Sequence[TraceWork], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
-    """Return the verdict of the gold on a mode; ``decided`` is the decision on it, if any."""
+    """Return the verdict of the gold on a mode; ``decided`` is an adjudicator's decision on it."""
     answers = words_on(mode, sides)
     values = [answer.value for answer in answers if answer.value is not None]
     value_by_side = {side.annotator: side.verdict(mode) for side in sides}

@@ -430,6 +430,7 @@ def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
 
     folded_text = _case_folded(text)
     folded_quote = _case_folded(_NOTE.sub("", quote).strip() or quote)
+    # The alignment would search the shorter text in the longer one.
     if len(folded_quote) > len(folded_text):
         is_similar = fuzz.ratio(folded_quote, folded_text, score_cutoff=CUTOFF)
         return (0, len(text)) if is_similar else None

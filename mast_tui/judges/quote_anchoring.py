@@ -205,7 +205,8 @@ class Locator:
             if best is not None and not best.altered:
                 return best
         if best is None and parsed_quote.long_parts:
-            # The other parts are too short: they occur by chance, so they prove nothing.
+            # Short parts prove nothing, because they occur by chance. A match without them counts
+            # as altered.
             best = self._similar_location(texts, parsed_quote.long_parts)
             if best is not None:
                 match_range = QuoteMatch(

@@ -267,13 +267,14 @@ class _Run:
         return stored_record is not None and self._has_judged(stored_record, record)
 
     def _store_result(self, judged: JudgedTrace) -> Progress:
-        """Store the judgement on a trace or the problem, and return the report on the trace."""
+        """Store the judgement on a trace or its problem, and return the progress of the run."""
         trace_id = self._workspace.register_trace(judged.record)
         suggestions = 0
         if judged.problem is not None:
             status = TraceStatus.FAILED
             self._workspace.note_run_trace(self._run_id(), RunTrace(trace_id, 0, judged.problem))
         elif judged.judgement is None:
+            # The trace was judged before.
             status = TraceStatus.KNOWN
         else:
             status = TraceStatus.JUDGED

@@ -208,7 +208,7 @@ def _largest_shared_counts(
 
 
 def comparable(traces: Iterable[Trace]) -> list[Trace]:
-    """Return the runs of tasks that have both failed and successful runs."""
+    """Return the runs of each task that has both failed and successful runs."""
     runs_by_task: defaultdict[tuple[str, str], list[Trace]] = defaultdict(list)
     for trace in traces:
         meta = trace.meta

@@ -369,7 +369,10 @@ def _is_needed(rule: SecretRule, lowered: str) -> bool:
 def _replace_secrets(
     text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNames, form: str
 ) -> Redacted:
-    """Replace the secrets of a text; overlapping secrets have one replacement."""
+    """Replace the secrets of a text; overlapping secrets have one replacement.
+
+    ``secrets`` holds the start, end and name of each secret, ``form`` the template of replacements.
+    """
     parts: list[str] = []
     cuts: list[Cut] = []
     copied_end = 0

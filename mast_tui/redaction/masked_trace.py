@@ -76,7 +76,7 @@ class Masks:
         return self.apply(text).text
 
     def meta(self, meta: TraceMeta) -> TraceMeta:
-        """Return the facts of a run with masks in their texts."""
+        """Return the metadata of a run with masks in the task and the answer key."""
         sections = {
             name: tuple((entry, self.text(value)) for entry, value in entries)
             for name, entries in meta.answer_key.sections()

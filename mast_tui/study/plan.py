@@ -106,8 +106,12 @@ def retests_due(
 class _Plan:
     """The plan that follows from a study.
 
-    ``annotators`` holds the annotators by trace; ``assigned``, ``withheld`` and ``retests`` hold
-    traces by annotator.
+    Attributes:
+        annotators: The annotators, by trace.
+        overlap: The traces that several annotators label.
+        assigned: The traces of each annotator, by name.
+        withheld: The traces on which suggestions are hidden from an annotator, by name.
+        retests: The traces that an annotator labels twice, by name.
     """
 
     annotators: Mapping[str, tuple[str, ...]]
@@ -119,7 +123,10 @@ class _Plan:
 
 @lru_cache(maxsize=4)
 def _plan_of_study(study: Study) -> _Plan:
-    """Return the plan of a study, batch by batch, then with the traces that were given back."""
+    """Return the plan of a study.
+
+    The batches are dealt out one by one. Then traces that annotators gave back are passed on.
+    """
     dealing = _Dealing(study)
     overlap: list[str] = []
     queues: dict[str, list[str]] = {name: [] for name in study.annotators}
@@ -128,7 +135,7 @@ def _plan_of_study(study: Study) -> _Plan:
     earlier_count = 0
 
     def add_to_queue(name: str, ids: Sequence[str]) -> None:
-        """Append traces to an annotator's queue, and draw those without suggestions and retests.
+        """Append traces to a queue; draw those with hidden suggestions and those for retests.
 
         Args:
             name: The annotator's name.

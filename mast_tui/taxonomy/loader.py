@@ -183,11 +183,10 @@ def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
 
 
 def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
-    """Read all categories.
+    """Read the categories of a taxonomy.
 
     Raises:
-        TaxonomyError: A category is not valid, or does not come after the category that contains
-            it. This order excludes cycles.
+        TaxonomyError: A category is not valid, or is not after the category that contains it.
     """
     categories: list[Category] = []
     for table in root.tables("categories"):
@@ -195,6 +194,7 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
         identifier = table.slug("id")
         table.add_name(identifier)
         under = table.text("under", default="")
+        # Only earlier categories count, so that there is no cycle.
         if under and under not in [category.id for category in categories]:
             raise table.error(
                 f"'under' is {under!r}, which is no category before this one; name the id of one"
@@ -265,7 +265,7 @@ def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
 
 
 def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
-    """Return the taxonomy with the SHA-256 (hex) of its content in a canonical form."""
+    """Return the taxonomy with ``content_hash``, the SHA-256 of its content as canonical JSON."""
     import hashlib
     import json
 

@@ -302,7 +302,10 @@ class PostgresServer(Database):
         return connection
 
     def _begin_transaction(self, annotators: Collection[str]) -> None:
-        """Begin a transaction, and wait for a server that is away if that blocks no keys."""
+        """Begin a transaction.
+
+        Wait for a server that is away, unless the wait would block the keys of the user.
+        """
         if annotators:  # callers that add events retry themselves
             self._begin_without_retry(annotators)
             return
@@ -320,7 +323,10 @@ class PostgresServer(Database):
             self._check_not_closing()
 
     def _begin_without_retry(self, annotators: Collection[str]) -> None:
-        """Begin a transaction and take the turns; a member's transaction begins with its calls."""
+        """Begin a transaction and take the writer's turns of the annotators.
+
+        A member who adds events only collects the calls, which begin their transaction at the end.
+        """
         self._connect_again()
         self._may_queue = list(annotators) == [self._outbox_annotator]
         try:

@@ -134,7 +134,7 @@ class AppProcess:
 
 @contextmanager
 def _password_pipe(password: str | None) -> Iterator[tuple[int, ...]]:
-    """Yield the end of a pipe from which a password can be read; nothing without a password."""
+    """Yield the file descriptors for the app: a pipe with the password, or none without one."""
     if password is None:
         yield ()
         return
@@ -223,6 +223,7 @@ class PageApp:
             self._transport.abort()
         self._socket = socket
         self._transport = transport
+        # Makes the app draw the whole screen for the new page.
         self._process.resize(self._width, self._height)
         async for message in socket:
             if not await self._handle_message(message, socket):
@@ -274,7 +275,7 @@ class PageApp:
     async def _carry_output(self) -> None:
         """Send the output of the app to the connected page until the app ends.
 
-        Output is read also while no page is connected, so that the app never waits for one.
+        Output without a connected page is read and dropped, so that the app never waits for a page.
         """
         async for kind, content in self._process.packets():
             socket = self._socket

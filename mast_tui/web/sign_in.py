@@ -57,14 +57,16 @@ class GuessLimit:
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:
-        """Wait for the turn of an address; the block checks the sign-in.
+        """Wait until no other sign-in from the address's network is checked, then run the block.
+
+        The block checks the sign-in.
 
         Args:
             address: The client's address.
 
         Raises:
-            TooManySignIns: Too many sign-ins of the address wait already.
-            WrongSecret: The block raised it; it is raised again after the wait.
+            TooManySignIns: Too many sign-ins from the network of the address are waiting.
+            WrongSecret: The block raised it; it is raised again after a wait that slows guessing.
         """
         network = _network_of(address)
         if self._waiting_counts[network] >= _WAITING:
@@ -222,7 +224,12 @@ class TeamSignIn:
         return SignedIn(Visitor(name, url, password), outside)
 
     def _asks_for_password(self, name: str) -> bool:
-        """Return whether the database asks a member for a password, by trying a wrong one."""
+        """Check by a wrong password whether the database asks a member for one.
+
+        Raises:
+            ServerAway: The database cannot be reached.
+        """
+        # Only True is remembered: the server may begin to ask for passwords later.
         if name not in self._asked_for_password:
             try:
                 Workspace.open(self.member_url(name), password=secrets.token_urlsafe()).close()

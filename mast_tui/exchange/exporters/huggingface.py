@@ -271,7 +271,10 @@ def _slug_of_code(document: Values, code: str) -> str:
 
 
 def _table_row(columns: Columns, *sources: Values, **values: Any) -> dict[str, Any]:
-    """Return a row with every column; a value in a later source replaces one in an earlier."""
+    """Return a row with a value for every column, None if no source has one.
+
+    Later sources replace values of earlier ones, and ``values`` replaces both.
+    """
     row: dict[str, Any] = {}
     for source in (*sources, values):
         row.update(source)

@@ -212,7 +212,7 @@ def score_text(scores: Iterable[Score], file_format: str) -> str:
 
     Args:
         scores: The scores, sorted by trace, annotator and mode.
-        file_format: The name of the format.
+        file_format: ``phoenix``, ``langfuse``, ``langsmith`` or ``inspect``.
     """
     bodies: Iterable[Mapping[str, Any]]
     match file_format:

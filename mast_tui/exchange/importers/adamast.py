@@ -253,7 +253,8 @@ def _taxonomy_of_file(
 
 
 def _codes_with_names(record: Record) -> list[tuple[str, str]]:
-    """Return the codes in a diagnosis, each with its name there."""
+    """Return the codes in a diagnosis, each with its name in the diagnosis."""
+    # Without a list of modes, the record itself is the only mode.
     modes = record.get("failure_modes", [record])
     return [
         (str(mode["code"]), str(mode.get("name") or mode.get("label") or mode["code"]))

@@ -122,7 +122,10 @@ def _answer_work(
     slugs: Mapping[str, str],
     mast: Taxonomy,
 ) -> tuple[ImportedWork, int]:
-    """Return the work of one answer, and the number of zeros for modes that it does not mention."""
+    """Return the work of one answer, and the number of zeros for modes that it does not mention.
+
+    ``slugs`` holds the slug of each mode of MAST by its code.
+    """
     draft = ImportedWork(name, trace_id, mast.ref, imported_kind(name), finished_at="", file=file)
     unmentioned_count = 0
     for code, value in record[_MODES].items():

@@ -345,12 +345,14 @@ class CarriedWork:
     # What is to be looked at again
 
     def _open_again(self, last: Event) -> Iterator[NewEvent]:
-        """Record which modes to look at again, and yield events that reopen the last reading.
+        """Set ``look_again``, and yield the events that reopen the last reading for these modes.
 
-        Yields nothing for judges, or if no mode that is present in the last reading was split.
+        A mode is looked at again if a mode that was split into it is present. Yields nothing if
+        there is no such mode, and for judges.
         """
         if annotator_kind(last.annotator) is AnnotatorKind.JUDGE:
             return
+        # Pass number 0 holds the events of no pass.
         valid_passes = {
             number: carried_pass
             for number, carried_pass in self._passes.items()

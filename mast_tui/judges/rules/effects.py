@@ -141,7 +141,8 @@ def effect_of_code(code: str) -> Effect:
         if function_name in commands.HANDING_OVER:
             continue
         tokens = name_words(function_name)
-        # Methods of lists and sets have no outside effect: 'api.like_song(' has one, 'x.add(' not.
+        # A name of one word, such as 'x.add(', is often a method of a list or set, without an
+        # outside effect; 'api.like_song(' has one.
         if len(tokens) > 1 and tokens[0] in commands.CHANGING_VERBS:
             return Effect.CHANGES
     return Effect.READS if code.strip() else Effect.NONE

@@ -52,9 +52,10 @@ class _Message:
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest the messages of an agent that repeat an earlier one."""
+    """Yield a finding on each message of an agent that repeats an earlier one."""
     for group in _message_groups(walk):
         first, *repetitions = group
+        # A short message is repeated by chance more often.
         fewest_messages = 2 if len(first.text) >= _LONG_MESSAGE else _FEWEST_MESSAGES
         if len(group) < fewest_messages:
             continue

@@ -106,7 +106,7 @@ class _Memory:
 
     Attributes:
         after_change: There was a change before them.
-        doubts: The number of calls of unknown effect.
+        doubts: The number of calls of unknown effect, which may be changes.
         chains: The chains by agent, tool, and names in the command.
     """
 
@@ -149,9 +149,10 @@ def find_similar(walk: Walk) -> Iterator[Finding]:
 
 
 def _find_chains(walk: Walk) -> list[_Chain]:
-    """Return the chains of all working calls, in the order of their first calls.
+    """Return the chains of repeated calls, in the order of their first calls.
 
-    A change ends all chains, and a new request of the user ends the chains of calls that read.
+    A call without a repetition is a chain too. A change ends all chains, and a new request of the
+    user ends the chains of calls that read.
     """
     memory = _Memory()
     chains: list[_Chain] = []
@@ -189,7 +190,7 @@ def _find_chains(walk: Walk) -> list[_Chain]:
 
 
 def _request_indices(walk: Walk) -> Iterator[int]:
-    """Yield the indices of new user messages; a message that a harness repeats is not new."""
+    """Yield the indices of new user messages; one that the agent's harness repeats is not new."""
     result_indices = {call.result.index for call in walk.calls if call.result is not None}
     earlier_texts: set[str] = set()
     for step in walk.steps:

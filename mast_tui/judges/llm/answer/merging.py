@@ -47,12 +47,12 @@ class Sighting:
     def from_finding(
         cls, finding: Finding, trace: Trace, window_spans: tuple[int, int], sample: int
     ) -> Sighting:
-        """Make the sighting of an anchored finding.
+        """Return the sighting of a finding that was located in the trace.
 
         Args:
             finding: The finding.
             trace: The trace.
-            window_spans: The first and last span of the window.
+            window_spans: The indices of the first and last span of the window.
             sample: The number of the sample.
         """
         evidence = finding.evidence
@@ -261,12 +261,10 @@ def _group_same(
 ) -> list[list[Sighting]]:
     """Group the findings of each mode that are the same, directly or through other findings.
 
-    Findings without a common span are never the same. Findings are read in the order of their
-    first span, so a group that ends before that span is complete.
-
     Args:
         sightings: The findings.
-        is_same: Checks whether two findings of a mode are the same.
+        is_same: Returns True if two findings of a mode are the same. It must return False for
+            findings without a common span.
     """
     sightings_by_mode: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in sightings:
@@ -279,6 +277,7 @@ def _group_same(
             still_open: list[list[Sighting]] = []
             merged_group: list[Sighting] = []
             for group in open_groups:
+                # The findings are in the order of their first span: none can join this group.
                 if all(_sort_range(other)[1] < first for other in group):
                     complete_groups.append(group)
                 elif any(is_same(other, sighting) for other in group):

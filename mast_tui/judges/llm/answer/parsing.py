@@ -346,7 +346,7 @@ class _Reader:
 def read_spans(fields: Mapping[str, object], view: NumberedSpans, report: Report) -> list[int]:
     """Read the first and last span of a finding.
 
-    A field may itself hold a range, and stands for a missing other field.
+    A field may hold a range. If one of the two fields is missing, the other replaces it.
 
     Args:
         fields: The finding in the answer.

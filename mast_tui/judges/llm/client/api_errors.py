@@ -265,7 +265,10 @@ def _is_overflow(api_error: ApiError, text: str) -> bool:
 
 
 def _unsupported_part(api_error: ApiError, text: str) -> ErrorKind | None:
-    """Return the kind for the parameter that an error is about, or None."""
+    """Return the kind of error for the parameter that the server does not support.
+
+    Return None if the error is not about a parameter.
+    """
     if api_error.status not in _UNSUPPORTED_STATUS or api_error.page:
         return None
     if api_error.status == 404:  # no such model, or no endpoint with all parameters

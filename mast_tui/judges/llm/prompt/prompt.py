@@ -100,6 +100,7 @@ class Prompt:
         self._codes = {mode.slug: mode.code for mode in ordered.modes}
         self.modes = tuple(self._codes)
         """The slugs of all modes, in the order of the prompt."""
+        # A mode that occurs only late in a run is judged with the end of the run.
         self.window_modes = tuple(
             mode.slug
             for mode in ordered.modes

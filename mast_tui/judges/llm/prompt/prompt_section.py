@@ -157,7 +157,7 @@ def parts_section(
 
 
 def artefacts_text(view: RedactedView, budget: int) -> str:
-    """Write the final patch and the test results, shortened to their share of the data.
+    """Return the final patch and the test results, shortened to their share of the data.
 
     Args:
         view: The trace as it is sent.

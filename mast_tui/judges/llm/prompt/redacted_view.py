@@ -63,12 +63,13 @@ def _is_fit(text: str) -> bool:
 
 
 def _replacement_character(match: re.Match[str]) -> str:
-    """Return the character that replaces an unfit character, as ``fit`` describes."""
+    """Return the visible character that replaces a control character or a lone surrogate."""
     char = match[0]
     if char == "\r":
         return " "
     if char == "\x7f":
         return "␡"
+    # Unicode has a picture of each control character from U+2400.
     return chr(0x2400 + ord(char)) if char < " " else "�"
 
 

@@ -196,7 +196,7 @@ class TraceJudge:
         try:
             window_count = await self._judge_all_samples(windows, on_part)
         except _NothingSmaller:
-            # Stored refusals led here, but the server may accept longer requests by now.
+            # Refusals stored by an earlier run led here; the server may accept longer requests now.
             if not (self._answer_requests.has_used_note or self._note_requests.has_used_note):
                 raise
             self._answer_requests.forget_limits()

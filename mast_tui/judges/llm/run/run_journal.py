@@ -189,10 +189,10 @@ class RunRecord:
         return run if _has_settings(run, self._setup) else None
 
     def begin(self, trace: Trace) -> StartedTrace:
-        """Look up a trace that was read to its end.
+        """Return the state of a trace that was read to its end, compared with the workspace.
 
-        A grown trace keeps its old length in the workspace until its new judgement is stored, so
-        that a run that ends before does not count the old judgement as the new one.
+        The length of a grown trace is stored only with its new judgement. Otherwise a run that ends
+        before could take the old judgement for the new one.
         """
         record = TraceRecord.from_trace(trace)
         earlier_record = self._judged.find(record)

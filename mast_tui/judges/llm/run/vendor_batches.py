@@ -156,7 +156,7 @@ class VendorBatches:
         return state.id
 
     def _record_batch_id(self, file: str, state: BatchState) -> None:
-        """Record the id of the batch of a file in the workspace."""
+        """Record in the workspace which batch of the vendor answers a file of requests."""
         self._save_pending(
             [
                 replace(pending, batch=state.id) if pending.file == file else pending
