@@ -140,6 +140,7 @@ def _guideline_values(guideline: Guideline) -> dict[str, Any]:
 
 
 def _case_values(case: GuidelineCase) -> dict[str, Any]:
+    """Return the JSON values of an adjudicated case."""
     decision = case.decision
     return {
         "trace": case.trace_id,
@@ -154,6 +155,7 @@ def _case_values(case: GuidelineCase) -> dict[str, Any]:
 
 
 def _target_values(target: Target) -> dict[str, Any]:
+    """Return the JSON values of a target, without those that it does not have."""
     values = {
         "span_first": target.first,
         "span_last": target.last,
@@ -245,7 +247,10 @@ class GuidelineBook:
         return facts[0].after or facts[0].before
 
     def _own_guideline(self, guideline: Guideline | None) -> Guideline | None:
-        """Return a guideline by this person, None for others, which show again by themselves."""
+        """Return the guideline if this person wrote it, else None.
+
+        A guideline by someone else appears again when this person's is removed.
+        """
         return guideline if guideline is not None and guideline.written_by == self._writer else None
 
     def _append_facts(
@@ -255,8 +260,12 @@ class GuidelineBook:
         undoes: str | None = None,
         redoes: str | None = None,
     ) -> None:
+        """Append changes of guidelines as one action, which may undo or redo an earlier action."""
         ref = self._taxonomy.ref
-        events = [NewEvent(self._writer, None, ref, None, fact) for fact in facts]
+        events = [
+            NewEvent(self._writer, trace_id=None, taxonomy=ref, pass_number=None, fact=fact)
+            for fact in facts
+        ]
         self._workspace.append(events, undoes=undoes, redoes=redoes)
 
 

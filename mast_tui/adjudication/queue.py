@@ -168,6 +168,7 @@ def take_on(
     accesses = accesses_of(workspace, taxonomy, adjudicator)
 
     def is_available(trace_id: str) -> bool:
+        """Check whether the adjudicator has no work on a trace, and does not see others' yet."""
         access = accesses.get(trace_id, Access.HIDDEN)
         if access is Access.UNFINISHED:
             passes = passes_by_trace.get(trace_id, ())

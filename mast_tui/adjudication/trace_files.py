@@ -49,6 +49,7 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
         return traces_by_id
 
     def trace_of(trace_id: str) -> Trace | None:
+        """Return the trace with an id, read to its end; None if its file does not have it."""
         trace = open_by_id.get(trace_id)
         path = paths.get(trace_id)
         if trace is None and path is not None:

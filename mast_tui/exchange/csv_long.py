@@ -260,7 +260,11 @@ def _target_in(cells: Mapping[str, str]) -> Target:
 
 
 def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
-    """Return the mode in a row's cells; raises ``ValueError`` if it is unknown."""
+    """Return the mode that the cells ``mode`` and ``slug`` of a row name.
+
+    Raises:
+        ValueError: The mode is missing or unknown, or the cells name different modes.
+    """
     slug = slug_cell.strip()
     name = cell.strip() or slug
     if not name:
@@ -358,6 +362,7 @@ def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
 
 
 def _label_row(work: TraceWork, mode: Mode, label: Label) -> dict[str, str]:
+    """Return the row of a label; its remedy is a part of the note."""
     target = label.target
     return _csv_row(
         work,

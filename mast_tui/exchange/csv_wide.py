@@ -119,7 +119,11 @@ def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxon
 
 
 def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
-    """Return the trace of a row with its facts; raises ``ValueError`` if a cell is not valid."""
+    """Return the record of the trace that a row is about.
+
+    Raises:
+        ValueError: A cell is not valid.
+    """
     trace_id = cells["trace_id"].strip()
     if not trace_id:
         raise ValueError("'trace_id' is empty")
@@ -176,6 +180,7 @@ def write_csv_wide(
 
 
 def _row_cells(work: TraceWork, trace: TraceRecord, taxonomy: Taxonomy) -> dict[str, str]:
+    """Return the cells of one annotator's work on a trace by column, empty for unknown values."""
     return {
         "trace_id": trace.trace_id,
         "annotator": work.annotator,

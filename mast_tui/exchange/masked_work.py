@@ -69,6 +69,7 @@ class WorkMasks:
         return Target(target.first, target.last, quote, start, end)
 
     def _masked_evidence(self, trace_id: str, evidence: Evidence) -> Evidence:
+        """Return evidence with masks in its quote and wording."""
         wording = None if evidence.wording is None else self.masks.text(evidence.wording)
         if evidence.key is None:
             return structs.replace(evidence, quote=self.masks.text(evidence.quote), wording=wording)

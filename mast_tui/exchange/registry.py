@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 def _read_csv_long(request: ImportRequest) -> Incoming:
+    """Read label rows; the traces of judges are finished as the request says."""
     incoming = read_csv_long(
         request.files,
         taxonomy=request.taxonomy,

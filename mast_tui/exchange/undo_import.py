@@ -220,7 +220,11 @@ class _ImportUndo:
                 ]
 
     def built_on(self, work: _Work) -> Iterator[str]:
-        """Yield descriptions of later work that builds on the imported events of a work."""
+        """Yield descriptions of later work that builds on imported events, and blocks the undo.
+
+        Args:
+            work: The annotator, trace and taxonomy of the imported events.
+        """
         annotator, trace_id, taxonomy = work
         events = self._events_of(work)
         imported = [event for event in events if self._is_imported(event)]

@@ -118,6 +118,7 @@ def in_reading_order(
     """
 
     def rank(item: _Pointed) -> tuple[int, int, int, int]:
+        """Return the sort key of an object; objects of the same kind of place sort by position."""
         target = target_of(item)
         if target.is_whole:
             return (0, 0, 0, 0)
@@ -230,7 +231,10 @@ def _index_range(target: Target, order: Order) -> tuple[int, int] | None:
 
 
 def _covering_quote(targets: Sequence[Target]) -> Target | None:
-    """Return the quote that joins quotes of one span; None if they do not fit together."""
+    """Return the target whose quote joins the overlapping or adjacent quotes of one span.
+
+    Return None if a quote or its range is missing, or if there is a gap between quotes.
+    """
     ranges_with_quotes = []
     for target in targets:
         character_range = _character_range(target)
@@ -277,6 +281,7 @@ def unordered_labels(
         decided_targets[decision.mode].update(t for t in decision.targets if not t.is_whole)
 
     def is_unordered(label: Label) -> bool:
+        """Check whether an unknown order leaves open if the label overlaps another place."""
         side_targets = (
             other.target
             for other in labels_by_mode[label.mode]

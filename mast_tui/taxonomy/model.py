@@ -342,6 +342,7 @@ def _difference_phrases(old: Taxonomy, new: Taxonomy) -> Iterator[str]:
             yield f"{slug!r} has the code {new_mode.code}, not {old_mode.code}"
         if old_mode.category != new_mode.category:
             yield f"{slug!r} is under {new_mode.category!r}, not {old_mode.category!r}"
+    # The other parts of an identity are compared above, mode by mode.
     _, old_categories, _ = old.identity
     _, new_categories, _ = new.identity
     if old_categories != new_categories:

@@ -226,6 +226,7 @@ class PostgresServer(Database):
         return self._url
 
     def close(self) -> None:
+        """Close the connections; after a limited wait, a write in progress is left behind."""
         if self._closed:
             return
         self._closing = True
@@ -449,6 +450,7 @@ class PostgresServer(Database):
             connection.exec_driver_sql("SELECT 1")
 
     def copy_to(self, target: Path) -> None:
+        """Copy the whole workspace into a new SQLite file."""
         self.check_sees_all()
         with (
             new_file(target) as draft,
@@ -493,7 +495,7 @@ class PostgresServer(Database):
             self._writer.exec_driver_sql(*_joined_calls(calls))
 
     def _send_held_calls(self, calls: Sequence[ServerCall]) -> None:
-        """Send the held calls as one statement, which is a transaction by itself."""
+        """Send a member's collected calls as one statement, which is a transaction by itself."""
         driver = driver_of(self._writer)
         seconds = self._answer_timeout
         statement, values = _joined_calls(calls)

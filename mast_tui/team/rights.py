@@ -149,13 +149,14 @@ def remove(connection: Connection, name: str) -> bool:
     comment = driver.execute(
         "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s", [name]
     ).fetchone()
+    # Only a role that the app created is dropped.
     if comment is None or comment[0] != _ROLE_COMMENT:
         return comment is None
     try:
         with driver.transaction():
             driver.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
     except psycopg.errors.DependentObjectsStillExist:
-        return False  # it is in the team of another database
+        return False  # the role is also in the team of another database
     return True
 
 

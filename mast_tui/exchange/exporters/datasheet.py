@@ -58,8 +58,8 @@ def read_datasheet(path: Path) -> dict[str, Any]:
     """Return the values of a ``datasheet.toml``.
 
     Raises:
-        ExchangeError: It cannot be read, is not TOML in UTF-8, has an unknown key or a value of
-            the wrong type. The message names the file, the key and the remedy.
+        ExchangeError: The file cannot be read, is not TOML in UTF-8, or has an unknown key or a
+            value of the wrong type.
     """
     try:
         document = parse_toml(path.read_text(encoding="utf-8-sig"))

@@ -201,6 +201,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
     """
 
     def add_files(document: Mapping[str, Any], sheet: str) -> list[str]:
+        """Add the document and its companions, and return the paths of the companions."""
         paths = _add_companion(request, outputs, "datasheet.md", sheet, *MARKS)
         citation = citation_file(document)
         if citation is not None:
@@ -356,6 +357,7 @@ def _judge_reports(
     may_see = request.viewer.may_see_judges()
 
     def input_of(name: str) -> JudgeInput:
+        """Return a judge's suggestions and the gold, without the traces hidden from the viewer."""
         judge_input = judge_input_from_workspace(
             request.workspace,
             request.taxonomy,

@@ -85,7 +85,7 @@ class Score:
         }
 
     def label_facts(self, label: Label) -> dict[str, Any]:
-        """Return a label's target and details, without unknown values."""
+        """Return a label's target and details by name, without unknown values."""
         target = label.target
         facts = {
             "span_first": target.first,

@@ -42,6 +42,7 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
     imported = set[PassKey]()
 
     def read_moments(rows: Iterator[tuple[Any, ...]]) -> _Moments:
+        """Return the moments of each pass, and add passes with imported events to ``imported``."""
         moments: _Moments = defaultdict(list)
         for annotator, trace_id, number, time, kind, action in rows:
             if trace_id is None or number is None:

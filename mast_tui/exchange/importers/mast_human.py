@@ -211,7 +211,11 @@ class _Reader(Gathered):
         )
 
     def consensus(self, annotator: str) -> None:
-        """Add the single yes or no per code of each trace record."""
+        """Add the consensus of the annotators: one yes or no for each code of each trace record.
+
+        Args:
+            annotator: The name under which the consensus is imported.
+        """
         if not self._texts:
             return
         mast = load_mast()

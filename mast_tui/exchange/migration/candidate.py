@@ -117,9 +117,10 @@ def _items_of(values: dict[str, object], name: str) -> Iterator[dict[str, Any]]:
 
 
 def _toml_value(value: object) -> str:
-    """Return a value as TOML, in which JSON's strings are valid, except for one character."""
+    """Return a string, list or dict as a TOML value."""
     match value:
         case str():
+            # A JSON string is valid TOML, except for this character.
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case list():
             items = ",\n".join(f"    {_toml_value(item)}" for item in value)

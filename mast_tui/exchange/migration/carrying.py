@@ -308,7 +308,10 @@ class CarriedWork:
     def _value_of_sources(
         self, sources: Sequence[str], carried_pass: _CarriedPass
     ) -> VerdictValue | None:
-        """Return the verdict that follows from the old modes of a new mode; None if it is open."""
+        """Return the verdict on a new mode from the verdicts on its source modes.
+
+        Return None if they leave it open.
+        """
         labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
         if labelled_modes.intersection(sources):
             return VerdictValue.PRESENT

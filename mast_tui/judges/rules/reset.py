@@ -81,7 +81,7 @@ def _opening_messages(walk: Walk) -> list[RuleStep]:
 def _find_returns(walk: Walk, opening: RuleStep) -> list[tuple[RuleStep, float]]:
     """Return later steps of the agent that are similar to the opening, with their similarity.
 
-    The similarity is from 0 to 100. Two greetings are the same.
+    The similarity is from 0 to 100. Two greetings have the similarity 100.
     """
     from rapidfuzz import fuzz
 

@@ -228,7 +228,8 @@ def error_kind_of(api_error: ApiError) -> ErrorKind:
 def answer_room(api_error: ApiError) -> int | None:
     """Return the tokens that the context has left for an answer.
 
-    None if the error does not name the sizes of context and request, or if the rest is too small.
+    Return None if the error does not name the sizes of context and request, or if the rest is too
+    small.
     """
     sizes = _SIZES.search(api_error.message[:MOST_MESSAGE_CHARS].lower())
     if sizes is None:
@@ -245,7 +246,7 @@ def context_limit(api_error: ApiError) -> int | None:
 def longest_answer(api_error: ApiError) -> int | None:
     """Return the most tokens of an answer that the model allows.
 
-    None if the error does not name them, or if they are too few.
+    Return None if the error does not name them, or if they are too few.
     """
     token_count = _number_in(_LONGEST_ANSWER, api_error)
     return token_count if token_count is not None and token_count >= LEAST_ROOM else None
@@ -303,10 +304,10 @@ def _kind_by_status(api_error: ApiError) -> ErrorKind:
 
 
 def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> ApiError:
-    """Read an error response.
+    """Return the error in a response whose status reports a failure.
 
     Args:
-        status: The status.
+        status: The HTTP status.
         headers: The headers, by their names in lower case.
         content: The body.
     """

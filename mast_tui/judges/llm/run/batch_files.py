@@ -382,9 +382,7 @@ class _BatchClient(ModelClient):
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Return the answer to a request from the files, or write the request.
-
-        An unusable answer that is to be corrected is returned again.
+        """Return the answer to a request from the result files, or write the request to a file.
 
         Args:
             request: The request.
@@ -400,6 +398,7 @@ class _BatchClient(ModelClient):
         key = self._setup.prompt.answer_key(request, answer_limit)
         unusable_answers = self._batch.unusable_by_key.get(key, [])
         if correction is None:
+            # Return the answer to be corrected again, so that the correction is requested.
             stored_reply = _correctable_reply(unusable_answers)
             if stored_reply is not None:
                 return stored_reply
@@ -501,7 +500,7 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
 
 
 def outcome_of(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
-    """Read the outcome of a request: a reply, or the error of the server.
+    """Return the reply in a line of a result file, or the error of the server.
 
     Args:
         line: The fields of the answer.

@@ -294,7 +294,7 @@ class RequestLoop(Generic[A]):
     async def _request_reply(
         self, request: Request, room: _RequestRoom, correction: Correction | None
     ) -> Reply:
-        """Send a request; if the answer does not fit into the context, send it with less room.
+        """Send a request; if its answer would exceed the context, send it again with less room.
 
         Raises:
             ContextOverflow: The request is too long, which is stored as a note.
@@ -313,7 +313,7 @@ class RequestLoop(Generic[A]):
             return reply
         except ContextOverflow as error:
             form: Form = min(self.forms, default="json_schema")
-            note = Reply("", "length", form, 0, 0)
+            note = Reply("", "length", form, tokens_in=0, tokens_out=0)
             usage = error.truncated_usage
             if usage is not None:
                 note = Reply(
@@ -325,7 +325,7 @@ class RequestLoop(Generic[A]):
                     tokens_cached=usage.tokens_cached,
                 )
                 await self._store.take_back(usage.tokens_in, request.tokens)
-            await self._store.keep(self._key_of(request, room.tokens), note, True)
+            await self._store.keep(self._key_of(request, room.tokens), note, usable=True)
             self._record_overflow(request, room.tokens)
             raise
 

@@ -19,8 +19,8 @@ if sys.platform != "win32":
 def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
     """Hold the lock of a judge on a workspace.
 
-    The lock is on a small file beside the workspace, and ends with the process. If the file system
-    or the operating system has no such locks, nothing is locked.
+    The lock is on a small file beside the workspace, and ends with the process. Nothing is locked
+    if the file system or the operating system has no file locks.
 
     Args:
         workspace: The file of the workspace; None for a workspace on a server.

@@ -167,7 +167,7 @@ async def connect_to_server(
         spent: The usage of the run so far.
         on_wait: Called with the reason when requests wait.
         on_remark: Called with settings that the server does not accept.
-        budget: The budget, if it is not that of the setup.
+        budget: The budget; None for one with the setup's allowance.
 
     Raises:
         RunStops: The address is not allowed, or there is no key for it.
@@ -362,6 +362,7 @@ class _Run:
     async def _judge_feed(self, feed: _Feed, client: ModelClient) -> None:
         """Judge all traces of a feed in concurrent tasks; the first error cancels all tasks."""
         concurrency = self._setup.concurrency
+        # More tasks than requests at once: some prepare traces while others wait for answers.
         ahead_count = max(LEAST_READ_AHEAD, concurrency // READ_AHEAD)
         workers = [
             asyncio.create_task(self._judge_traces(feed, client))
@@ -534,7 +535,7 @@ class _Run:
         summary.quotes += result.quotes
 
     def _finish_summary(self, stopped: str | None) -> None:
-        """Complete the counts of the run, and record its end unless it can be continued.
+        """Complete the summary of the run, and record the run's end unless it can be continued.
 
         Args:
             stopped: The reason why the run stopped before its end; None otherwise.
