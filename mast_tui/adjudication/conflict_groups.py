@@ -58,10 +58,8 @@ class ConflictGroup:
         return self.conflicts[0].where
 
     def at_place(self, target: Target) -> ConflictGroup | None:
-        """Return the conflicts in which a side marked this place, as a group.
-
-        A conflict over a verdict is about all places. Returns None if there are no conflicts.
-        """
+        """Return a group of the conflicts in which a side marked this place; None without any."""
+        # A conflict over a verdict is about all places.
         if self.kind is ConflictKind.VERDICT:
             return self
         conflicts = [

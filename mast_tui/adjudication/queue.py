@@ -255,7 +255,7 @@ def next_pass_number(
 
 
 def _has_content(workspace: Workspace, trace_pass: Pass) -> bool:
-    """Return whether a pass has a label, a verdict, an answer or a note."""
+    """Check whether a pass has a label, a verdict, an answer to a suggestion, or a note."""
     filters = {
         "trace_id": trace_pass.trace_id,
         "annotator": trace_pass.annotator,

@@ -288,7 +288,7 @@ class Adjudication:
         return answers
 
     def _agent_answers(self, mode: str) -> tuple[JudgeWord, ...]:
-        """Return the verdicts and labels of agents that have finished the trace."""
+        """Return the verdict and labels on a mode of each agent that has finished the trace."""
         agents = {
             info.name for info in self.workspace.annotators() if info.kind is AnnotatorKind.AGENT
         }

@@ -289,7 +289,10 @@ def consistency_document(
 
 
 def _judge_figures(judge: JudgeLabels, rounds: int, seed: int) -> dict[str, Any]:
-    """Return the agreement of a judge's readings, and the share of its quotes in the trace."""
+    """Return figures of a judge: agreement of its repeated readings, share of quotes found.
+
+    The agreement is None for a judge that reads a trace once.
+    """
     quote_counts = [
         QuoteCounts.count(label.evidence for label in labels) for labels in judge.labels.values()
     ]

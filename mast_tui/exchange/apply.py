@@ -357,9 +357,10 @@ class _Applier:
         facts: Mapping[str, Fact],
         known_facts: Mapping[str, Fact],
     ) -> _PlannedWork:
-        """Return the events of a work that the workspace lacks, or the contradiction.
+        """Return the events of a work that the workspace lacks, or its contradiction to the pass.
 
-        Adds to the counts of known and differing events. ``facts`` holds the facts by event id.
+        Adds to the counts of known and differing events. ``facts`` holds the work's facts by event
+        id, ``known_facts`` those in the workspace.
         """
         new_facts = dict(facts)
         for event_id in facts.keys() & known_facts.keys():
@@ -375,6 +376,7 @@ class _Applier:
             if problem:
                 location = f"{work.annotator} on {work.trace_id}"
                 return _PlannedWork(problem=RowProblem(work.file, location, problem))
+            # The facts are added to the pass that has begun here.
             new_facts = {
                 event_id: fact
                 for event_id, fact in new_facts.items()
@@ -496,7 +498,7 @@ def _event_estimate(work: ImportedWork) -> int:
 
 
 def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
-    """Return the annotator's changes, with those of newly added events."""
+    """Return an annotator's changes, increased by the counts of newly added events."""
     counts_by_type = Counter(type(event.fact) for event in events)
     started_works = set[object]()
     works_with_verdicts = set[object]()
@@ -508,6 +510,7 @@ def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChang
         elif isinstance(fact, _LABEL_OR_VERDICT):
             works_with_verdicts.add((event.trace_id, event.taxonomy))
         elif isinstance(fact, Judged) and fact.absent:
+            # The result of a judge holds its absent verdicts itself.
             works_with_verdicts.add((event.trace_id, event.taxonomy))
             absent_count += len(fact.absent)
     return replace(

@@ -236,7 +236,7 @@ class ImportedWork(TraceWork):
         Args:
             key: The span's key.
             text: The note.
-            location: Its place in the file, for problems with its span.
+            location: The location of the note in the file, for problems with its span.
 
         Raises:
             ValueError: There is another note on the span.

@@ -272,9 +272,11 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
 
 
 def _checked_key(name: str, trace: Trace | None) -> str:
-    """Return the key of the span with this key or number; raises ``ValueError`` if missing.
+    """Return the key of the span that a file names by its key or number.
 
-    Without the trace any key is accepted, and a number raises ``ValueError``.
+    Raises:
+        ValueError: The trace has no such span, or a number is given without the trace. Without
+            the trace, any key is accepted.
     """
     number = _NUMBER.match(name)
     if trace is None:

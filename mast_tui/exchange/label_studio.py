@@ -537,7 +537,11 @@ class _ResultValue(Struct):
 
 
 def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -> WrittenWork:
-    """Return an annotator's exported work; raises ``ValueError`` if it is not valid."""
+    """Return the annotator's work that an earlier export wrote into a Label Studio task.
+
+    Raises:
+        ValueError: The work is not valid.
+    """
     name = document.annotator
     context = {
         "annotator": name,
@@ -554,6 +558,7 @@ def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) ->
         finished_at=document.finished_at,
     )
     for detail in document.labels:
+        # The trace may have another id here than in the export, so the label's id is made anew.
         label = label_from_values(detail.label, context)
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")

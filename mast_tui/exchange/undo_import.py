@@ -131,7 +131,7 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
 
     Args:
         workspace: The workspace.
-        record: The import.
+        record: The record of the import.
         undone_by: The name of the user, None if it is not known.
 
     Returns:
@@ -157,6 +157,7 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
     events = 0
     for batch in batches:
         with workspace.transaction():
+            # Others may have written since the check.
             undoing.read(batch)
             for work in batch:
                 for reason in undoing.built_on(work):
@@ -266,9 +267,9 @@ class _ImportUndo:
         return count
 
     def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
-        """Yield an event that undoes each imported event, with the action of the latter.
+        """Yield the event that undoes each imported event, with the imported event's action.
 
-        The last event of the work comes first.
+        The last imported event of the work is undone first.
         """
         events = self._events_of(work)
         for event in reversed(events):

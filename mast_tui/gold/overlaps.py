@@ -41,7 +41,7 @@ def place_name(target: Target) -> str:
 
 
 def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
-    """Return whether two targets have a part in common.
+    """Check whether two targets have a part in common.
 
     - The whole trace overlaps only itself.
     - Quotes in one span overlap if their characters do. A quote whose characters are not known

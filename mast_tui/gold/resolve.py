@@ -281,7 +281,7 @@ def _items_by_decision(
     """Return each decision with its items, and the items without a decision.
 
     A decision belongs to the item with its id. If there is no such item, because labels have moved
-    since, it belongs to all items that overlap its places. The latest decision is served first.
+    since, it belongs to all items that overlap its places. The latest decision has precedence.
     """
     free_items = {item.id: item for item in items}
     items_by_id: dict[str, list[Item]] = {}
@@ -306,7 +306,10 @@ def _items_by_decision(
 def _labels_of_decision(
     decision: Decision, items: Sequence[Item], sides: Sequence[TraceWork], order: Order
 ) -> list[GoldLabel]:
-    """Return the labels that follow from a decision on an item; none if it was not present."""
+    """Return the labels of the gold that follow from a decision on an item.
+
+    Return no labels if the decision is that the item does not count.
+    """
     if decision.value is not VerdictValue.PRESENT:
         return []
     item_labels = [label for item in items for label in item.labels]

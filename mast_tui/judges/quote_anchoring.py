@@ -297,9 +297,9 @@ class Locator:
     def _bounded_texts(
         self, area: Iterable[int], most: int, longest: int | None = None
     ) -> Iterator[tuple[int, str]]:
-        """Yield spans and their texts up to a number of characters.
+        """Yield the index and text of each span, up to a number of characters in all.
 
-        If spans are left out, ``_is_cut`` becomes true.
+        Sets ``_is_cut`` if spans are left out.
 
         Args:
             area: The indices of the spans.

@@ -349,7 +349,7 @@ class _Block(NamedTuple):
 
 
 def _differing_blocks(codes: Iterable[Opcode]) -> Iterator[_Block]:
-    """Yield the words that differ; neighbouring edits are merged into one block."""
+    """Yield the blocks of words that differ; neighbouring edits are one block."""
     block: _Block | None = None
     for code in codes:
         if code.tag == "equal":
@@ -426,6 +426,7 @@ def _is_form_of(word: _Word, other: _Word) -> bool:
     other_text = other.text
     if text == other_text:
         return True
+    # Names, numbers and signs have no other forms.
     if word.exact or other.exact:
         return False
     if min(len(text), len(other_text)) < _SHORTEST_FORM or text[0] != other_text[0]:
@@ -450,7 +451,10 @@ def _word_stem(word: str) -> str:
 
 
 def _compared_forms(word: str, *, number: bool) -> tuple[str, ...]:
-    """Return the forms in which a word is compared: one, or two for a contraction with ``not``."""
+    """Return the form in which a word is compared; two for a contraction: ``can't`` is ``can not``.
+
+    Numbers are compared without separators of thousands.
+    """
     word = word.replace("\0", "").rstrip("_")
     if not word.isascii():
         word = unicodedata.normalize("NFKC", word)

@@ -223,7 +223,11 @@ def _with_levels(taxonomy: Taxonomy, root: TaxonomyTable) -> Taxonomy:
 
 
 def _read_mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
-    """Read a mode from its table."""
+    """Return the mode in a table; ``categories`` are those that it may name.
+
+    Raises:
+        TaxonomyError: A value is missing, unknown or not valid.
+    """
     table.refuse_unknown(tuple(Mode.__slots__))
     slug = table.slug("slug")
     table.add_name(slug)

@@ -678,7 +678,11 @@ class PostgresServer(Database):
             driver.execute(_TURNS, prepare=False)
 
     def _create_tables(self) -> None:
-        """Create the tables, unless another program has created them meanwhile."""
+        """Create the tables of a workspace, unless another program has created them meanwhile.
+
+        Raises:
+            WorkspaceError: The database has tables of something else.
+        """
         with self._preparing_transaction():
             if self._stored_versions() is not None:
                 return

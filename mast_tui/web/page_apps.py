@@ -356,7 +356,7 @@ class PageApps:
         width: int,
         height: int,
     ) -> PageApp | None:
-        """Return the app of a page, started if there is none yet.
+        """Return the app of a page, and start it if there is none yet.
 
         Args:
             key: The page.
@@ -374,6 +374,7 @@ class PageApps:
                 if key in self._waiting_apps:
                     self._waiting_apps.pop(key).cancel()
                 return None if self._apps[key].is_ending() else self._apps[key]
+            # Make room: end the app that has been without a page for the longest time.
             if len(self._apps) >= RUNNING_APPS and self._waiting_apps:
                 await self._end_app(next(iter(self._waiting_apps)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:

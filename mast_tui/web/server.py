@@ -154,7 +154,7 @@ class WebServer:
         )
 
     def run(self, host: str, port: int, report: Callable[[str], None]) -> int:
-        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s; return the exit code.
+        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s; return the exit code 0.
 
         Args:
             host: The address to listen on.
@@ -220,7 +220,13 @@ class WebServer:
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
-        """Refuse requests with a wrong host or from other pages; add headers to all answers."""
+        """Refuse requests with a wrong host or from other pages; add headers to all answers.
+
+        Raises:
+            HTTPForbidden: The request is refused.
+        """
+        # A page of another site can reach this server under a name of its own (DNS rebinding). With
+        # a token such a page gets nothing.
         if (
             self._token is None
             and _url_parts(f"//{request.host}").hostname not in self._allowed_hosts()

@@ -321,7 +321,7 @@ def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
 
 
 def _agreement_of_sides(request: ExportRequest) -> Agreement:
-    """Return the agreement of the sides on verdicts and on spans."""
+    """Return the agreement of the gold's sides on verdicts and on spans."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -394,9 +394,10 @@ def _add_companion(
 def _add_tables(
     request: ExportRequest, document: Mapping[str, Any], sheet: str, outputs: Outputs
 ) -> list[str]:
-    """Add the card and the tables of a data set, and return their paths.
+    """Add the card and the tables of a data set to the outputs, and return their paths.
 
-    Tables that only the earlier data set in the folder has are removed."""
+    Removes tables of an earlier data set in the folder that the new one lacks.
+    """
     output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
@@ -406,6 +407,7 @@ def _add_tables(
         earlier_tables = tables_named_in(card.read_text("utf-8", "replace")) or ()
 
     def may_replace(name: str) -> Callable[[bytes], bool]:
+        """Return a function that checks from its content if an existing file may be replaced."""
         return _is_card if name == CARD else lambda _: name in earlier_tables
 
     try:
@@ -432,6 +434,8 @@ def _is_card(head: bytes) -> bool:
 
 def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
     """Add the codebook: LaTeX if the file's suffix is ``.tex``, otherwise Markdown.
+
+    Records that the viewer has seen the decided cases in it.
 
     Args:
         request: The export.

@@ -120,7 +120,7 @@ def scores_of(
     kinds: Mapping[str, AnnotatorKind],
     tools: Container[Tool],
 ) -> tuple[list[Score], LeftOut]:
-    """Return the scores for one tool, and the traces and spans that have no id in it.
+    """Return the scores for one tool, and the traces and spans without an id in that tool.
 
     The scores are sorted by trace, annotator and mode.
 
@@ -129,7 +129,7 @@ def scores_of(
         taxonomy: The taxonomy.
         native_of: Returns the tool's ids of a trace.
         kinds: The kinds of annotators by name; a name without a kind, such as gold, is a person.
-        tools: The tools whose traces have ids in the target tool.
+        tools: The recording tools whose ids the target tool knows.
     """
     scores: list[Score] = []
     left_out = LeftOut()

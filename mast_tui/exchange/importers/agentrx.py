@@ -210,7 +210,11 @@ class _Reader(LabelledRuns):
     def _add_label(
         self, draft: ImportedWork, trace: Trace | None, failure: object, root: object
     ) -> None:
-        """Add the label of a failure; raise ``ValueError`` if a field is missing or wrong."""
+        """Add the label of a failure to a draft.
+
+        Raises:
+            ValueError: A field of the failure is missing or not valid.
+        """
         if not isinstance(failure, Mapping):
             raise ValueError("a failure is no object")
         mode = self.mode("failure_category", str(failure.get("failure_category") or ""))

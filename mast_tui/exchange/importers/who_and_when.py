@@ -39,8 +39,8 @@ def read_who_and_when(
 ) -> Incoming:
     """Read the labels in Who&When files, each on the span of its step.
 
-    If the agent of the span is not the agent in the label, the notes of the import and of the label
-    say so.
+    If the span is of another agent than the label names, the notes of the import and of the label
+    report it.
 
     Args:
         files: The files and folders.

@@ -209,9 +209,10 @@ class RunPage:
         return ranges
 
     def steps(self) -> Iterator[PageStep]:
-        """Yield the steps in order, with the labels that begin at each."""
+        """Yield a step for each span in order, with the labels that begin at it."""
         trace = self.trace
         labels_by_first: dict[int, list[PageLabel]] = defaultdict(list)
+        # The change of the number of labels that cover a span, from the span before it.
         cover_changes = [0] * (len(trace) + 1)
         for label in self.labels:
             if label.first is None or label.last is None:

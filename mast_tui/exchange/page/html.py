@@ -176,7 +176,10 @@ def _readable_value(value: object) -> str:
 
 
 def _head_end(text: str) -> int:
-    """Return the end of the part that is not folded: all of a short text, else its first lines."""
+    """Return the end of the part of a text that a page shows unfolded.
+
+    This is all of a short text, else its first lines, else the words at its beginning.
+    """
     if len(text) <= LONGEST_WHOLE and text.count("\n", 0, LONGEST_WHOLE) < MOST_LINES:
         return len(text)
     end = 0

@@ -160,7 +160,11 @@ def _add_page(
 ) -> None:
     """Add the work of a page to the batch, and its authors to ``authors``.
 
-    ``named`` is another name for the author of the page, None for the names in the page."""
+    ``named`` replaces the name of the page's author, None to keep the names.
+
+    Raises:
+        ValueError: The page lacks a taxonomy, or another page has work of the same author.
+    """
     taxonomies: dict[str, Taxonomy] = {}
     kinds: dict[str, AnnotatorKind] = {}
     for line in records:

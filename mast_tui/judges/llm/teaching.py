@@ -339,16 +339,17 @@ def default_version(workspace: Workspace, taxonomy_ref: str) -> JudgeVersion | N
 
 
 def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
-    """Make a judge the default.
+    """Make a judge the default for a taxonomy; ``restore_default`` returns to the previous one.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
-        judge: A version, or the judge that a version comes from.
+        taxonomy_ref: The id and version of the taxonomy.
+        judge: The name of a taught version, or of the judge that it was made from.
     """
     setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
         default_history = _read_records(workspace, setting, tuple[str, ...], ())
+        # A second call must not hide the previous default.
         if not default_history or default_history[-1] != judge:
             _write_records(workspace, setting, [*default_history, judge])
 

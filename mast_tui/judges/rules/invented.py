@@ -110,7 +110,7 @@ find_assumed: Final = Saying(
 
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
-    """Suggest messages with figures that are called looked up but occur nowhere before."""
+    """Yield a finding on each message with figures that it calls looked up but that are new."""
     messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
         if not step.is_message or is_output(step) or is_view(step):

@@ -75,8 +75,8 @@ def find(walk: Walk) -> Iterator[Finding]:
 def _message_groups(walk: Walk) -> list[list[_Message]]:
     """Group the messages of each agent that are the same.
 
-    A message counts only if other events precede it since the last message of its group. Without
-    such an event, the log has printed one message twice.
+    A message counts only if there are events by others between it and the last message of its
+    group. Without such an event, the log has printed one message twice.
     """
     agents_by_sentence = _agents_of_sentences(walk)
     groups_by_agent: dict[str, list[list[_Message]]] = defaultdict(list)

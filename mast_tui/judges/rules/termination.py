@@ -88,9 +88,9 @@ def _limit_quote(step: RuleStep) -> Quote | None:
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Suggest the run's last message if the last plan has more open steps than later calls.
+    """Yield a finding on the last message if the plan has more open steps than calls after it.
 
-    Plans are often not kept up to date, but every step takes a call.
+    Agents often do not update their plan, but every step takes a call.
     """
     plans = [call for call in walk.calls if _PLAN_WORDS & set(name_words(call.tool))]
     final = next((step for step in reversed(walk.steps) if step.is_message), None)
@@ -100,6 +100,7 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
     states = _STATE_FIELD.findall(walk.text_of(plan.index))
     open_count = sum(state.lower() not in _STATES_DONE for state in states)
     later_calls = walk.calls_between(plan.index, final.index)
+    # A question to the user does not end the work.
     if open_count > len(later_calls) and not final.own_text.rstrip().endswith("?"):
         yield walk.finding(
             TOO_EARLY,
@@ -112,7 +113,7 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
 
 
 def find_early_end(walk: Walk) -> Iterator[Finding]:
-    """Suggest a last message that says that the goal is not met."""
+    """Yield a finding on the last message if it says that the goal is not met."""
     final = _last_message(walk)
     if final is None or speech.claims_success(final) is not None or _is_handed_over(walk, final):
         return

@@ -50,13 +50,13 @@ class FoundObject(NamedTuple):
 def find_object(
     text: str, fits: Callable[[Mapping[str, object]], bool], content: str = "list of modes"
 ) -> FoundObject:
-    """Find the last complete JSON object of a text.
+    """Return the last complete JSON object of a text.
 
-    JSON with small faults, as models write it, is repaired by a library, unless it breaks off.
+    JSON with small faults, as models write it, is repaired, unless it breaks off.
 
     Args:
         text: The answer of a model, with any text around its JSON.
-        fits: Checks whether an object is the expected one.
+        fits: Returns True if an object is the expected one.
         content: The content of the expected object, for messages.
 
     Raises:
@@ -79,6 +79,7 @@ def find_object(
                 raise
             return FoundObject(repaired, repaired=True)
     if isinstance(value, list) and value and isinstance(value[0], dict):
+        # Some models write the list of modes without the object around it.
         value = {"modes": value}
     if not isinstance(value, dict):
         raise Malformed(f"the answer is {_kind_name(value)}, not a JSON object")

@@ -198,7 +198,10 @@ def notes_by_mode(text: str, taxonomy: Taxonomy) -> dict[str, str]:
 def _mode_entries(
     value: Mapping[str, object], taxonomy: Taxonomy
 ) -> list[tuple[object, object]] | None:
-    """Return pairs of a mode's name and its entry, or None if the object is no answer."""
+    """Return pairs of a mode's name and its entry, or None if the object is no answer.
+
+    The modes may be a list or an object in a field, or the fields of the object itself.
+    """
     value = _object_with_modes(value)
     modes = first_of(value, _MODES_FIELDS)
     if isinstance(modes, list):

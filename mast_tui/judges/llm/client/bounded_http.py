@@ -44,7 +44,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
-        """Send a request and read the response to its end.
+        """Send a request and return the response, read to its end.
 
         Args:
             request: The request.

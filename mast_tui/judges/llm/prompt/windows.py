@@ -169,13 +169,11 @@ class _SpanCosts:
 def split(
     window: Window, view: RedactedView, prompt: Prompt, parameters: Parameters
 ) -> tuple[Window, ...]:
-    """Split a window that is too long for the model.
+    """Split a window that is too long for the model; the same window is always split alike.
 
-    - A window of several spans becomes two windows with less room each.
+    - A window of several spans is split into two windows with fewer tokens each.
     - A window of a single span keeps the span with less of its text.
-    - The first window is left out if all its modes are judged at the end of a run.
-
-    A window is always split in the same way.
+    - The first of two windows is left out if all its modes are judged at the end of a run.
 
     Args:
         window: The window.

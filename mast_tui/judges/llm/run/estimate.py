@@ -287,6 +287,7 @@ def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswe
         statistics = workspace.answer_statistics(run_ids)
         if statistics.answers:
             longest = statistics.longest_request
+            # The longest request shows the limit only if one was too long or filled a context.
             has_limit = statistics.overflows > 0 or is_context_size(longest)
             return ExpectedAnswers(
                 answer=ceil((statistics.tokens_out + statistics.repeats_out) / statistics.answers),

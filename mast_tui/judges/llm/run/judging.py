@@ -105,6 +105,7 @@ async def _gather_results(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """
 
     async def result_or_deferred(work: Coroutine[Any, Any, T]) -> T | Deferred:
+        """Return ``Deferred`` instead of raising it, since ``gather`` ends at the first error."""
         try:
             return await work
         except Deferred as error:
@@ -463,6 +464,7 @@ class TraceJudge:
             " give the model a larger context (llama.cpp -c, vLLM --max-model-len, Ollama"
             " OLLAMA_CONTEXT_LENGTH) or ask about fewer modes (--taxonomy)"
         )
+        # Every window has the instructions, so no window of any trace would fit.
         if limit is not None and instruction_tokens > _largest_fitting_estimate(overflow):
             raise RunStops(f"{overflow}; {sizes}") from overflow
         try:

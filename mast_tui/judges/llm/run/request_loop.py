@@ -107,14 +107,14 @@ class AnswerRoom:
         self._has_usable_answer = True
 
     def more_tokens(self, room: int, *, thinking: bool) -> int | None:
-        """Return twice the tokens that were too few, or None if more are not allowed.
+        """Return twice the tokens that were too few for an answer, or None if it had the most.
 
-        If thinking used up the tokens, return four times as many. A room that learns allows these
-        for all further requests.
+        If thinking used up the tokens, return four times as many. If this room learns, these
+        tokens are allowed for all further requests too.
 
         Args:
             room: The tokens that were too few.
-            thinking: Whether thinking used them up.
+            thinking: True if thinking used them up.
         """
         if room == self.all[-1]:
             return None

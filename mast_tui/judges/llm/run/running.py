@@ -378,7 +378,7 @@ class _Run:
             worker.result()
 
     async def _judge_traces(self, feed: _Feed, client: ModelClient) -> None:
-        """Judge traces of a feed one after the other until it returns no more.
+        """Judge traces of a feed one after the other until it has no more.
 
         Raises:
             RunStops: No trace can be judged, or too many traces in a row failed for one reason.
@@ -401,11 +401,12 @@ class _Run:
             del loaded  # frees the trace before the next one is read
 
     async def _judge_trace(self, loaded: _LoadedTrace, client: ModelClient) -> Progress:
-        """Judge one trace, store the result or the failure, and return its status."""
+        """Judge one trace, store the result or the failure, and return the trace's status."""
         started = loaded.started
         trace_judge = loaded.trace_judge
         if started.new:  # not in the thread that reads, which would wait for each commit
             started = await self._writer.do(partial(self._run_record.register, started))
+        # The summary replaces the number 0.
         progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
         if started.stale and trace_judge is not None:
             await self._check_again(trace_judge, started, loaded.trace)
@@ -415,6 +416,7 @@ class _Run:
             if trace_judge is None:
                 raise TraceFails(loaded.problem or "")
             result = await self._ask_model(trace_judge, started, client)
+            # Another task has noticed that the server truncated requests on this trace.
             if self._run_record.pop_withdrawn(started.trace_id):
                 result = await self._ask_model(trace_judge, started, client)
         except (TraceFails, OSError) as error:
@@ -451,10 +453,11 @@ class _Run:
         self._summary.remarks[CHECKED_AGAIN] += 1
 
     def _count_failure(self, reason: str) -> None:
-        """Count the traces that fail in a row for one reason; note the reason if they are many.
+        """Count the traces that fail in a row for one reason; set ``_common_failure`` if too many.
 
         Reasons that differ only in their numbers are the same.
         """
+        # A run on result files contacts no server that could fail.
         if self._deferred:
             return
         failure = _NUMBERS.sub("0", reason)
