@@ -201,8 +201,8 @@ class Dispute:
     def in_question(self, sides: Sequence[TraceWork], order: Order = no_order) -> ConflictGroup:
         """Return the conflicts that the next decision on the row is about.
 
-        They are the open conflicts, and the decided ones on which a side has changed since. If no
-        conflict is open, they are all decided ones.
+        These are the open conflicts, and the decided ones on which a side has changed its answer
+        since. If no conflict is open, these are all decided conflicts.
 
         Args:
             sides: The current work of the sides.

@@ -54,7 +54,7 @@ def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
 
     Args:
         value: The decided value.
-        is_verdict: Whether a mode's verdict was decided, and not a place.
+        is_verdict: True if a mode's verdict was decided, and not a place.
     """
     if is_verdict:
         return value.value

@@ -105,7 +105,7 @@ def extras_for(
         workspace: The workspace.
         taxonomy: The taxonomy.
         signature_input: The figures that the report rests on.
-        places: Whether spans are read from the files of traces.
+        places: True if spans are read from the files of traces.
         letters: The letters in place of names, None for names.
     """
 

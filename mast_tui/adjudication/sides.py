@@ -41,7 +41,7 @@ class TraceWords:
         Args:
             taxonomy: The taxonomy.
             order: Returns the index of a span by its key, None if it is not known.
-            majority: Whether a majority resolves a verdict.
+            majority: True if a majority resolves a verdict.
         """
         modes = [mode.slug for mode in taxonomy.modes]
         return gold_of_trace(

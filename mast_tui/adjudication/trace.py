@@ -136,10 +136,10 @@ class Adjudication:
     def decide_together(
         self, choices: Iterable[tuple[Conflict, Choice]], *, reason: str = ""
     ) -> tuple[Decision, ...]:
-        """Decide conflicts as they were on screen, in one step that is undone at once.
+        """Decide conflicts as they were on screen, in one step that one undo takes back.
 
-        All decisions have the same time. So if two adjudicators decide the same conflicts in two
-        workspaces, all decisions of the later one count after a merge.
+        All decisions have the same time. If two adjudicators decide the same conflicts in two
+        workspaces, a merge therefore keeps all decisions of the later one.
 
         Args:
             choices: The conflicts, each with its choice.

@@ -263,12 +263,12 @@ def keep_missing_indices(
 
 
 def _with_missing_indices(workspace: Workspace) -> set[str]:
-    """Return the traces with a labelled span whose index or length of text is not stored."""
+    """Return the ids of traces with a labelled span whose index or text length is not stored."""
 
     def labelled_keys(
         rows: Iterator[tuple[str, str, str, str | None]],
     ) -> dict[str, dict[str, bool]]:
-        """Return the keys of labelled spans by trace, each with whether its length is needed."""
+        """Return by trace the keys of labelled spans, each True if the text length is needed."""
         keys_by_trace: dict[str, dict[str, bool]] = {}
         for trace_id, first, last, quote in rows:
             keys = keys_by_trace.setdefault(trace_id, {})

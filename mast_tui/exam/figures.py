@@ -418,7 +418,7 @@ def places_figures(
 
         Args:
             part: Returns the part of a location that must be equal.
-            counts: Whether the set has this part; otherwise all figures are zero.
+            counts: True if the set has this part; otherwise all figures are zero.
         """
         rows = []
         for true_locations, named_locations in pairs if counts else ():

@@ -337,7 +337,7 @@ def set_from_table(
     rules: RulesJudge | None,
     pool: WorkerPool,
 ) -> ExamSet:
-    """Make a set whose truth is the work of the only annotator in a ``csv-long`` file.
+    """Return a labelled set whose truth is the work of the only annotator in a ``csv-long`` file.
 
     Args:
         file: The table.
@@ -508,18 +508,19 @@ def rules_candidate(exam: ExamSet, judge: RulesJudge) -> ExamCandidate:
 def candidate_from_workspace(
     workspace: Workspace, exam: ExamSet, name: str, may_see: Callable[[str], bool]
 ) -> ExamCandidate:
-    """Return the labels of a judge, or of any annotator of a workspace, as answers.
+    """Return the labels of a judge or annotator in a workspace as answers to the exam.
 
     Args:
         workspace: The workspace.
-        exam: The set.
+        exam: The labelled set.
         name: The name of the judge or annotator.
-        may_see: Checks whether the user may see the labels on a trace, by its id.
+        may_see: Returns True if the user may see the labels on the trace with an id.
     """
     trace_ids = {question.trace_id for question in exam.questions if may_see(question.trace_id)}
     refs = {labelling_pass.taxonomy for labelling_pass in workspace.passes(annotator=name)}
     refs |= {judgement.taxonomy for judgement in workspace.judgements(annotator=name)}
     ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
+    # Labels under another taxonomy show where the errors are, but not their modes.
     same_taxonomy = ref == exam.taxonomy.ref
     labels = workspace.labels(annotator=name, taxonomy=ref)
     labels_by_trace = _labels_by_trace(label for label in labels if exam.asks_about(label.mode))

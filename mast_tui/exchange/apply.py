@@ -61,7 +61,7 @@ class Applied:
     """The result of an import.
 
     Attributes:
-        written: Whether anything was written. If not, the workspace is unchanged.
+        written: True if anything was written. If not, the workspace is unchanged.
         new: The number of added events.
         known: The number of events that the workspace had already.
         differing: The number of known labels that have other details in the file, such as

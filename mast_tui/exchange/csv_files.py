@@ -146,7 +146,7 @@ def stream_rows(
 
 
 def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
-    """Return the rows of a small file.
+    """Return all rows of a file that is small enough for the memory.
 
     Args:
         path: The file's path.

@@ -306,7 +306,7 @@ class LabelledRuns(Gathered):
             annotator: Another name of the annotator, None for the name of the set.
             spelling: Returns one spelling for all spellings of a mode's name.
             note: A note on the set for the user.
-            by_code: Whether a mode may be named by its code too.
+            by_code: True if a mode may be named by its code too.
         """
         taxonomy = shipped_taxonomy(name)
         super().__init__({taxonomy.ref: taxonomy}, notes=[note])
@@ -343,7 +343,7 @@ class LabelledRuns(Gathered):
             file: The file of the labels.
             native: The id of the run in that file, which is used if there is no trace.
             trace: The trace of the run, None if it was not found.
-            replaces: Whether earlier work on the same run is replaced.
+            replaces: True if earlier work on the same run is replaced.
         """
         if trace is None:
             self.notes.append(f"{native}: trace not found; labels kept under this id")
@@ -370,7 +370,7 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
 
     Args:
         incoming: The contents of the import.
-        finished: Whether the user declares that each judge has looked for all modes of the
+        finished: True if the user declares that each judge has looked for all modes of the
             taxonomy in each trace that it names.
 
     Returns:

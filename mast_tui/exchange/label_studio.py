@@ -747,11 +747,18 @@ def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
 
 
 def _author_name(annotation: Document, author: str | None) -> str:
-    """Return an annotator's name in Label Studio: the mail address, or the user's number."""
+    """Return the name under which an annotation is imported.
+
+    This is ``author``, the model, or the annotator's mail address or number in Label Studio.
+
+    Raises:
+        ValueError: The annotation has no author, or the name is not allowed.
+    """
     if author is not None:
         return annotator_of("", author)
     model = annotation.get("model_version")
     if isinstance(model, str) and model:
+        # Names have no commas or bars, which separate names in lists.
         return checked_person(f"label-studio {model}".replace("|", " ").replace(",", " "))
     name = annotation.get("completed_by")
     if isinstance(name, Mapping):

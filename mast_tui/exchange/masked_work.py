@@ -120,7 +120,7 @@ def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> An
     Args:
         document: The document, as a JSON parser returns it.
         masks: The masks.
-        is_text: Whether it is the value of such a field.
+        is_text: True if it is the value of such a field.
     """
     if isinstance(document, dict):
         return {

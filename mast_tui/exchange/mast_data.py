@@ -37,7 +37,9 @@ class Binding:
 
 
 def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
-    """Bind the codes by printed names such as ``3.3 Weak Verification``.
+    """Return the mode of each MAST code, from printed names such as ``3.3 Weak Verification``.
+
+    Published versions of MAST number their modes differently.
 
     A code with a printed name gets the mode of that name or alias. Any other code gets the mode of
     its number, or one of the remaining modes if another code already has that mode.
@@ -123,7 +125,9 @@ def read_mast_data(
     find_taxonomy: FindTaxonomy,
     annotator: str | None = None,
 ) -> Incoming:
-    """Read records: each file holds one record, a list of records or one record a line.
+    """Read records in the form of the MAST dataset.
+
+    A file has one record, a list of records, or one record per line.
 
     A mode whose value is null gets no verdict. A record that cannot be read becomes a problem.
 

@@ -71,8 +71,8 @@ def gold_of_trace(
         modes: The slugs of the taxonomy in its order. Answers on other modes are left out.
         order: Returns the index of a span by its key, None if it is not known. Without indices,
             only equal targets and targets in the same span are one item.
-        majority: Whether a majority resolves a verdict.
-        boundaries: Whether overlapping places with different ends are a conflict.
+        majority: True if a majority resolves a verdict.
+        boundaries: True if overlapping places with different ends are a conflict.
 
     Raises:
         ValueError: An annotator is among the sides twice.

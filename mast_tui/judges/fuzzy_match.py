@@ -142,7 +142,10 @@ def parts(quote: str) -> tuple[str, ...]:
 
 
 def letters(text: str) -> str:
-    """Return the letters and digits of a text in lower case, without those of its escapes."""
+    """Return the letters and digits of a text in lower case.
+
+    Letters of escapes are left out, such as the ``n`` of a backslash and ``n``, or an entity's.
+    """
     if "\\" in text:
         for escape in ("\\n", "\\r", "\\t"):
             text = text.replace(escape, "")
@@ -197,7 +200,7 @@ def find_part(
 
 
 def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch | None:
-    """Find a piece of a quote by a kind of match or a closer kind.
+    """Return the closest match of a piece of a quote, no looser than a kind of match.
 
     Args:
         text: The text to search.
@@ -206,7 +209,7 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch |
         start: The offset from which to search.
 
     Returns:
-        The first range with the closest match, or None.
+        The first range with the closest kind of match that occurs, or None.
     """
     for match in (Match.EXACT, Match.SPACING, Match.REWORDED):
         match_range = find_part(text, part, match, start=start)
@@ -396,7 +399,11 @@ def _offset_of_letter(loosened_text: str, number: int) -> int:
 def _with_outer_signs(
     loosened_text: str, match_range: tuple[int, int], quote: str
 ) -> tuple[int, int]:
-    """Extend a range by the punctuation around it that the quote has too."""
+    """Extend a range by the punctuation around it that the quote has too.
+
+    The punctuation before the first and after the last letter of the quote is searched sign by
+    sign, from the range outwards.
+    """
     start, end = match_range
     letters_start = next(i for i, char in enumerate(quote) if letters(char))
     letters_end = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
@@ -476,9 +483,9 @@ def _end_range(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _compared_match(text: str, quote: str, start: int, end: int) -> QuoteMatch:
-    """Return the match of the words of a range with those of the quote, trimmed to these words.
+    """Return the match of a quote with a range of the text, trimmed to the words in common.
 
-    If words are altered, a wider range is compared too, and replaces the range if it is closer.
+    If words are altered, a wider range is compared too. It replaces the range if fewer differ.
     """
     comparison = compare(quote, text[start:end])
     if comparison.loose and comparison.likeness is WordLikeness.ALTERED:

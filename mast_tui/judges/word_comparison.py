@@ -288,7 +288,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     Args:
         quote: The quote.
         text: The range of text. Words at its ends that the quote lacks do not count.
-        in_parts: Whether words that the quote replaces by an ellipsis do not count either.
+        in_parts: True if words that the quote replaces by an ellipsis do not count either.
 
     Returns:
         The relation of the words, their differences, and the part of the text with the quote.
@@ -372,8 +372,8 @@ def _block_likeness(
     Args:
         quoted: The words of the quote.
         original: The words of the text.
-        has_gap: Whether the quote has an ellipsis for some of them.
-        at_edge: Whether the words begin or end the quote; an added filler may then be a word that
+        has_gap: True if the quote has an ellipsis for some of them.
+        at_edge: True if the words begin or end the quote; an added filler may then be a word that
             the range lacks, so it counts as an alteration.
     """
     if _join_words(quoted) == _join_words(original):

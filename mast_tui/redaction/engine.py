@@ -211,7 +211,7 @@ class Redacted:
 
         Args:
             offset: The offset in the original.
-            is_end: Whether it is the end of the range, which is after its last code point.
+            is_end: True if it is the end of the range, which is after its last code point.
         """
         shift = 0
         code_point = offset - 1 if is_end else offset

@@ -104,7 +104,7 @@ def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes
     """Return the masks that ``--redact`` and ``--redact-file`` ask for; None if they ask for none.
 
     Args:
-        redact: Whether personal data and secrets are masked.
+        redact: True if personal data and secrets are masked.
         patterns: A file of the user's own patterns, which are masked as well.
         key: Returns the secret key of the masks; it is called only if masks are needed.
 

@@ -299,11 +299,15 @@ class _Dealing:
         batch_counts: Counter[str],
         weights: Mapping[str, float],
     ) -> tuple[str, ...]:
-        """Return the annotators for a trace, by name."""
+        """Return the names of the annotators for a trace, sorted.
+
+        ``batch_counts`` holds the traces of the batch that each annotator has already.
+        """
         draws = self._draws_of_annotators(trace_id, weights)
         chosen: list[str] = []
 
         def rank(name: str) -> tuple[float, int, float, int, str]:
+            """Return the sort key of an annotator; the lowest key is chosen next."""
             pairs = [(min(name, other), max(name, other)) for other in chosen]
             meeting_count = sum(self._meeting_counts[pair] for pair in pairs)
             # Loads include this trace, so that the first trace goes to the greatest weight.

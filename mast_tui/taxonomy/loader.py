@@ -205,10 +205,10 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
 
 
 def _with_levels(taxonomy: Taxonomy, root: TaxonomyTable) -> Taxonomy:
-    """Return the taxonomy with the names of its levels of categories, if the file has names.
+    """Return the taxonomy with the names that the file gives its levels of categories, if any.
 
     Raises:
-        TaxonomyError: The file does not have one different name for each level.
+        TaxonomyError: The number of names is not that of the levels, or a name occurs twice.
     """
     names = root.texts("levels")
     depth = len(taxonomy.levels)

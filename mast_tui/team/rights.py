@@ -116,7 +116,7 @@ def add(connection: Connection, new: Member) -> str | None:
     password = None
     if all(team_member.name != new.name for team_member in members(connection)):
         password = _make_role(driver, new.name)
-    # Also rights that were granted to everybody earlier.
+    # Every role has the rights of PUBLIC, so they would undo the limits of a member.
     driver.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC")
     _revoke_rights(driver, new.name)
     driver.execute(
@@ -163,7 +163,7 @@ def remove(connection: Connection, name: str) -> bool:
 def _make_role(driver: Any, name: str) -> str | None:
     """Create a role, and return its password; None if the server has the role already.
 
-    The server and its log get the password only as a verifier.
+    The server and its log get a hash of the password (a SCRAM verifier), not the password.
 
     Raises:
         WorkspaceError: The existing role has more rights than a member, or cannot log in.

@@ -87,7 +87,7 @@ class VisitorAccess:
     Attributes:
         token: The token that visitors must know, None for none.
         url: The address of a proxy that visitors type, None without a proxy.
-        only_this_machine: Whether no other machine reaches the server, not even by a proxy.
+        only_this_machine: True if no other machine reaches the server, not even by a proxy.
     """
 
     token: str | None = None

@@ -138,7 +138,7 @@ class TeamSignIn:
     Args:
         url: The URL of the workspace. Its user is replaced by each visitor.
         taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
-        trusts_database: Whether to accept members of whom the database needs no password. It must
+        trusts_database: True to accept members of whom the database needs no password. It must
             be false if other machines reach the web server.
 
     Raises:

@@ -83,7 +83,7 @@ def read_datasheet(path: Path) -> dict[str, Any]:
 
 
 def _check_keys(table: Mapping[str, object], where: str, allowed: tuple[str, ...]) -> None:
-    """Raise ``ExchangeError`` for an unknown key, with a similar known key if there is one."""
+    """Raise ``ExchangeError`` if a table has an unknown key; the message suggests a similar key."""
     from rapidfuzz import fuzz, process
 
     for key in table:
@@ -203,7 +203,7 @@ _AGREEMENT: Final = ("modes", "spans")
 def datasheet(
     document: Values, agreement: Agreement, judges: Mapping[str, JudgeReport] | None = None
 ) -> str:
-    """Return the datasheet of a gold document as Markdown, which a dataset card can hold.
+    """Return the datasheet of a gold document as Markdown.
 
     Args:
         document: The gold document.

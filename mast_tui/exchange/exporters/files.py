@@ -104,7 +104,7 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
     Args:
         counts: The counts of the export.
         file_format: The name of its format.
-        sight: Whether to mention contents that are hidden from the viewer.
+        sight: True to mention contents that are hidden from the viewer.
     """
     lines = []
     hidden = counts.get("sight")
@@ -213,7 +213,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
 
 
 def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
-    """Add the folder of a gold data set for ``huggingface``.
+    """Add the folder of a gold data set in the form of the Hugging Face Hub.
 
     Args:
         request: The export.

@@ -54,8 +54,8 @@ class GoldRules(NamedTuple):
     """The verdicts and labels that count as gold.
 
     Attributes:
-        majority: Whether a majority settles verdicts.
-        settled_only: Whether one person's word is left out.
+        majority: True if a majority settles verdicts.
+        settled_only: True if one person's word is left out.
     """
 
     majority: bool = False

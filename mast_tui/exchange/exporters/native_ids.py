@@ -119,7 +119,7 @@ class _NativeTraceFinder:
         return None
 
     def _otel_trace(self, trace_id: str, identity: TraceIdentity) -> NativeTrace | None:
-        """Return a trace of OpenTelemetry; None if its id is not one of OpenTelemetry's."""
+        """Return the ids of an OpenTelemetry trace; None if its id has another form."""
         if not _TRACE_ID.fullmatch(identity.trace_id):
             return None
 

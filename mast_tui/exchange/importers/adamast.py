@@ -206,7 +206,7 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
 
 
 def _add_document(file: Path, document: object, batch: _AdamastBatch) -> None:
-    """Add a file's taxonomy or diagnoses to the batch; other records become problems."""
+    """Add the taxonomy or the diagnoses of a file to the batch; other records become problems."""
     if is_taxonomy(document):
         batch.taxonomies_by_path[file.resolve()] = taxonomy_of(document, str(file))
         return
@@ -225,7 +225,11 @@ def _add_document(file: Path, document: object, batch: _AdamastBatch) -> None:
 def _taxonomy_of_file(
     file: Path, diagnoses: Sequence[tuple[Path, str, Record, Record]], batch: _AdamastBatch
 ) -> tuple[Taxonomy, bool, str]:
-    """Return the taxonomy of a file's diagnoses, whether it is complete, and how it was found."""
+    """Return the taxonomy of a file's diagnoses, True if it is complete, and a text on its source.
+
+    It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
+    are MAST's, or else a taxonomy of the codes in use.
+    """
     _, _, header, _ = diagnoses[0]
     taxonomy_path = header.get("taxonomy")
     if isinstance(taxonomy_path, str) and taxonomy_path:

@@ -104,7 +104,10 @@ def _records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, objec
 
 
 def _records_of_simulation(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Return the fault that was planted in a simulated run, as a label record."""
+    """Return a list with the fault that was planted in a simulated run, as a label record.
+
+    The list is empty if the document is no simulated run.
+    """
     if not {"run_task_id", "critical_failure_step"} <= document.keys():
         return []
     failure = {

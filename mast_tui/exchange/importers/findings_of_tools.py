@@ -274,7 +274,7 @@ class _ToolBatch(Gathered):
             target: The target.
             notes: The lines of the note.
             confidence: The confidence as JSON.
-            fatal: Whether the failure decided the outcome.
+            fatal: True if the failure decided the outcome.
         """
         slug = self._modes.get(mode, _OTHER)
         texts = [str(note) for note in notes if note]

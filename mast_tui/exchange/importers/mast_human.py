@@ -48,12 +48,14 @@ class _Heading(NamedTuple):
 def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
     """Return the taxonomy ``<scheme>@1`` with one mode per heading, in the order of their codes.
 
-    The first number of a code is its category, which has no name of its own in the file. Raises
-    ``ValueError`` for a heading without code and name.
+    The first number of a code is its category, which has no name of its own in the file.
 
     Args:
         scheme: The name of the label scheme.
         headings: The headings of the codes.
+
+    Raises:
+        ValueError: A heading has no code or no name.
     """
     ordered = sorted(
         map(_Heading.of, headings), key=lambda heading: (heading.first, heading.second)

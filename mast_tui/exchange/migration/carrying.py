@@ -292,7 +292,7 @@ class CarriedWork:
     def _carried_verdicts(
         self, carried_pass: _CarriedPass, labels: Iterable[Label]
     ) -> dict[str, VerdictValue]:
-        """Return the verdicts absent and unsure on the new modes without a label."""
+        """Return the verdicts on new modes without a label; none of them is present."""
         present = {label.mode for label in labels}
         values = {
             mode: self._value_of_sources(sources, carried_pass)
@@ -393,7 +393,7 @@ class CarriedWork:
     # Decisions
 
     def _after_decision(self, fact: Decided, trace_id: str | None) -> Iterator[Fact]:
-        """Apply an old decision, and yield the decisions that change under the new codebook."""
+        """Apply a decision under the old codebook, and yield the changes under the new one."""
         if fact.after is None:
             self._decided.pop(fact.item, None)
         else:

@@ -121,7 +121,7 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
 
 
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
-    """Check that the user may migrate a codebook: only the lead may, if there is a study.
+    """Raise an error if the user may not migrate a codebook: with a study, only its lead may.
 
     Args:
         workspace: The workspace.

@@ -109,7 +109,7 @@ class PageStep:
         elapsed: The seconds from the beginning of the run, None if they are not known.
         took: The seconds of the span, None if they are not known.
         labels: The labels that begin at this span.
-        covered: Whether a label covers the span.
+        covered: True if a label covers the span.
         notes: The notes on the span, each with its author.
         opened: The names of sub-agents whose steps begin at this span.
         closed: The number of sub-agents whose steps end at this span.

@@ -54,7 +54,7 @@ class _ShownStep:
         head: The text, or the beginning of a long text.
         tail: The rest of a long text, which is folded.
         more: The size of the rest in words.
-        is_open: Whether the fold is open because a quote is in it.
+        is_open: True if the fold is open because a quote is in it.
     """
 
     step: PageStep

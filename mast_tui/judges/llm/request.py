@@ -36,8 +36,8 @@ class Parameters:
         window_tokens: The most tokens of the data of one request.
         answer_tokens: The most tokens of its answer.
         hints: The name of the rules whose findings are sent as facts, empty for none.
-        verify: Whether each finding is verified by a request of its own.
-        artefacts: Whether the model sees the final patch and the test results.
+        verify: True if each finding is verified by a request of its own.
+        artefacts: True if the model sees the final patch and the test results.
         decisive: The method for the decisive step, empty if the judge is asked for modes.
         mode_order: The seed of a random order of the modes, 0 for the taxonomy's own.
         first_number: The number of the first span.

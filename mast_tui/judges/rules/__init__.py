@@ -38,8 +38,8 @@ class Rule:
         mode: The slug of the mode.
         sees: The pattern that it looks for, in a few words.
         find: Yields its findings in a trace.
-        default: Whether it runs by default; docs/lint.md states the conditions.
-        needs_end: Whether it holds only for a finished run, as it is about the last steps.
+        default: True if it runs by default; docs/lint.md states the conditions.
+        needs_end: True if it holds only for a finished run, as it is about the last steps.
     """
 
     name: str

@@ -84,7 +84,7 @@ def command_of(arguments: str) -> str:
 
 
 def effect_of(tool: str | None, arguments: str) -> Effect:
-    """Return the effect of a call, by the first of these that says something:
+    """Return the effect of a call, by the first of these that is known:
 
     1. The name of a tool with a known effect.
     2. The command or code, if the tool runs commands or code.
@@ -153,7 +153,7 @@ def effect_of_command(command: str) -> Effect:
     effects: list[Effect] = []
 
     def remove_body(match: re.Match[str]) -> str:
-        """Add the effect of a here-document, and return the rest of its line."""
+        """Add the effect of a here-document to ``effects``, and return its line without it."""
         program = command[max(0, match.start() - 80) : match.start()]
         if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", program):
             effects.append(effect_of_code(match["body"]))

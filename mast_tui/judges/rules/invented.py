@@ -140,16 +140,18 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
 
 
 def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str, int]:
-    """Return the index of the step in which each value occurs first; each text is read once.
+    """Return the index of the step in which each value occurs first.
 
     Args:
         walk: The run.
-        values: For each value in its plain form, the agent whose messages and calls do not count.
+        values: For each value in its plain form, the agent whose messages and calls do not count,
+            or None.
 
     Returns:
         The index by value, without values that do not occur.
     """
     first_index: dict[str, int] = {}
+    # All values are searched at once, so that each text is read once.
     pending = dict(values)
     for step in walk.steps:
         if not pending:

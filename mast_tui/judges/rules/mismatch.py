@@ -225,7 +225,10 @@ def _changes_another_thing(
 
 
 def _changes_by_another_amount(announced: Announcement, change: Call) -> _Reason | None:
-    """Return the reason if a change sets other amounts than the announced ones, in equal units."""
+    """Return the reason and confidence if a change sets none of the announced amounts, else None.
+
+    Only amounts in the units of the announced ones count.
+    """
     announced_amounts = set(_AMOUNT.findall(announced.about))
     units = {_unit_of(amount) for amount in announced_amounts}
     amounts = {

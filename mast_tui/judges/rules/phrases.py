@@ -77,7 +77,7 @@ class Saying:
         reason: The rest of the rationale, after the number of the message.
         confidence: The confidence of a finding.
         without: Phrases that the sentence does not have.
-        every: Whether each such message is suggested, not only the first.
+        every: True if each such message is suggested, not only the first.
     """
 
     mode: str

@@ -125,7 +125,7 @@ def _has_open_brackets(object_text: str, has_double_quotes: bool) -> bool:
 
     Args:
         object_text: The text of an object.
-        has_double_quotes: Whether strings are in double quotation marks, not in single ones.
+        has_double_quotes: True if strings are in double quotation marks, not in single ones.
     """
     pattern = _BRACKETS if has_double_quotes else _BRACKETS_OF_PYTHON
     depth = 0

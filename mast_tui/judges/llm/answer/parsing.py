@@ -239,7 +239,7 @@ class _Reader:
 
         Args:
             value: The object.
-            repaired: Whether it was invalid JSON that had to be repaired.
+            repaired: True if it was invalid JSON that had to be repaired.
 
         Raises:
             Malformed: The answer names no mode of the window.
@@ -285,9 +285,10 @@ class _Reader:
         self._add_verdict(mode, verdict, self._read_findings(mode, findings))
 
     def _read_findings(self, mode: Mode, findings: object) -> list[Finding]:
-        """Return the readable findings of a mode, and add a remark on each of the others."""
+        """Return the readable findings of a mode, and add a remark on each unreadable one."""
 
         def report(sentence: str) -> None:
+            """Add a remark; the sentence continues the code of the mode."""
             self._add_remark(f"{mode.code} {sentence}")
 
         if findings is None:
@@ -384,7 +385,7 @@ def read_finding(
     scale: int,
     report: Report,
 ) -> Finding:
-    """Read a finding.
+    """Return the finding in an answer, with its texts cut to their longest lengths.
 
     Args:
         fields: The finding in the answer.

@@ -37,8 +37,8 @@ class RequestForm:
     Attributes:
         form: The form of the answer.
         limit: The name of the parameter with the most tokens of an answer; None to send none.
-        temperature: Whether the temperature is sent.
-        system: Whether there is a system message. Otherwise its text precedes the user's message.
+        temperature: True if the temperature is sent.
+        system: True if there is a system message. Otherwise its text precedes the user's message.
     """
 
     form: Form = "json_schema"
@@ -126,7 +126,7 @@ class ApiCapabilities:
         return True
 
     def lower_answer_limit(self, sent_limit: object, allowed_tokens: int | None) -> bool:
-        """Lower the limit of answers after a refusal.
+        """Lower the limit of answers to the one that the server names when it refuses a request.
 
         Args:
             sent_limit: The limit in the refused request.

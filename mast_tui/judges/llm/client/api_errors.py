@@ -390,10 +390,11 @@ def _is_page(text: str, headers: Mapping[str, str]) -> bool:
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response asks to wait, at most ``LONGEST_WAIT``, or None.
+    """Return the seconds that a response asks the client to wait, at most ``LONGEST_WAIT``.
 
     - A date is compared with the date of the response, or with this machine's clock.
-    - Without a time to wait, the time until a used-up rate limit is reset counts.
+    - Without a requested wait, return the time until a used-up rate limit is reset, if any.
+    - Otherwise return None.
     """
     milliseconds = _positive_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:

@@ -363,7 +363,7 @@ class Client(ModelClient):
             self._last_problem = problem
 
     async def _await_permission(self) -> None:
-        """Count a new request; stop the run if too many requests got no usable answer.
+        """Count a new request, or stop the run if the first requests all got no usable answer.
 
         Requests in flight may still get the first usable answer, so the method waits for them
         before it stops the run.

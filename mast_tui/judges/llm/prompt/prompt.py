@@ -314,7 +314,7 @@ def _decisive_system_message(
 
 
 def _answer_form(taxonomy: Taxonomy) -> str:
-    """Return the form of an answer on the first two modes, with placeholders for its values."""
+    """Return an answer as JSON with placeholders for values: one mode is present, one absent."""
     finding = {
         "rationale": "<why, with #numbers>",
         "quote": "<words of one span>",
@@ -326,6 +326,7 @@ def _answer_form(taxonomy: Taxonomy) -> str:
     verdicts: tuple[tuple[str, list[object]], ...] = (("present", [finding]), ("absent", []))
     modes = {
         mode.code: {"notes": "<what comes into question>", "findings": findings, "verdict": verdict}
+        # Only the first two modes: the form of the others is the same.
         for mode, (verdict, findings) in zip(taxonomy.modes, verdicts, strict=False)
     }
     return json.dumps({"modes": modes}, ensure_ascii=False)

@@ -117,6 +117,7 @@ def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
     """
 
     def random_key(name: str) -> bytes:
+        """Return a sort key that depends on the seed, and is the same on every machine."""
         return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
     categories = sorted(taxonomy.categories, key=lambda category: random_key(category.id))

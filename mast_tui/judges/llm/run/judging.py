@@ -498,7 +498,12 @@ class TraceJudge:
         return WindowAnswer(window, answer.verdicts, tuple(sightings))
 
     def _trace_result(self, window_count: int, confirmed: Sequence[Sighting]) -> TraceResult:
-        """Return the result of the confirmed findings, with all remarks."""
+        """Return the result of judging the trace, from the confirmed findings.
+
+        Args:
+            window_count: The number of windows.
+            confirmed: The merged findings of all samples that hold.
+        """
         remarks: list[str] = []
         if self._parameters.decisive:
             judgement = partial_judgement(confirmed)  # without verdicts on other modes

@@ -51,7 +51,7 @@ class AnswerStore(Protocol):
         Args:
             key: The key of the request.
             reply: The answer.
-            usable: Whether the answer need not be requested again.
+            usable: True if the answer need not be requested again.
             sent: An estimate of the tokens of the request.
         """
         ...
@@ -77,7 +77,7 @@ class AnswerRoom:
 
     Args:
         asked_for: The setting.
-        learns: Whether the need of one trace raises the tokens for all traces.
+        learns: True if the need of one trace raises the tokens for all traces.
     """
 
     def __init__(self, asked_for: int, *, learns: bool = True) -> None:
@@ -179,9 +179,9 @@ class RequestLoop(Generic[A]):
         self._shortest_overflow: int | None = None
 
     async def answer(self, request: Request, parse: Callable[[str], A], subject: str) -> A:
-        """Get a usable answer.
+        """Return a usable answer, stored or new.
 
-        Every answer is stored before it is read. If the request is too long, a note is stored.
+        A new answer is stored before it is read. If the request is too long, a note is stored.
 
         Args:
             request: The request.
@@ -193,6 +193,7 @@ class RequestLoop(Generic[A]):
             TraceFails: There is no usable answer; the message says why.
             RunStops: No request will get an answer.
         """
+        # Save the cost of a request that cannot fit.
         if self._shortest_overflow is not None and request.tokens >= self._shortest_overflow:
             raise ContextOverflow("a shorter request was longer than the model reads")
         ignored_notes: set[str] = set()

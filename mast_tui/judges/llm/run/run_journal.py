@@ -402,7 +402,7 @@ class RunRecord:
             trace_id: The id of the trace.
             judgement: The findings and verdicts.
             trace: The record of the trace in the run, which is stored too.
-            partial: Whether more findings will follow.
+            partial: True if more findings will follow.
             indices: The indices of the spans of the findings, by key.
         """
         modes = self._setup.prompt.modes if judgement.judged is None else judgement.judged
@@ -468,7 +468,7 @@ class KeptAnswers:
         Args:
             key: The key of the request.
             reply: The answer.
-            usable: Whether the answer need not be requested again.
+            usable: True if the answer need not be requested again.
             sent: An estimate of the tokens of the request.
         """
         keep = partial(self._record.keep, self._trace_id, key, reply, usable, sent)

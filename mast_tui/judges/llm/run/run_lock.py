@@ -40,7 +40,9 @@ def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
 
 
 def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
-    """Lock the file of a judge, and return its path and descriptor; None if there are no locks.
+    """Lock the file of a judge, and return its path and descriptor.
+
+    Return None if the system has no file locks.
 
     Raises:
         RunStops: Another process holds the lock.
@@ -56,6 +58,7 @@ def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another process may have removed the file between the two calls: then try again.
             if _is_same_file(path, file):
                 return path, file
         except BlockingIOError as error:

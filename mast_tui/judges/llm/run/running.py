@@ -137,10 +137,10 @@ async def run_model_judge(
         setup: The judge and its server.
         traces: The traces, which are read in a thread, one after the other.
         workspace: The workspace in which answers and suggestions are stored.
-        again: Whether to judge all traces again, without stored answers.
+        again: True to judge all traces again, without stored answers.
         watch: The observers of the run.
         connect: Opens a client of the model.
-        deferred: Whether answers come with other commands. Then one trace does not change the
+        deferred: True if answers come with other commands. Then one trace does not change the
             requests on other traces, and traces that fail for one reason do not end the run.
 
     Raises:
@@ -457,7 +457,7 @@ class _Run:
 
         Reasons that differ only in their numbers are the same.
         """
-        # A run on result files contacts no server that could fail.
+        # With deferred answers, failures must not change the requests on other traces.
         if self._deferred:
             return
         failure = _NUMBERS.sub("0", reason)

@@ -58,7 +58,7 @@ class VendorBatches:
     Args:
         setup: The judge and its server.
         workspace: The workspace that records pending batches.
-        again: Whether to ignore stored answers.
+        again: True to ignore stored answers.
         say: Called with messages on the progress.
         timing: The way to wait.
     """
