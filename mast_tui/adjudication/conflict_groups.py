@@ -218,7 +218,7 @@ class Dispute:
 
 
 def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tuple[Dispute, ...]:
-    """Return the rows of a trace.
+    """Return the disputes of a trace, each with its open conflicts and its decisions.
 
     Args:
         conflicts: The open conflicts.

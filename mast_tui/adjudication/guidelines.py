@@ -228,7 +228,10 @@ class GuidelineBook:
         raise AdjudicationError("that guideline is not there any more; open the page again")
 
     def _undo_or_redo(self, mode: str, *, back: bool) -> Guideline | None:
-        """Undo the last change on a mode's page, or redo the last undone one."""
+        """Undo the last change on a mode's page if ``back``, otherwise redo the last undone one.
+
+        Returns the changed guideline, None if there is nothing to undo or redo.
+        """
         events = self._workspace.events(annotator=self._writer, taxonomy=self._taxonomy.ref)
         page_events = (event for event in events if _mode_of(event.fact) == mode)
         done, undone = history_of(page_events, GuidelineSet)

@@ -272,9 +272,9 @@ def _has_content(workspace: Workspace, trace_pass: Pass) -> bool:
 def disagreement(group: ConflictGroup) -> float:
     """Return how evenly the sides of a conflict split, above 0 and up to 1.
 
-    It is twice the share of the sides outside the largest group of equal answers, at most 1. For
-    one against one it is 1, for one against two 0.67, for one against three 0.5. In a conflict over
-    places, answers are equal if they have the same places.
+    This is twice the share of the sides outside the largest group of equal answers, at most 1: for
+    one against one 1, one against two 0.67, one against three 0.5. In a conflict over places,
+    answers with the same places are equal. Returns 0 for a group without answers.
     """
     is_verdict = group.kind is ConflictKind.VERDICT
     answer_counts: Counter[object] = Counter(

@@ -311,7 +311,7 @@ class AgentDesk:
         return {"notice": DATA_NOTICE, "hits": hits, "complete": True}
 
     def taxonomy(self, request: TaxonomyCall) -> Mapping[str, Any]:
-        """Return the failure modes, or one of them."""
+        """Return the failure modes of the taxonomy, or the requested one, and the open mode."""
         modes = self._taxonomy.modes if request.mode is None else (self._find_mode(request.mode),)
         return {
             "taxonomy": self._taxonomy.ref,

@@ -261,7 +261,7 @@ def exam_command(request: ExamRequest) -> None:
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
-    """Print the figures of judges that need no truth.
+    """Print the figures of judges that need no labelled set, such as their consistency.
 
     Raises:
         click.ClickException: The judges have judged no trace that is visible.
@@ -412,7 +412,7 @@ def _candidate_document(
 def _coverage_by_judge(
     exam: ExamSet, candidates: Sequence[ExamCandidate], seed: int
 ) -> dict[str, CoverageJson]:
-    """Measure the coverage of sets of steps by judge.
+    """Return the coverage of the true steps by predicted sets of steps, by judge.
 
     The sets under ``FEATURES`` depend on features of the steps alone. The sets of a judge depend on
     its marks too.

@@ -326,7 +326,7 @@ def _differing_settings(
 def _compared_traces(
     first: JudgeLabels, other: JudgeLabels, taxonomy: Taxonomy, order_of: OrderOf
 ) -> list[TraceComparison]:
-    """Compare two judges on each trace that both have judged."""
+    """Return the comparison of two judges on each trace that both have judged."""
     modes = [mode.slug for mode in taxonomy.modes]
     comparisons = []
     for trace_id in sorted(first.labels.keys() & other.labels.keys()):

@@ -148,7 +148,7 @@ def _check_texts(incoming: Incoming) -> None:
 
 
 def _check_characters(file: object, trace_id: str, *texts: str | None) -> None:
-    """Raise ``ExchangeError`` if a text holds half of a surrogate pair."""
+    """Raise ``ExchangeError`` if a text has half of a surrogate pair, which cannot be stored."""
     try:
         "".join(text for text in texts if text is not None).encode()
     except UnicodeEncodeError as error:
@@ -426,9 +426,10 @@ class _CurrentPass:
         )
 
     def missing_facts(self, facts_by_id: Mapping[str, Fact]) -> dict[str, Fact]:
-        """Return the facts that the pass does not hold; none if only the start is missing.
+        """Return the facts that the pass does not hold, by event id.
 
-        So importing an export into its own workspace adds nothing.
+        Return none if only the start is missing, so that an export adds nothing to its own
+        workspace.
         """
         missing = {
             event_id: fact for event_id, fact in facts_by_id.items() if not self._is_recorded(fact)

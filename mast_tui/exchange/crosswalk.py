@@ -51,7 +51,7 @@ def find_crosswalk(path: Path) -> Path:
 
 
 def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
-    """Return the entries of a CSV, TOML or JSON file.
+    """Return the entries of a crosswalk in a CSV, TOML or JSON file.
 
     The columns of CSV are ``from``, ``to`` and, optional, ``taxonomy``.
 

@@ -64,7 +64,11 @@ def _columns_and_rows(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | Ro
 
 
 def _decoded_text(path: Path) -> str:
-    """Return the text of a file; raises ``ExchangeError`` if it is not UTF-8."""
+    """Return the text of a file.
+
+    Raises:
+        ExchangeError: The file is not UTF-8.
+    """
     data = path.read_bytes()
     try:
         return data.decode("utf-8-sig")
@@ -80,7 +84,9 @@ def _checked_rows(
 ) -> Iterator[CsvRow | RowProblem]:
     """Yield the rows, filled up to all columns; a problem in place of a broken row.
 
-    ``lines`` holds each row's first line with its cells, or with a message if it is broken."""
+    ``lines`` holds pairs of the number of a row's first line, and its cells or, if the row is
+    broken, a message. Empty rows are left out.
+    """
     width = len(columns)
     for line, cells in lines:
         if isinstance(cells, str):

@@ -827,13 +827,14 @@ def _add_result(
 def _label_of_region(
     draft: ImportedWork, task: Task, written: WrittenWork | None, result: Document, mode: Mode
 ) -> Label:
-    """Return the label of a region: the exported label with its changes, or a new one."""
+    """Return the label of a region: the exported label with its changes, or a new label."""
     exported_label = None if written is None else written.regions.get(str(result.get("id")))
     value = result["value"]
     note = _region_note(result)
     if exported_label is None:
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
     label, region = exported_label
+    # Compare the regions, since the exported target can be more exact than Label Studio's.
     if place_of(region) != place_of(value):
         label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:

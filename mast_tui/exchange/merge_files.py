@@ -223,7 +223,7 @@ def _merge_into_trial(
     merged: MergeResult,
     replacing: Collection[str],
 ) -> None:
-    """Merge a file into the trial copy, and add its counts and notes to the result."""
+    """Merge a file into a trial copy of the workspace; add its counts and notes to ``merged``."""
     events = content.foreign.events
     set_ups = new_set_ups(workspace, events)
     earlier_studies = studies_under(workspace, set_ups)
@@ -392,8 +392,10 @@ def _fact_description(fact: Fact, event: Event) -> str:
             return f"change label {label.mode}"
         case VerdictSet(mode, _, value):
             return f"{mode} is {'open' if value is None else value.value}"
-        case ReviewSet(_, _, given):
-            return "take back an answer" if given is None else f"{given.answer.value} a suggestion"
+        case ReviewSet(_, _, review):
+            return (
+                "take back an answer" if review is None else f"{review.answer.value} a suggestion"
+            )
         case SpanNoteSet(key):
             return f"note beside {key}"
         case Decided(item, _, decision):

@@ -143,11 +143,11 @@ def read_each(
 
 
 def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files, and for a folder every file in it at any depth with such a suffix.
+    """Yield the given files, and the files with certain suffixes at any depth of given folders.
 
     Args:
         paths: The files and folders.
-        suffixes: The suffixes of the files that count.
+        suffixes: The suffixes in lower case, with the dot.
     """
     for path in paths:
         if path.is_dir():

@@ -304,7 +304,10 @@ class _ImportUndo:
 
 
 def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
-    """Yield the events that were not undone and that record more than what was seen."""
+    """Yield the events in force: neither undone nor mere notices of what was seen.
+
+    Events that undo or redo others are left out.
+    """
     undone = set[str]()
     for event in events:
         if event.undoes is not None:
@@ -322,7 +325,12 @@ def _fact_text(fact: Fact) -> str:
 
 
 def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
-    """Return the fact that undoes an event of an import; None if there is nothing to undo."""
+    """Return the fact that undoes an event of an import; None if there is nothing to undo.
+
+    Args:
+        event: The imported event.
+        events: All events of the same work.
+    """
     earlier = events[: events.index(event)]
     match event.fact:
         case PassStarted(kind, copy_of):
@@ -339,10 +347,10 @@ def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
                 if isinstance(effective.fact, Judged)
             ]
             return judgements[-1] if judgements else PassWithdrawn(PassKind.BLIND)
-        case PassKindSet(before=first, after=then):
-            return PassKindSet(then, first)
-        case SightSet(was, blind):
-            return SightSet(blind, bool(was))
+        case PassKindSet(before=old_kind, after=new_kind):
+            return PassKindSet(new_kind, old_kind)
+        case SightSet(old_blind, new_blind):
+            return SightSet(new_blind, bool(old_blind))
         case StudySet(old, new):
             return StudySet(new, old)
         case fact:

@@ -270,7 +270,7 @@ class JoinedTexts:
         self.text = "".join(joined_texts)
 
     def locate(self, match_range: QuoteMatch) -> tuple[int, int, QuoteMatch] | None:
-        """Convert a range of the joined text.
+        """Convert a range of the joined text into a range of a span.
 
         Returns:
             The index of the span in which the range begins, the index of the span in which it ends

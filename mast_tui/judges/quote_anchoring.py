@@ -521,7 +521,10 @@ def _finding_range(finding: Finding, trace: Trace) -> tuple[int, int] | None:
 def _corrected_range(
     named_range: tuple[int, int] | None, location: QuoteLocation
 ) -> tuple[int, int]:
-    """Return the named range if the quote begins in it, or else the range of the quote."""
+    """Return the named range if the quote begins in it, or else the range of the quote.
+
+    The named range is extended to the end of the quote.
+    """
     if named_range is None:
         return location.index, location.last
     first, last = named_range

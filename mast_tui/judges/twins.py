@@ -151,7 +151,7 @@ class _Task:
                     break
 
     def _with_similar_actions(self, has_action: _Matrix) -> _Matrix:
-        """Mark the runs that have each action, or an action of the same tool with a similar text.
+        """Return for each action the runs that have it or a similar action of the same tool.
 
         Args:
             has_action: The runs that have each action, as actions × runs.

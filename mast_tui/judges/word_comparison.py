@@ -208,11 +208,11 @@ class _WordSequence:
         return offset, offset
 
     def has_gap(self, first: int, end: int) -> bool:
-        """Check whether an ellipsis is before one of some words or after the last of them.
+        """Check whether an ellipsis is between the words around a range of words.
 
         Args:
-            first: The index of the first word.
-            end: The index after the last word.
+            first: The index of the first word of the range.
+            end: The index after the last word of the range.
         """
         start = self.ranges[first - 1][1] if first else 0
         stop = self.ranges[end][0] if end < len(self) else len(self._plain_text)

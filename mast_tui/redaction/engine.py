@@ -224,7 +224,7 @@ class Redacted:
         return offset + shift
 
     def to_original(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range in the original of ``text[start:end]``.
+        """Convert a range of the redacted text to the range of the original text.
 
         A range that touches a replacement covers the whole secret.
 
@@ -389,9 +389,10 @@ def _replace_secrets(
 
 
 def _merge_secrets(secrets: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Return the secrets by start; overlapping secrets become one with the name of the first.
+    """Return the secrets in the order of their start, without overlaps.
 
-    Of secrets with one start, the longest is the first.
+    Overlapping secrets become one secret with the name of the first. Of secrets with the same
+    start, the longest is the first.
     """
     merged_secrets: list[tuple[int, int, str]] = []
     for start, end, name in sorted(secrets, key=lambda secret: (secret[0], -secret[1])):

@@ -196,7 +196,7 @@ class MaskedSpans(Spans):
         return replace(columns, shape_list=self._shapes)
 
     def one_thread(self, first: int, end: int, /) -> bool:
-        """Return whether the keys of the spans name at most one thread; False if unsure.
+        """Check whether the keys of some spans name at most one thread; False if unsure.
 
         Args:
             first: The first span.

@@ -178,7 +178,10 @@ class Study(Struct, frozen=True):
             assigned_ids.add(trace_id)
 
     def members(self, batch_number: int) -> tuple[str, ...]:
-        """Return the annotators who are dealt traces of a batch, counted from 0."""
+        """Return the annotators who get traces of a batch; batches are counted from 0.
+
+        An annotator without a membership gets traces of every batch.
+        """
         with_membership = {membership.annotator for membership in self.memberships}
         active = {
             membership.annotator

@@ -207,7 +207,7 @@ class PostgresServer(Database):
                 raise
 
     def _set_up_member(self) -> None:
-        """Set the options of the connections to the rights of the member, if there is one."""
+        """Limit the connections to the rights of the member, if the user is one."""
         member = self.member
         if member is None:
             return
@@ -290,7 +290,11 @@ class PostgresServer(Database):
         return self._outbox.known.reading()
 
     def _reading_connection(self) -> Connection:
-        """Return a connection in a transaction; raises ``ServerAway`` instead of blocking keys."""
+        """Return a connection in a transaction.
+
+        Raises:
+            ServerAway: The server does not answer, and a wait would block the keys of the user.
+        """
         if self._away and self._answer_seconds is not None and _blocks_event_loop():
             # Another thread reports when the server is back.
             raise ServerAway(f"{self.name}: no connection to the server: it does not answer now")
@@ -646,7 +650,10 @@ class PostgresServer(Database):
             )
 
     def _stored_versions(self) -> tuple[int, int] | None:
-        """Return the application id and the version of the tables, None without a workspace."""
+        """Return the application id and the version of the tables.
+
+        Return None if the database has no workspace, zeros if the versions are not yet stored.
+        """
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.workspace_version')").fetchone()[0] is None:
             return None
@@ -874,7 +881,11 @@ class _WatchedConnection(psycopg.Connection[Any]):
         return super().wait(gen, *args, **kwargs)
 
     def _watch_steps(self, steps: PQGen[Result], until: float) -> PQGen[Result]:
-        """Run the steps of the driver, and close the connection if they are not ready in time."""
+        """Pass on the steps of the driver, and close the connection after the time ``until``.
+
+        The driver yields the event that it waits for, and is sent the event that is ready. Returns
+        the result of the last step.
+        """
         try:
             awaited_event = next(steps)
             while True:

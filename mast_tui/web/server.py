@@ -198,7 +198,7 @@ class WebServer:
             await runner.cleanup()
 
     def application(self) -> web.Application:
-        """Return the routes of the server."""
+        """Return the web application with the routes of the server."""
         app = web.Application(middlewares=[self._check_request])
         app.on_shutdown.append(self._end_apps)
         app.add_routes(

@@ -241,7 +241,11 @@ class TeamSignIn:
 
 
 def _checked_parts(url: str) -> SplitResult:
-    """Return the parts of a workspace's URL; raises ``MastError`` if it has a password."""
+    """Return the parts of a workspace's URL.
+
+    Raises:
+        MastError: The URL is not valid or has a password.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -458,7 +458,7 @@ def _agreement_lines(agreement: Agreement) -> list[str]:
 
 
 def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
-    """Return lines on judges against this gold."""
+    """Return the lines with the figures of judges against this gold."""
     title = "Judges against this gold"
     if not judges:
         return [

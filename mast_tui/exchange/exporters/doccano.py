@@ -100,8 +100,9 @@ def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, in
 def _character_range(
     target: Target, spans: Sequence[TextSpan], places: Sequence[tuple[int, int, int]]
 ) -> tuple[int, int] | None:
-    """Return start and end of a target in the whole text.
+    """Return the start and end of a target in the text of the whole trace.
 
+    ``places`` holds the start of the heading, and the start and end of the text, of each span.
     Returns None for the whole trace and for missing spans. Doccano accepts no empty range, so the
     range of a span without text is its heading.
     """

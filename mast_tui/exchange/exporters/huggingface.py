@@ -298,10 +298,11 @@ def _name_value_pairs(sides: Values) -> list[dict[str, Any]]:
 
 
 def _table_names(names: Iterable[str]) -> list[str]:
-    """Return a different name for each annotator's table, in letters, digits and ``_``."""
+    """Return a table name for each annotator, all different, of letters, digits and ``_``."""
     table_names: list[str] = []
     for name in names:
         table_name = "annotator_" + (re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x")
+        # File systems may ignore the case of names.
         while table_name.casefold() in (used_name.casefold() for used_name in table_names):
             table_name += "_"
         table_names.append(table_name)

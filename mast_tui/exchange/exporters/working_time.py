@@ -79,7 +79,7 @@ def _minutes_until_finish(moments: Iterable[tuple[str, bool]]) -> float | None:
     if not finish_indices or finish_indices[-1] == 0:
         return None
     work_times = [time for time, _ in times[: finish_indices[-1] + 1]]
-    gaps = ((after - before).total_seconds() / 60 for before, after in pairwise(work_times))
+    gaps = ((end - start).total_seconds() / 60 for start, end in pairwise(work_times))
     return sum(gap for gap in gaps if gap <= LONGEST_PAUSE)
 
 

@@ -40,7 +40,7 @@ def shipped_mast() -> Taxonomy:
 
 
 def is_taxonomy(document: object) -> bool:
-    """Return whether a document is a taxonomy: flat ``codes``, or codes in layers."""
+    """Check whether a document is a taxonomy: it has a list of ``codes``, or layers of codes."""
     if not isinstance(document, Mapping) or "diagnoses" in document:
         return False
     return isinstance(document.get("codes"), list) or any(
@@ -51,11 +51,12 @@ def is_taxonomy(document: object) -> bool:
 def taxonomy_of(document: object, source: str) -> Taxonomy:
     """Return the taxonomy ``adamast@HASH`` of a file's codes; the version is their hash.
 
-    Raises ``ValueError`` for a document without usable codes.
-
     Args:
         document: The JSON document.
-        source: The name of the source.
+        source: The name of the source, for messages.
+
+    Raises:
+        ValueError: The document has no usable codes.
     """
     if not isinstance(document, Mapping):
         raise ValueError("no taxonomy of AdaMAST: it is an object with 'codes'")
@@ -311,17 +312,20 @@ def _diagnosis_work(
 
 
 def _label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Label:
-    """Return the label of a failure mode; raises ``ValueError`` for a wrong confidence."""
+    """Return the label of a failure mode; other details become its note.
+
+    Raises:
+        ValueError: The confidence is a number that is not from 0 to 1.
+    """
     evidence = value.get("evidence")
     confidence = value.get("confidence")
     number = confidence if isinstance(confidence, int | float) else None
     if isinstance(confidence, bool) or (number is not None and not 0 <= number <= 1):
         raise ValueError(f"confidence is {confidence!r}; it lies between 0 and 1")
-    confidence_note = {"confidence": confidence if number is None else None}
-    confidence_note |= {name: value.get(name) for name in ("severity", "recovery_hint")}
-    remarks = [
-        f"{name.replace('_', ' ')}: {word}" for name, word in confidence_note.items() if word
-    ]
+    # A confidence in words, such as "high", is kept in the note.
+    details = {"confidence": confidence if number is None else None}
+    details |= {name: value.get(name) for name in ("severity", "recovery_hint")}
+    remarks = [f"{name.replace('_', ' ')}: {detail}" for name, detail in details.items() if detail]
     quote = evidence if isinstance(evidence, str) and evidence.strip() else None
     return draft.label(
         slug,

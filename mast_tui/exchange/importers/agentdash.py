@@ -100,7 +100,11 @@ def _annotation_or_value(value: Record) -> Record:
 
 
 def _checked_answer(value: object, location: str) -> Record:
-    """Return the answer in a value; raises ``ValueError`` if there is none."""
+    """Return the answer in a JSON value.
+
+    Raises:
+        ValueError: The value holds no answer.
+    """
     if isinstance(value, Mapping):
         answer = value if _MODES in value else _annotation_or_value(value)
         if isinstance(answer.get(_MODES), Mapping):

@@ -188,7 +188,11 @@ class _Reader(LabelledRuns):
         return traces[0] if traces else self._run_of_task(trajectory_id)
 
     def _run_of_task(self, task: str) -> Trace | None:
-        """Return the run of a task of τ-bench; raises ``ValueError`` if there are several."""
+        """Return the run of a task of τ-bench, None if there is none.
+
+        Raises:
+            ValueError: There are several runs with different content.
+        """
         records = self._records_by_task.get(task, [])
         runs = {
             trace.identity.content_hash: trace
@@ -250,7 +254,7 @@ class _Reader(LabelledRuns):
         step: int,
         failure: Mapping[str, object],
     ) -> None:
-        """Record a label whose agent is not the agent of its span."""
+        """Record a sentence if the agent that a label names is not the agent of its span."""
         index = None if trace is None else trace.index_of(key)
         if trace is None or index is None:
             return

@@ -152,9 +152,10 @@ def _decisive_event(report: Record) -> str | None:
 
 
 def _target_of_event(event: object) -> Target:
-    """Return the span of an event, the whole trace for None.
+    """Return the target for the span with an event's id; None is the whole trace.
 
-    Raises ``ValueError`` if the tool has made up the event's id.
+    Raises:
+        ValueError: The tool has made up the event's id.
     """
     if event is None:
         return WHOLE_TRACE

@@ -143,7 +143,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
         )
     kinds = {_is_label(record) for record in records}
     if len(kinds) == 1:
-        records += [r for r in _records_beside(named) if _is_label(r) not in kinds]
+        records += [r for r in _other_records_in_folders(named) if _is_label(r) not in kinds]
     reader = _Reader([r for r in records if not _is_label(r)], problems)
     for record in filter(_is_label, records):
         reader.people(record)
@@ -168,11 +168,11 @@ def _label_and_trace_records(
                 yield _Record(file, number, fields)
 
 
-def _records_beside(named: Sequence[Path]) -> Iterator[_Record]:
-    """Yield the records of the other JSON files in the folders of files."""
-    folders = sorted({file.parent for file in named})
+def _other_records_in_folders(label_files: Sequence[Path]) -> Iterator[_Record]:
+    """Yield the records of the other JSON files in the folders of some files."""
+    folders = sorted({file.parent for file in label_files})
     files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
-    return _label_and_trace_records([file for file in files if file not in named], [])
+    return _label_and_trace_records([file for file in files if file not in label_files], [])
 
 
 class _Reader(Gathered):

@@ -137,7 +137,10 @@ class _Reader(LabelledRuns):
                 self.wrong(file, where, problem)
 
     def _trace_of_run(self, file: Path, native: str) -> Trace | None:
-        """Return the trace of a run from the first candidate file that holds it, None if none."""
+        """Return the trace of a run from the first candidate file that holds it; None without one.
+
+        The only trace of a candidate file is that of the run, whatever its id.
+        """
         for path in self._candidate_files(file, native):
             traces = read_traces(path)
             for trace in traces:

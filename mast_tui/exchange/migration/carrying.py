@@ -144,7 +144,7 @@ class CarriedWork:
         yield from self._open_again(events[-1])
 
     def _new_event(self, event: Event, fact: Fact, number: int) -> NewEvent:
-        """Return a new event for the fact with this number that an old event becomes."""
+        """Return the new event for one fact, of several by number, that an old event becomes."""
         return NewEvent(
             event.annotator,
             event.trace_id,
@@ -250,10 +250,13 @@ class CarriedWork:
     def _carried_labels(
         self, labels_with_modes: Iterable[tuple[Label, str | None]]
     ) -> dict[str, Label]:
-        """Return the new labels by id, from old labels with their new mode, None if dropped.
+        """Return the labels under the new codebook by id.
 
         Two labels of one mode at one place become one label with both notes. Records in ``owners``
-        what each label became.
+        the new id of each label.
+
+        Args:
+            labels_with_modes: The old labels, each with its new mode, None if it is dropped.
         """
         by_place: dict[tuple[str, Target], Label] = {}
         for label, mode in labels_with_modes:
@@ -426,10 +429,10 @@ class CarriedWork:
     def _decided_value(
         self, sources: Sequence[str], decided: Sequence[Decision], trace_id: str | None
     ) -> VerdictValue | None:
-        """Return the decided value of a new mode with these old modes, None if it is undecided.
+        """Return the value of a new mode that follows from decisions on its source modes.
 
-        It stays undecided if only a split mode is present, or if an old mode that was not decided
-        has labels.
+        Return None if they leave it open: no source mode is decided, the only present one was
+        split, or a source mode without a decision has labels.
         """
         values = {decision.value for decision in decided}
         if VerdictValue.PRESENT in values:

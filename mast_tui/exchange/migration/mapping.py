@@ -157,8 +157,8 @@ def _mode_named(taxonomy: Taxonomy, name: str, path: Path) -> Mode:
 
 
 def _refuse_contradictions(entries: Sequence[CrosswalkEntry], path: Path) -> None:
-    """Refuse a mode that is dropped in one place and kept in another."""
+    """Raise ``ExchangeError`` if a mode is dropped by one entry and has targets in another."""
     dropped = {entry.source for entry in entries if not entry.targets}
-    kept = {entry.source for entry in entries if entry.targets}
-    if dropped & kept:
-        raise ExchangeError(f"{path}: {min(dropped & kept)!r} is both dropped and kept")
+    mapped = {entry.source for entry in entries if entry.targets}
+    if dropped & mapped:
+        raise ExchangeError(f"{path}: {min(dropped & mapped)!r} is both dropped and kept")

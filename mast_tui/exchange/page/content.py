@@ -413,7 +413,7 @@ class _LabelBuilder:
 
         Args:
             works: The work of annotators and judges.
-            gold: The gold, None where there is none to show.
+            gold: The gold, None if there is none or it is hidden.
         """
         labels = [] if gold is None else [self._label_of_gold(label) for label in gold.labels]
         for work in works:

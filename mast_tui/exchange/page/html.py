@@ -153,7 +153,7 @@ def _shown_picture(picture: Picture) -> _ShownPicture:
 
 
 def _readable_call(text: str) -> str:
-    """Return the arguments of a call with a line for each; another text as it is."""
+    """Return the JSON arguments of a call with a line for each; another text as it is."""
     if not text.startswith("{"):
         return text
     try:
@@ -166,7 +166,10 @@ def _readable_call(text: str) -> str:
 
 
 def _readable_value(value: object) -> str:
-    """Return the value of an argument: texts as they are, lists of texts side by side."""
+    """Return the value of an argument: a text as it is, a list of texts side by side, else JSON.
+
+    A text of several lines begins on a new line.
+    """
     if isinstance(value, str):
         return f"\n{value}" if "\n" in value else value
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):

@@ -315,7 +315,7 @@ def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Seq
 
 
 def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
-    """Return the judge that was made the default, or None.
+    """Return the judge that was made the default last and not taken back, or None.
 
     Args:
         workspace: The workspace.

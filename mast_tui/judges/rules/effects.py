@@ -193,7 +193,10 @@ def _effect_of_simple_command(tokens: list[str]) -> Effect:
 
 
 def _without_wrappers(tokens: list[str]) -> list[str]:
-    """Return the words from the program's name on, without ``sudo``, ``A=b``, ``timeout 30``."""
+    """Return the words from the program's name on, without prefixes.
+
+    Prefixes are wrappers such as ``sudo`` or ``timeout 30``, keywords, and assignments ``A=b``.
+    """
     tokens = list(tokens)
     while tokens:
         name = tokens[0].rsplit("/", 1)[-1]
@@ -209,7 +212,7 @@ def _without_wrappers(tokens: list[str]) -> list[str]:
 
 
 def _effect_of_words(tokens: list[str]) -> Effect:
-    """Return the effect of a simple command from its words, without regard to its output."""
+    """Return the effect of a simple command from its words; its redirected output is ignored."""
     tokens = _without_wrappers(tokens)
     if not tokens:
         return Effect.NONE
@@ -218,7 +221,7 @@ def _effect_of_words(tokens: list[str]) -> Effect:
     line = " ".join(arguments)
     if program in commands.SHELL_TOOLS:
         for option, script in pairwise(arguments):
-            if re.match(r"-\w*c\Z", option):
+            if re.match(r"-\w*c\Z", option):  # such as: bash -lc SCRIPT
                 return effect_of_command(script)
         return Effect.UNKNOWN
     if (program in ("kubectl", "docker") and "exec" in arguments) or program == "ssh":

@@ -319,7 +319,10 @@ def _block_findings(
 def _group_by_block(
     walk: Walk, repetitions: Iterable[tuple[Call, _Chain]]
 ) -> list[list[tuple[Call, _Chain]]]:
-    """Group sorted repetitions into blocks without other working calls in between."""
+    """Group repetitions into blocks without other working calls in between.
+
+    The repetitions are in the order of their calls.
+    """
     blocks: list[list[tuple[Call, _Chain]]] = []
     last_index = 0
     for call, chain in repetitions:

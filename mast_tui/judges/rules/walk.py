@@ -84,7 +84,7 @@ class Walk:
         rationale: str,
         confidence: float,
     ) -> Finding:
-        """Make a suggestion with its evidence.
+        """Return a finding on a range of steps, with a quote as its evidence.
 
         Args:
             mode: The slug of the mode.
@@ -203,10 +203,10 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 def answer_of(result: RuleStep) -> str:
-    """Return the text of a result for comparison.
+    """Return the text of a result in a form in which results with the same content are equal.
 
-    The header of the harness, times, ages and white space are removed, so that results with the
-    same content are equal. Results with different counters differ.
+    The header of the agent's harness, times and ages are removed, and white space is normalized.
+    Results with different counters stay different.
     """
     text = result.text
     header = _HARNESS_HEADER.match(text)

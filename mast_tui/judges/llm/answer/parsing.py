@@ -177,7 +177,7 @@ def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSp
 
 
 def notes_by_mode(text: str, taxonomy: Taxonomy) -> dict[str, str]:
-    """Return the notes of a model's answer by the slug of their mode, of absent modes too.
+    """Return the notes on modes in a model's answer by slug, also on absent modes.
 
     Args:
         text: The answer, with any text around its JSON.

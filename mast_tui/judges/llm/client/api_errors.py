@@ -292,7 +292,7 @@ def _unsupported_part(api_error: ApiError, text: str) -> ErrorKind | None:
 
 
 def _kind_by_status(api_error: ApiError) -> ErrorKind:
-    """Return the kind of an error whose words say nothing specific."""
+    """Return the kind of an error from its status, for an error whose message names no kind."""
     status = api_error.status
     if status in (404, 405):
         return ErrorKind.NOT_FOUND

@@ -133,7 +133,7 @@ def openai_client(
 def _http_client(
     base_url: str, limits: openai.Timeout, kind: type[BoundedClient]
 ) -> httpx2.AsyncClient:
-    """Make the HTTP client; for this machine, proxies are not used."""
+    """Make the HTTP client; a server on this machine is reached without proxies."""
     if not is_this_machine(base_url):
         return kind(timeout=limits, follow_redirects=False)
     is_unencrypted = base_url.strip().lower().startswith("http:")

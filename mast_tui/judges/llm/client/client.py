@@ -384,7 +384,10 @@ class Client(ModelClient):
         self._unproven_count += 1
 
     async def _post_request(self, body: dict[str, object]) -> str | ApiError | _FailedTry:
-        """Return the text of a successful response, or the error; raise nothing."""
+        """Send a request, and return the text of a successful response, or the error.
+
+        Errors are returned, not raised.
+        """
         try:
             async with asyncio.timeout(self._endpoint.timeout):
                 return await self._openai.post(

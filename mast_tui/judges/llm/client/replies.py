@@ -275,7 +275,7 @@ def _token_count(value: object) -> int:
 
 
 def _error_status(error: object) -> int:
-    """Return the status of an error in a response with status 200."""
+    """Return the status of an error in the body of a response with status 200; 500 if unknown."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)

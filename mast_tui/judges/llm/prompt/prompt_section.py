@@ -257,7 +257,7 @@ class _Data:
         return min(tokens, room)
 
     def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
-        """Add the findings of rules, one in each line."""
+        """Add the findings of rules, one per line, each with the code of its mode."""
         if not facts:
             return 0
         self.mark(prompt_text.FACTS)

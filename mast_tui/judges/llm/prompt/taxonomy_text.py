@@ -129,7 +129,7 @@ def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
 
 
 def taxonomy_text(taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
-    """Write the definitions of all modes under the headings of their categories.
+    """Return the definitions of all modes under the headings of their categories.
 
     Args:
         taxonomy: The taxonomy.

@@ -48,7 +48,7 @@ def artefacts_room(budget: int) -> int:
 
 
 def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
-    """Return the tokens for spans with their headers.
+    """Return the tokens that a request has left for spans with their headers.
 
     Args:
         view: The trace as it is sent.

@@ -72,12 +72,12 @@ class BatchFileError(MastError):
 
 
 def custom_id(request: Request, key: str, answer_count: int) -> str:
-    """Name a request, in at most 64 characters.
+    """Return the name of a request in a batch, of at most 64 characters.
 
     Args:
         request: The request.
         key: The hash of all that its answer depends on.
-        asked: The number of earlier answers to it.
+        answer_count: The number of earlier answers to it.
     """
     trace_hash = hashlib.sha256(request.about.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{trace_hash}-{request.sample}-{key[:_KEY_DIGITS]}-{answer_count}"
@@ -163,7 +163,7 @@ class RequestFiles:
             _partial_path(path).unlink(missing_ok=True)
 
     def _open_next_file(self) -> IO[bytes]:
-        """Close the last file, and return a new one."""
+        """Close the current file of requests, and return the next one."""
         if self._file is not None:
             self._file.close()
         self.paths.append(self._numbered_path(len(self.paths) + 1))
@@ -288,7 +288,7 @@ class AnswerFiles:
 
 
 def _parse_answer(line: bytes) -> Mapping[str, Any] | None:
-    """Return the fields of an answer; None if the line is no answer."""
+    """Return the fields of a line in a result file; None if the line is no answer."""
     try:
         answer = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -474,7 +474,7 @@ class _BatchClient(ModelClient):
         if error_kind is ErrorKind.OVERFLOW:
             raise ContextOverflow(f"the request is too long: {message}")
         if error_kind is ErrorKind.FILTERED:
-            return Reply(message, "refusal", form, 0, 0, counted=False)
+            return Reply(message, "refusal", form, tokens_in=0, tokens_out=0, counted=False)
         problem = f"the request was refused: {message} ({error.status})"
         self._batch.troubles[problem] += 1
         raise Unanswered(problem)

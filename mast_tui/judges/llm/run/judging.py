@@ -257,8 +257,8 @@ class TraceJudge:
         """Summarise the windows of a trace, and merge the summaries into a story.
 
         Returns:
-            The windows, as small as the model needs them, and the story. The story is empty if the
-            windows need none, or if the model reads too little to write one.
+            The windows, split if they were too long for the model, and the story. The story is
+            empty if the windows need none, or if the summaries are too long for the model.
         """
         if not self._has_story(windows):
             return windows, ""

@@ -143,6 +143,7 @@ class _Recorder(ModelClient):
         room = _SentRoom(answer_tokens)
 
         def write_line(**outcome: object) -> None:
+            """Append the outcome of the request to the file at once, so that a crash keeps it."""
             line = {"request": key, "about": request.about, "room": room.tokens, **outcome}
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             self._file.flush()

@@ -209,7 +209,7 @@ class _DeferringClient(ModelClient):
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Defer the request.
+        """Send nothing: a stored judgement is checked with its stored answers only.
 
         Args:
             request: The request.
@@ -439,13 +439,16 @@ class _Run:
     async def _check_again(
         self, trace_judge: TraceJudge, started: StartedTrace, trace: Trace
     ) -> None:
-        """Replace a stored judgement by what its stored answers give with the current search.
+        """Replace a stored judgement by a new one from its stored answers.
 
-        Nothing is sent: if an answer is missing, the stored judgement stays.
+        The new judgement locates quotes with the current search. No request is sent: if an answer
+        is missing, the stored judgement stays.
         """
         answers = self._answer_store(started)
         try:
-            result = await trace_judge.judge(_DeferringClient(), answers, self._answer_room, None)
+            result = await trace_judge.judge(
+                _DeferringClient(), answers, self._answer_room, on_part=None
+            )
         except (Deferred, TraceFails, OSError):
             return
         indices = finding_indices(trace, result.judgement.findings)
