@@ -181,7 +181,7 @@ class Dispute:
         return any(resolves_conflict(decision) for decision in self.decisions)
 
     def has_changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
-        """Return whether the row is decided, and a side has changed its answer since.
+        """Check whether the row is decided, and a side has changed its answer since.
 
         Args:
             sides: The current work of the sides.
@@ -287,7 +287,7 @@ def first_place(decision: Decision) -> Target | None:
 
 
 def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
-    """Return one answer of each annotator in the parts of a row, with all of their places."""
+    """Return one answer for each annotator in several conflicts or decisions, with all places."""
     sides: dict[str, Said] = {}
     for part in parts:
         for answer in part.said:

@@ -121,7 +121,10 @@ def guidelines_document(
 def _nonempty_pages(
     workspace: Workspace, taxonomy: Taxonomy, traces: Container[str] | None
 ) -> Iterator[ModePage]:
-    """Yield the pages with guidelines or cases on the visible traces."""
+    """Yield the pages of modes that have guidelines, or cases on the visible traces.
+
+    ``traces`` holds the ids of the visible traces; None for all.
+    """
     for mode in taxonomy.modes:
         page = mode_page(workspace, taxonomy, mode.slug)
         if traces is not None:
@@ -219,7 +222,11 @@ class GuidelineBook:
         return self._undo_or_redo(mode, back=False)
 
     def _replace_text(self, id: str, text: str) -> Guideline:
-        """Replace the text of a guideline; raises ``AdjudicationError`` if it is gone."""
+        """Replace the text of a guideline, and return the changed guideline.
+
+        Raises:
+            AdjudicationError: The guideline does not exist any more.
+        """
         for existing in self._workspace.guidelines(self._taxonomy.ref):
             if existing.id == id:
                 changed = replace(existing, text=text, written_by=self._writer, written_at=now())

@@ -206,7 +206,10 @@ class Adjudication:
         return tuple(dict.fromkeys(fact.item for fact in facts))
 
     def confirm(self, *items: str) -> tuple[Decision, ...]:
-        """Decide these items again in the same way, after a side has changed its answer."""
+        """Decide items again in the same way, on the answers that sides have changed since.
+
+        The items are decided in one step that one undo takes back.
+        """
         time = now()
         decisions = tuple(
             self._renewed_decision(self._decision_in_force(item), time) for item in items
@@ -249,7 +252,7 @@ class Adjudication:
             self._append_facts(facts, action=self._action_of([fact.before for fact in facts]))
 
     def judge_shown(self, mode: str) -> bool:
-        """Return whether the judge's answer on a mode was shown to this adjudicator."""
+        """Check whether the judge's answer on a mode was shown to this adjudicator."""
         return mode in self._judge_shown
 
     def judge_words(self, mode: str) -> tuple[JudgeWord, ...]:
@@ -316,7 +319,11 @@ class Adjudication:
         time: str,
         reason: str = "",
     ) -> Decision:
-        """Return a new decision; raises ``AdjudicationError`` for an unknown mode."""
+        """Return a new decision by this adjudicator.
+
+        Raises:
+            AdjudicationError: The mode is unknown.
+        """
         self._check_mode(mode)
         return Decision(
             mode=mode,
@@ -367,7 +374,11 @@ class Adjudication:
         return next((decision for decision in decisions if decision.item == item), None)
 
     def _decision_in_force(self, item: str) -> Decision:
-        """Return the decision in force on an item; raises ``AdjudicationError`` if none is."""
+        """Return the decision in force on an item.
+
+        Raises:
+            AdjudicationError: The item is not decided.
+        """
         for decision in self.decisions:
             if decision.item == item:
                 return decision

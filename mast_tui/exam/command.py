@@ -297,8 +297,8 @@ def _read_set_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
 def _visibility_taxonomy(workspace: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
     """Return the reference of the taxonomy whose finished traces decide what is visible.
 
-    It is the set's own taxonomy if the user names none and the workspace has several without MAST,
-    as after imports from several tools.
+    This is the labelled set's own taxonomy if the user names none, and the workspace has several
+    taxonomies without MAST, as after imports from several tools.
     """
     refs = workspace.current_taxonomies()
     if taxonomy is None and exam is not None and len(refs) > 1 and load_mast().ref not in refs:
@@ -386,7 +386,7 @@ def exam_document(
 def _candidate_document(
     exam: ExamSet, candidate: ExamCandidate, report: JudgeReport | None, rounds: int, seed: int
 ) -> dict[str, Any]:
-    """Score the answers of one judge by each scoring of the set."""
+    """Return the figures of one judge's answers under each scoring of the labelled set."""
     questions = exam.questions
     answers = candidate.answers
     decisive = None

@@ -131,7 +131,7 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
 def _coverage_section(document: Values) -> ReportSection | None:
     """Return the section on sets of steps that contain the decisive step with 90 % probability.
 
-    None if the coverage was not measured.
+    Return None if the coverage was not measured.
     """
     if "coverage" not in document:
         return None
@@ -264,7 +264,7 @@ def _changed_settings(pair: Values) -> str:
 def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
     """Return the section on the shares of traces in which each judge names the decisive step.
 
-    None if the set is not scored by decisive steps.
+    Return None if the set is not scored by decisive steps.
     """
     figures_by_judge = {
         name: judge["decisive"] for name, judge in judges.items() if judge["decisive"]
@@ -464,7 +464,7 @@ def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSect
 def _cost_section(judges: Values) -> ReportSection | None:
     """Return the section on the mean cost of a trace and the kinds of quotes.
 
-    None if no judge has a cost or quotes.
+    Return None if no judge has a cost or quotes.
     """
     rows = [
         Row(name, {"judge": name, **_cost_cells(judge["cost"] or {}), **(judge["quotes"] or {})})

@@ -438,7 +438,7 @@ class _CurrentPass:
         return missing if has_content else {}
 
     def differs(self, fact: Fact) -> bool:
-        """Return whether the pass has the label of this fact, with other details."""
+        """Check whether the pass has the label of this fact, with other details."""
         if not isinstance(fact, LabelAdded):
             return False
         own_label = self.labels.get((fact.label.mode, fact.label.target))
@@ -528,7 +528,7 @@ def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChang
 
 
 def _differs_from(fact: Fact, recorded: Fact) -> bool:
-    """Return whether a label differs from the recorded one, apart from its origin."""
+    """Check whether a label differs from the recorded one, apart from its origin."""
     if isinstance(fact, LabelAdded) and isinstance(recorded, LabelAdded):
         origin = label_origin(recorded.label.annotator, recorded.label.origin)
         recorded_label = structs.replace(recorded.label, origin=origin)

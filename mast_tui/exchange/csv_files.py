@@ -195,7 +195,11 @@ def _check_columns(
 
 
 def trial_in(text: str) -> int | None:
-    """Return the number of a trial in a cell, None if it is empty; raises ``ValueError``."""
+    """Return the number of a trial in a cell, None if the cell is empty.
+
+    Raises:
+        ValueError: The cell is no whole number from 0.
+    """
     trial = trial_number(text.strip()) if text.strip() else None
     if text.strip() and trial is None:
         raise ValueError(f"trial is {text!r}; it is a whole number from 0")

@@ -221,7 +221,11 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
 
 
 def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
-    """Return the key of a span and the note on it; raises ``ValueError`` if a cell is wrong."""
+    """Return the key of the span and the text of the note in a row.
+
+    Raises:
+        ValueError: The row is no note on one span.
+    """
     target = _target_in(cells)
     text = cells.get("note", "")
     if cells["mode"].strip() or cells.get("slug", "").strip():
@@ -240,7 +244,11 @@ def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
 
 
 def _target_in(cells: Mapping[str, str]) -> Target:
-    """Return the target in a row's cells; raises ``ValueError`` if they contradict each other."""
+    """Return the target in a row's cells; the whole trace if they are empty.
+
+    Raises:
+        ValueError: The cells contradict each other.
+    """
     if not any(map(cells.get, _TARGET_COLUMNS)):
         return WHOLE_TRACE
     first = cells.get("span_first", "") or None
@@ -279,7 +287,11 @@ def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
 
 
 def _character_count_in(cells: Mapping[str, str], name: str) -> int | None:
-    """Return the number in a cell, None if it is empty; raises ``ValueError``."""
+    """Return the number of characters in a cell, None if the cell is empty.
+
+    Raises:
+        ValueError: The cell is no number from 0.
+    """
     text = cells.get(name, "").strip()
     if not text:
         return None
@@ -289,7 +301,11 @@ def _character_count_in(cells: Mapping[str, str], name: str) -> int | None:
 
 
 def _enum_value_in(cells: Mapping[str, str], name: str, kind: type[EnumValue]) -> EnumValue | None:
-    """Return the value in a cell, None if it is empty; raises ``ValueError`` if unknown."""
+    """Return the member of ``kind`` in a cell, None if the cell is empty.
+
+    Raises:
+        ValueError: ``kind`` has no such member.
+    """
     text = cells.get(name, "").strip().lower()
     if not text:
         return None
@@ -307,7 +323,11 @@ def _flag_in(text: str) -> bool:
 
 
 def iso_time(text: str) -> str:
-    """Return a time as ISO 8601 in UTC, empty for an empty text; raises ``ValueError``."""
+    """Return a time as ISO 8601 in UTC, empty for an empty text.
+
+    Raises:
+        ValueError: The text is no time.
+    """
     text = text.strip()
     if not text:
         return ""

@@ -145,7 +145,11 @@ def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
 
 
 def _start_time_in(text: str) -> float | None:
-    """Return the time in a cell in Unix seconds, None if it is empty; raises ``ValueError``."""
+    """Return the time in a cell in Unix seconds, None if the cell is empty.
+
+    Raises:
+        ValueError: The cell is no time.
+    """
     if not text:
         return None
     start_time = unix_seconds(text)

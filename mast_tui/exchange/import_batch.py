@@ -84,11 +84,14 @@ def again_id(event: str) -> str:
 
 
 def joined(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
-    """Return the facts of a trace in two rows; raises ``ValueError`` if they contradict.
+    """Return the record of a trace with the facts of two rows.
 
     Args:
         earlier: The facts of the earlier row.
         new: The facts of the new row.
+
+    Raises:
+        ValueError: The rows contradict each other.
     """
     outcomes = {earlier.outcome, new.outcome} - {Outcome.UNKNOWN}
     if len(outcomes) > 1:
@@ -220,7 +223,7 @@ class ImportedWork(TraceWork):
             value: Absent or unsure.
 
         Raises:
-            ValueError: It contradicts an earlier verdict or label.
+            ValueError: The verdict contradicts an earlier verdict or label.
         """
         earlier = self.verdicts.get(mode)
         for label in self.labels.values():
@@ -322,11 +325,14 @@ class LabelledRuns(Gathered):
                 self._modes.setdefault(spelling(mode_name), mode)
 
     def mode(self, field: str, name: str) -> Mode:
-        """Return the mode that a field names; raises ``ValueError`` if there is none.
+        """Return the mode that a field of a file names.
 
         Args:
-            field: The name of the field.
-            name: The name in the field.
+            field: The name of the field, for messages.
+            name: The name of the mode in the field.
+
+        Raises:
+            ValueError: There is no such mode.
         """
         mode = self._modes.get(self._spelling(name))
         if mode is None:

@@ -144,7 +144,7 @@ class TraceLine(_Line, tag="trace"):
         )
 
     def trace_record(self) -> TraceRecord:
-        """Return the trace."""
+        """Return the record of the trace; of its path only the file name is kept."""
         identity = None if self.identity is None else TraceIdentity(**asdict(self.identity))
         return TraceRecord(
             trace_id=self.trace_id,

@@ -377,7 +377,11 @@ def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
 
 
 def place_of(value: Mapping[str, object]) -> tuple[int, ...]:
-    """Return start, end and both offsets of a region; raises ``ValueError`` if one is missing."""
+    """Return the start, the end and both offsets of a region.
+
+    Raises:
+        ValueError: One of them is missing or no number.
+    """
     return tuple(
         _whole_number(value, name) for name in ("start", "end", "startOffset", "endOffset")
     )
@@ -801,7 +805,11 @@ def _add_results(
 def _add_result(
     draft: ImportedWork, task: Task, written: WrittenWork | None, result: object, location: str
 ) -> None:
-    """Add the labels or verdicts of a result; raises ``ValueError`` if it is not valid."""
+    """Add the labels or verdicts of a result to a draft.
+
+    Raises:
+        ValueError: The result is not valid.
+    """
     result = read(result, dict[str, Any], "result")
     control = result.get("from_name")
     if result.get("value") is None or control not in (MODES, WHOLE, ABSENT, UNSURE):

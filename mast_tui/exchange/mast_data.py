@@ -197,7 +197,11 @@ def _record_trace(record: Record, held_trace: TraceRecord | None) -> TraceRecord
 def _record_work(
     record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, author: str | None
 ) -> ImportedWork:
-    """Return the work in a record; raises ``ValueError`` if a mode or value is not valid."""
+    """Return the work in a record.
+
+    Raises:
+        ValueError: A mode or value is not valid.
+    """
     record_author = record.get("annotator")
     name = annotator_of(ANNOTATOR if record_author is None else str(record_author), author)
     kind = AnnotatorKind.IMPORTED if record_author is None else annotator_kind(name)

@@ -16,11 +16,14 @@ from mast_tui.labels import (
 
 
 def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
-    """Refuse to give one name to the rows of several people.
+    """Check that one name is not given to the rows of several people.
 
     Args:
         annotator: The name given with ``--annotator``, None for none.
         names: The names in the rows.
+
+    Raises:
+        ExchangeError: There is a name for all rows, but the rows are by several people.
     """
     if annotator is None:
         return
@@ -59,7 +62,11 @@ def annotator_of(cell: str, author: str | None) -> str:
 
 
 def checked_judge(name: str) -> str:
-    """Return a judge's name; raises ``ValueError`` where it cannot be one."""
+    """Return ``name`` if it can be the name of a judge.
+
+    Raises:
+        ValueError: It cannot.
+    """
     if len(name) > 128 or not name.isprintable() or "|" in name or "," in name:
         raise ValueError(f"{name!r} is no judge's name: '|' and ',' separate names in tables")
     return name

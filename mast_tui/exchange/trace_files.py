@@ -163,7 +163,7 @@ def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
 
     Args:
         trace: The trace.
-        number: The number, counted from 0.
+        number: The number of the message, counted from 0.
     """
     keys = [
         span.key

@@ -81,7 +81,7 @@ class Undone:
 
 
 def continues_import(workspace: Workspace, asked: str) -> bool:
-    """Return whether this import continues an import that was interrupted.
+    """Check whether this import continues an import that was interrupted.
 
     Args:
         workspace: The workspace.
@@ -297,7 +297,7 @@ class _ImportUndo:
         return event.action == self._record.action
 
     def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:
-        """Return whether all events of a kind on a trace came with the same import."""
+        """Check whether all events of a kind on a trace came with the same import."""
         own_events = [e for e in self._events_of((name, *work[1:])) if isinstance(e.fact, kind)]
         # Events of this undo are no later work of the annotator.
         return all(self._is_imported(e) or e.action == self._undo_action for e in own_events)

@@ -161,7 +161,11 @@ class GoldTrace:
     conflicts: tuple[Conflict, ...]
 
     def verdict(self, mode: str) -> GoldVerdict:
-        """Return the verdict on a mode; raises ``KeyError`` if the gold does not have the mode."""
+        """Return the verdict on a mode.
+
+        Raises:
+            KeyError: The gold does not have the mode.
+        """
         for verdict in self.verdicts:
             if verdict.mode == mode:
                 return verdict

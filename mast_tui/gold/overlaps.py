@@ -159,7 +159,7 @@ class Item:
 
 
 def joins_separate_places(item: Item, order: Order = no_order) -> bool:
-    """Return whether one annotator marked several places in an item that do not overlap.
+    """Check whether one annotator marked several places in an item that do not overlap.
 
     For that annotator they are several failures, which only the wider place of another annotator
     connects.
@@ -175,7 +175,7 @@ def joins_separate_places(item: Item, order: Order = no_order) -> bool:
 
 
 def item_id(mode: str, target: Target) -> str:
-    """Return the name of the item of a mode that this target covers.
+    """Return the id of a mode's item at a target.
 
     Args:
         mode: The mode's slug.

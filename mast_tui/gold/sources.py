@@ -110,7 +110,7 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
 
 
 def is_gold(mix: GoldMixJson) -> bool:
-    """Return whether there is any settled verdict."""
+    """Check whether there is any settled verdict."""
     return any(mix["sources"][source.value] for source in SETTLED)
 
 

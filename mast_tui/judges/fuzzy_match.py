@@ -219,7 +219,7 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch |
 
 
 def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | None:
-    """Find the same words near an offset.
+    """Return the range of the same words near an offset.
 
     Args:
         text: The text to search.

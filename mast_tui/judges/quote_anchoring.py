@@ -261,7 +261,7 @@ class Locator:
         - A long piece that is missing may be in the next span.
         - The range covers all pieces, or only the first if there is a long gap between them.
 
-        None if a piece is missing.
+        Return None if a piece is missing.
         """
         ranges: list[QuoteMatch] = []
         match = Match.IN_PARTS

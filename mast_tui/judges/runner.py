@@ -113,8 +113,8 @@ def finding_indices(trace: Trace, findings: Iterable[Finding]) -> dict[str, Span
     """Return the indices of the spans of findings, by key.
 
     Args:
-        trace: The trace, its index complete.
-        findings: The findings of a judge in it.
+        trace: The trace, of which all spans have been indexed.
+        findings: The findings of a judge on the trace.
     """
     keys = (key for finding in findings for key in (finding.first, finding.last) if key is not None)
     return indices_in(trace, dict.fromkeys(keys, False))
@@ -295,7 +295,7 @@ class _Run:
         return self.summary.run_id
 
     def _has_judged(self, stored_record: TraceRecord, current_record: TraceRecord) -> bool:
-        """Check whether a trace was judged when it had the current number of spans."""
+        """Check whether a trace was judged, and has the same number of spans as then."""
         judgements = [
             judgement
             for name in self._names or ()

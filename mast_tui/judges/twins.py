@@ -268,7 +268,7 @@ class TwinsJudge:
         return f"{summary}; {without_task_id}, so their words tell the task"
 
     def judge(self, trace: Trace, /) -> Judgement:
-        """Suggest the step that only failed runs share, if this run has it."""
+        """Yield a finding on the step that only failed runs share, if this run has it."""
         step = self.shared.get(trace.identity.trace_id)
         if step is None:
             return Judgement(judged=())

@@ -41,7 +41,7 @@ class Membership(Struct, frozen=True):
     weight: float = 1.0
 
     def holds(self, batch_number: int) -> bool:
-        """Return whether the annotator is dealt traces of a batch, counted from 0."""
+        """Check whether the annotator is dealt traces of a batch, counted from 0."""
         return self.first <= batch_number and (self.end is None or batch_number < self.end)
 
 
@@ -200,7 +200,9 @@ class Study(Struct, frozen=True):
             batch_number: The batch, counted from 0.
         """
         memberships = [
-            x for x in self.memberships if x.annotator == annotator and x.holds(batch_number)
+            membership
+            for membership in self.memberships
+            if membership.annotator == annotator and membership.holds(batch_number)
         ]
         return memberships[-1].weight if memberships else 1.0
 

@@ -67,7 +67,7 @@ def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
     """Return the ids of an annotator's traces for retests, in the annotator's order.
 
-    They are among the early traces of each batch, so that enough traces follow before the retest.
+    These are early traces of each batch, so that enough traces follow before the retest.
 
     Args:
         study: The study.
@@ -244,7 +244,7 @@ class _Dealing:
                 self._assign(trace_id, names, batch_counts)
 
     def shared(self, trace_id: str, several: Collection[str]) -> bool:
-        """Return whether several annotators label a trace.
+        """Check whether several annotators label a trace.
 
         Args:
             trace_id: The trace's id.

@@ -295,7 +295,7 @@ class TaxonomyTable:
         return TaxonomyError(f"{self.where}: {message}")
 
     def refuse_unknown(self, known_keys: Sequence[str]) -> None:
-        """Refuse unknown keys, which most often are typing errors.
+        """Check that all keys are known; an unknown key is most often a typing error.
 
         Raises:
             TaxonomyError: The table has a key that is not among ``known_keys``.

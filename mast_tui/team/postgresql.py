@@ -404,7 +404,7 @@ class PostgresServer(Database):
             status.on_server = True
 
     def changed_elsewhere(self) -> bool:
-        """Return whether another program has written, or the connection was lost meanwhile."""
+        """Check whether another program has written, or the connection was lost meanwhile."""
         if self._closed or not self._write_lock.acquire(blocking=False):
             return False
         try:
@@ -848,7 +848,7 @@ def parameters_of(url: str) -> dict[str, Any]:
 
 
 def _is_elsewhere(parameters: Mapping[str, Any]) -> bool:
-    """Return whether the server may be on another machine."""
+    """Check whether the server may be on another machine."""
     if "service" in parameters or "PGSERVICE" in os.environ:
         return True
     for name, variable in (("hostaddr", "PGHOSTADDR"), ("host", "PGHOST")):
@@ -859,7 +859,7 @@ def _is_elsewhere(parameters: Mapping[str, Any]) -> bool:
 
 
 def _is_local(host: str) -> bool:
-    """Return whether a host is a socket or a name of this machine."""
+    """Check whether a host is a socket or a name of this machine."""
     if not host or host[0] in "/@" or host == "localhost":
         return True
     try:
@@ -945,7 +945,7 @@ def _reported_wait() -> Iterator[None]:
 
 
 def _blocks_event_loop() -> bool:
-    """Return whether the caller's wait blocks drawing and keys."""
+    """Check whether the caller's wait blocks drawing and keys."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -972,7 +972,7 @@ def _turns_statement(annotators: Collection[str]) -> str:
 
 
 def _is_lost(error: BaseException | None) -> bool:
-    """Return whether an error means that the connection is lost."""
+    """Check whether an error means that the connection is lost."""
     state = getattr(error, "sqlstate", None)
     is_connection_error = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return is_connection_error and (state is None or state.startswith(("08", "57P")))

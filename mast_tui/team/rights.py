@@ -525,7 +525,7 @@ AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_CALLER} AND e.id = A
 
 
 def shows_who_is_connected(connection: Connection) -> bool:
-    """Return whether everybody may ask the server who is connected."""
+    """Check whether everybody may ask the server who is connected."""
     query = "SELECT has_function_privilege('public', 'pg_stat_get_activity(integer)', 'EXECUTE')"
     return bool(driver_of(connection).execute(query).fetchone()[0])
 

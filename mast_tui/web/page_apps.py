@@ -243,7 +243,7 @@ class PageApp:
         return True
 
     def may_reconnect(self, socket: web.WebSocketResponse) -> bool:
-        """Return whether the app should wait for another connection after a socket has closed."""
+        """Check whether the app should wait for another connection after a socket has closed."""
         return socket.close_code in _LOST and self._only_page_messages
 
     async def _handle_message(self, message: WSMessage, socket: web.WebSocketResponse) -> bool:
@@ -288,15 +288,15 @@ class PageApp:
                     await _forward_url(content, socket)
 
     def is_ending(self) -> bool:
-        """Return whether the app has ended or is about to."""
+        """Check whether the app has ended or is about to."""
         return self._stop_task is not None or self.output.done()
 
     async def stop(self, grace: float) -> None:
         """End the app, and close its page's socket.
 
         Args:
-            grace: The seconds that the app has to close its workspace before it is killed. Labels
-                are on disk long before.
+            grace: The seconds that the app has to close its workspace before it is killed. No label
+                is lost then, since each is stored at once.
         """
         if self._stop_task is None:
             self._stop_task = asyncio.create_task(self._process.stop())

@@ -405,7 +405,11 @@ class WebServer:
             return workspace.study(self._taxonomy)
 
     def _checked_name(self, name: str) -> str:
-        """Return a name that is valid in the workspace; raises ``MastError`` for others."""
+        """Return the cleaned name of a person.
+
+        Raises:
+            MastError: The name is not valid in the workspace.
+        """
         name = checked_person(name)
         location = self._workspace_location()
         if isinstance(location, Path) and not location.exists():

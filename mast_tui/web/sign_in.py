@@ -93,7 +93,7 @@ async def _wait_after_wrong() -> None:
 def _network_of(address: str) -> str:
     """Return the part of a client's address that the client cannot choose.
 
-    It is an IPv4 address, or the network of an IPv6 address.
+    This is an IPv4 address, or the network of an IPv6 address.
     """
     try:
         parsed = ip_address(address)
@@ -212,7 +212,11 @@ class TeamSignIn:
         return self._opened_sign_in(name, None).visitor
 
     def _opened_sign_in(self, name: str, password: str | None) -> SignedIn:
-        """Open the workspace as a member to check the password; raises ``MastError`` for others."""
+        """Open the workspace as a member to check the password, and return the sign-in.
+
+        Raises:
+            MastError: The password is wrong, or the name is not that of a member.
+        """
         url = self.member_url(name)
         with closing(Workspace.open(url, password=password)) as workspace:
             if workspace.member is None or workspace.member.name != name:

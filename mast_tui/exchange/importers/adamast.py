@@ -284,9 +284,14 @@ def _judge_name(head: Record, record: Record) -> str:
 def _diagnosis_work(
     name: str, file: Path, record: Record, taxonomy: Taxonomy, is_complete: bool
 ) -> ImportedWork:
-    """Return the work of a diagnosis; raises ``ValueError`` if it is not valid.
+    """Return the work of a diagnosis.
 
-    Other modes become absent only if the taxonomy is complete and the judge picks all codes."""
+    Modes that it does not name become absent only if the taxonomy is complete and the judge picks
+    all codes.
+
+    Raises:
+        ValueError: The diagnosis is not valid.
+    """
     trace_id = record.get("trace_id")
     if not isinstance(trace_id, str | int) or not str(trace_id).strip():
         raise ValueError("has no 'trace_id'")

@@ -147,7 +147,7 @@ def _answer_work(
 
 
 def _mentions_mode(answer_text: object, code: str) -> bool:
-    """Return whether the model's text names the mode; True if the text was not kept."""
+    """Check whether the model's text names the mode; True if the text was not kept."""
     if not isinstance(answer_text, str):
         return True
     return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", answer_text) is not None

@@ -37,7 +37,11 @@ class _Heading(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> _Heading:
-        """Return the parts of a heading; raises ``ValueError`` if code or name is missing."""
+        """Return the parts of a heading: code, name and definition.
+
+        Raises:
+            ValueError: The code or the name is missing.
+        """
         match = _FIRST_LINE.match(text)
         if match is None:
             raise ValueError(f"{text[:40]!r} is no heading like '1.3 Step repetition'")
@@ -284,7 +288,11 @@ class _Reader(Gathered):
         kind: AnnotatorKind,
         file: Path,
     ) -> None:
-        """Add the answers of one record; add none and raise ``ValueError`` if one is not valid."""
+        """Add the answers of one record, or none of them if one is not valid.
+
+        Raises:
+            ValueError: An answer is not valid.
+        """
         drafts: dict[tuple[str, str, str], ImportedWork] = {}
         for answer in answers:
             new = ImportedWork(

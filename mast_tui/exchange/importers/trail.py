@@ -164,7 +164,11 @@ class _Reader(LabelledRuns):
             yield from (path for path in self._neighbours[folder].get(name, ()) if path != own_path)
 
     def _add_error(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
-        """Add the label of an error; raises ``ValueError`` if a field is missing or wrong."""
+        """Add the label of an error to a draft.
+
+        Raises:
+            ValueError: A field of the error is missing or not valid.
+        """
         if not isinstance(error, Mapping):
             raise ValueError("an error is no object")
         mode = self.mode("category", as_text(error.get("category")) or "")

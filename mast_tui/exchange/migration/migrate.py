@@ -151,7 +151,10 @@ def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
 def _events_by_work(
     workspace: Workspace, ref: str
 ) -> tuple[Mapping[Work, Sequence[Event]], Sequence[Event]]:
-    """Return the events under a taxonomy by work, those of judges first, and events of studies."""
+    """Return the events on traces by work, the works of judges first, and the other events.
+
+    ``ref`` is the taxonomy of the events. The other events are on studies.
+    """
     works: dict[Work, list[Event]] = defaultdict(list)
     study_events = []
     for event in workspace.events(taxonomy=ref):

@@ -508,7 +508,7 @@ class _LabelBuilder:
 
 
 def _location_text(target: Target, first: int | None, last: int | None) -> str:
-    """Return a place in words, such as ``#83 to #90``."""
+    """Return the location of a target in words, such as ``#83 to #90``."""
     if target.first is None:
         return "the whole trace"
     if first is None or last is None:

@@ -87,7 +87,7 @@ class IndexRow(NamedTuple):
 
 
 def render_page(page: RunPage) -> str:
-    """Write a run as a page."""
+    """Return the HTML page of a run."""
     environment = page_environment(_TEMPLATES)
     return environment.get_template("page.html.j2").render(
         page=page,
@@ -101,7 +101,7 @@ def render_page(page: RunPage) -> str:
 
 
 def render_index(rows: Sequence[IndexRow]) -> str:
-    """Write the index of the pages of a folder."""
+    """Return the HTML index of the pages in a folder."""
     environment = page_environment(_TEMPLATES)
     return environment.get_template("index.html.j2").render(rows=rows, style=Markup(_style_sheet()))
 

@@ -201,7 +201,11 @@ def _imported_work(
     named: str | None,
     kind: AnnotatorKind | None,
 ) -> ImportedWork:
-    """Return the work in a line of a page; raises ``ValueError`` if a mode is unknown."""
+    """Return the work in a line of a page.
+
+    Raises:
+        ValueError: A mode is unknown.
+    """
     name = annotator_of(line.annotator, named)
     kind_of_name = annotator_kind(name)
     # Only names of judges belong to judges, so a new name can make the kind in the page wrong.

@@ -158,7 +158,7 @@ LEAST_CONTEXT: Final = 2_048
 
 
 def differ_clearly(tokens: int, other_tokens: int) -> bool:
-    """Return whether two requests cannot have equally many tokens.
+    """Check whether two requests cannot have equally many tokens.
 
     Args:
         tokens: The estimate of the first request's tokens.
@@ -171,12 +171,12 @@ def differ_clearly(tokens: int, other_tokens: int) -> bool:
 
 
 def is_context_size(tokens: int) -> bool:
-    """Return whether a number of tokens is the size of a context: a power of two."""
+    """Check whether a number of tokens is the size of a context: a power of two."""
     return tokens >= LEAST_CONTEXT and tokens.bit_count() == 1
 
 
 def was_truncated(counted: int, estimated: int, truncated_estimate: int) -> bool:
-    """Return whether a request was truncated, given a truncated request with the same count.
+    """Check whether a request was truncated, given a truncated request with the same count.
 
     If the count is no common context size, requests of similar length may have the same count by
     chance. Then only a clearly longer or shorter request was truncated too.

@@ -75,7 +75,7 @@ _HYPOTHESIS: Final = any_of(
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each value of a call that has no source before the call, once.
+    """Yield a finding on each value of a call that has no source before the call, once.
 
     Messages and calls of the same agent do not count as a source.
     """

@@ -44,7 +44,7 @@ _Reason: TypeAlias = tuple[str, float]
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each announcement whose next calls do something else."""
+    """Yield a finding on each announcement whose next calls do something else."""
     tools = {call.tool for call in walk.calls if len(call.tool) > 2}
     objects = _objects_of_changes(walk)
     for step, calls in _calls_by_speech(walk):
@@ -211,7 +211,7 @@ def _changes_instead_of_looking(announced: Announcement, first_call: Call) -> _R
 def _changes_another_thing(
     announced: Announcement, change: Call, objects: frozenset[str]
 ) -> _Reason | None:
-    """Return the reason if a change is about other objects than the announced ones."""
+    """Return the reason and confidence if a change is about none of the announced objects."""
     about_words = set(re.findall(r"[\w#-]+", announced.about.lower()))
     announced_objects = {name for name in objects if name.lower() in about_words}
     changed_objects = {name for name in objects if name in change.command}

@@ -118,7 +118,7 @@ class _Memory:
 
 
 def find_same(walk: Walk) -> Iterator[Finding]:
-    """Suggest the calls that repeat an earlier call exactly, with the same answer."""
+    """Yield findings on the calls that repeat an earlier call exactly, with the same answer."""
     repetitions = [
         (call, chain)
         for chain in _find_chains(walk)
@@ -129,7 +129,10 @@ def find_same(walk: Walk) -> Iterator[Finding]:
 
 
 def find_similar(walk: Walk) -> Iterator[Finding]:
-    """Suggest calls that nearly repeat an earlier one, or whose answers differ in numbers only."""
+    """Yield findings on calls that nearly repeat an earlier call.
+
+    Their commands are similar, or their answers differ in numbers only.
+    """
     moving: list[tuple[Call, _Chain]] = []
     unanswered: list[tuple[Call, _Chain]] = []
     similar: list[tuple[Call, _Chain]] = []

@@ -42,7 +42,7 @@ _GREETING: Final = any_of(
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each return of the opening after which the first steps are repeated."""
+    """Yield a finding on each return of the opening after which the first steps are repeated."""
     suggested_indices: list[int] = []
     for opening in _opening_messages(walk):
         returns = _find_returns(walk, opening)
@@ -161,7 +161,10 @@ def _continues_alike(walk: Walk, opening: RuleStep, later: RuleStep) -> bool:
 
 
 def _repeated_first_calls(walk: Walk, suggested_indices: Sequence[int]) -> Iterator[Finding]:
-    """Suggest the first repetition of the run's first calls in the same order, if these differ."""
+    """Yield a finding on the first repetition of the run's first calls in the same order.
+
+    First calls that are all the same do not count.
+    """
     calls = walk.calls_between(-1, len(walk.steps))
     first_calls = [(call.tool, call.command) for call in calls[:_REPEATED_CALLS]]
     if len(set(first_calls)) < _REPEATED_CALLS:

@@ -147,7 +147,7 @@ def _finished_sentence(step: RuleStep) -> Quote | None:
 def says_finished(step: RuleStep) -> Quote | None:
     """Return the sentence that calls the whole work finished.
 
-    None if there is none, or if the step plans more work.
+    Return None if there is none, or if the step plans more work.
     """
     quote = _finished_sentence(step)
     if quote is None:

@@ -54,7 +54,10 @@ _RESULT_END: Final = 400
 
 
 def find_limit(walk: Walk) -> Iterator[Finding]:
-    """Suggest a limit that ends the run, unless one of the last messages before claims success."""
+    """Yield a finding on a limit that ends the run.
+
+    A run does not count if one of its last messages before the limit claims success.
+    """
     for step in walk.steps[-_LAST_STEPS:]:
         quote = _limit_quote(step)
         if quote is None:

@@ -55,7 +55,10 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each claim of success that the last check after the last change contradicts."""
+    """Yield a finding on each claim of success that the last check contradicts.
+
+    Only a check after the last change counts.
+    """
     reported_changes: set[int] = set()
     for claim, quote, change, check in _checked_claims(walk):
         if change is None or change.index in reported_changes:
@@ -67,7 +70,7 @@ def find(walk: Walk) -> Iterator[Finding]:
 
 
 def find_unchecked(walk: Walk) -> Iterator[Finding]:
-    """Suggest the run's last claim of success if nothing was checked after the last change."""
+    """Yield a finding on the last claim of success if no check follows the last change."""
     for claim, quote, change, check in list(_checked_claims(walk))[-1:]:
         if change is not None and check is None:
             yield walk.finding(
@@ -191,7 +194,7 @@ def _wrong_value(command: str, result: RuleStep, claim: str) -> Quote | None:
 
 
 def _unit_of_command(command: str) -> tuple[str, float] | None:
-    """Return the quantity and the factor of the unit in which a command reads a value, or None."""
+    """Return the quantity that a command measures and the factor to its base unit, or None."""
     if re.search(r"millis|_ms\b", command):
         return "time", 0.001
     if "seconds" in command:

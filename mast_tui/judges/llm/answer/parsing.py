@@ -441,9 +441,9 @@ def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
 
 
 def _object_with_modes(value: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the object that holds the modes.
+    """Return the object with the field of the modes: the value itself, or an object in it.
 
-    It is the value itself, or the only object within the value that has such a field.
+    Return the value if none or several objects in it have such a field.
     """
     if first_of(value, _MODES_FIELDS) is not None:
         return value
@@ -530,7 +530,7 @@ def _as_number_range(value: object) -> tuple[int | None, int | None]:
 
 
 def as_confidence(value: object, scale: int) -> float | None:
-    """Read a confidence in [0, 1].
+    """Return the confidence in a value, as a number from 0 to 1.
 
     Args:
         value: A number on the scale, or a text; a text above 1 is percent.

@@ -443,7 +443,7 @@ class Client(ModelClient):
         return reply if text == reply.text else replace(reply, text=text)
 
     def _is_cut_to_context(self, reply: Reply, request: Request) -> bool:
-        """Return whether the server cut a request to the size of its context.
+        """Check whether the server cut a request to the size of its context.
 
         The token count of the reply is recorded and compared with those of earlier replies:
 

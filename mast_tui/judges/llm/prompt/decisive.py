@@ -85,7 +85,7 @@ def all_texts() -> tuple[str, ...]:
 
 
 def question_text(view: RedactedView, window: Window) -> str:
-    """Write the question about a window, or about one step of it.
+    """Return the question about a window, or about one step of it.
 
     Args:
         view: The trace as it is sent.

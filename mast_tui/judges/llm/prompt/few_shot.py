@@ -463,7 +463,7 @@ def _no_examples_message(candidates: Sequence[ExampleSource]) -> str:
 def _excerpt_and_quote(
     trace: Trace, candidate: ExampleSource, most_chars: int
 ) -> tuple[str, str] | None:
-    """Write the spans of a candidate as an excerpt.
+    """Return the spans of a candidate as an excerpt.
 
     Long texts are shortened around the quote. Of a long range, the excerpt has the first spans and
     the last one.

@@ -247,7 +247,7 @@ def boundary_of(request: Request, secret: bytes) -> str:
 def messages(
     request: Request, boundary: str, correction: Correction | None = None
 ) -> list[dict[str, str]]:
-    """Write the messages of the chat API, with the boundary between the pieces.
+    """Return the messages of the chat API, with the boundary between the pieces.
 
     Args:
         request: The request.
@@ -275,7 +275,7 @@ def _system_message(
     guidelines: Guidelines,
     parameters: Parameters,
 ) -> SystemMessage:
-    """Write the instructions for verdicts on all modes, with examples if there are any."""
+    """Return the instructions for verdicts on all modes, with examples if there are any."""
     sections = [
         prompt_text.ROLE,
         prompt_text.RULES,
@@ -301,7 +301,7 @@ def _header_rules(parameters: Parameters) -> str:
 def _decisive_system_message(
     taxonomy: Taxonomy, guidelines: Guidelines, parameters: Parameters
 ) -> SystemMessage:
-    """Write the instructions for finding the decisive step."""
+    """Return the instructions for finding the decisive step."""
     return SystemMessage(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
@@ -333,7 +333,7 @@ def _answer_form(taxonomy: Taxonomy) -> str:
 
 
 def _example_line(example: Example, taxonomy: Taxonomy) -> str:
-    """Write an example as one line of JSON, so that no part of it looks like a line of the app."""
+    """Return an example as one line of JSON, so that no part of it looks like a line of the app."""
     fields: dict[str, object] = {
         "spans": example.excerpt,
         "mode": taxonomy.mode(example.mode).code,

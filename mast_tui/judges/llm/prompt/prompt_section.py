@@ -100,7 +100,7 @@ def data_section(
     facts: Sequence[tuple[str, Fact]] = (),
     sections: Sequence[Section] = (),
 ) -> DataSection:
-    """Write the data of a window, with the question at the end.
+    """Return the data of a window, with the question at the end.
 
     Args:
         view: The trace as it is sent.
@@ -172,7 +172,7 @@ def artefacts_text(view: RedactedView, budget: int) -> str:
 
 
 def asked_about(codes: Sequence[str]) -> str:
-    """Write the question about the modes with these codes."""
+    """Return the question about the modes with these codes."""
     return f"{prompt_text.ASKED.format(codes=', '.join(codes))} {prompt_text.ASKED_LAST}"
 
 
@@ -324,7 +324,7 @@ def _cached_header(
 
 
 def _span_header(view: RedactedView, span: RedactedSpan) -> str:
-    """Write the header of a span; foreign names are one line without ``|``.
+    """Return the header of a span; foreign names are one line without ``|``.
 
     Agent and tool are left out of a result directly after its call.
     """

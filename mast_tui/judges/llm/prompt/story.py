@@ -157,7 +157,11 @@ def read_story(text: str) -> str:
 
 
 def _read_notes(text: str, name: str) -> str:
-    """Return the text in a field of an answer; raise ``Malformed`` if there is none."""
+    """Return the text in a field of an answer, cut to its longest length.
+
+    Raises:
+        Malformed: The answer has no such field, or its text is empty.
+    """
     fields = find_object(text, lambda value: name in value, content=name).value
     notes = as_text(fields.get(name)).strip()
     if not notes:

@@ -145,7 +145,7 @@ def taxonomy_text(taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) ->
 
 
 def mode_text(mode: Mode, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
-    """Write the definition of a mode, its boundaries and its guidelines, after its code and name.
+    """Return the definition of a mode, its boundaries and its guidelines, after its code and name.
 
     Args:
         mode: The mode.

@@ -247,7 +247,7 @@ class TraceJudge:
 
     @staticmethod
     def _has_story(windows: Sequence[Window]) -> bool:
-        """Return whether windows are judged with the story of the run.
+        """Check whether windows are judged with the story of the run.
 
         The windows of single steps have no story.
         """
@@ -297,7 +297,7 @@ class TraceJudge:
         return self._prompt.story.summary_request(self._view, window, budget)
 
     def _is_found_in_one_window(self, mode: str) -> bool:
-        """Return whether only one window has found a mode, and several were asked about it."""
+        """Check whether only one window has found a mode, and several were asked about it."""
         if self._parameters.decisive:
             return False
         asked_windows = set()

@@ -354,7 +354,7 @@ class RequestLoop(Generic[A]):
 
 
 def _has_filled_context(reply: Reply, allowed: int) -> bool:
-    """Return whether an answer was cut by the server's full context, before its own limit.
+    """Check whether an answer was cut by the server's full context, before its own limit.
 
     Request and answer then take what a context holds, which is a multiple of 256 tokens.
     """
@@ -407,7 +407,7 @@ class _UsableAnswer(Generic[A]):
 def _read_answer(reply: Reply, parse: Callable[[str], A]) -> tuple[_UsableAnswer[A] | None, str]:
     """Return the answer and an empty text, or None and the problem.
 
-    A cut answer is not read, even if that is possible.
+    A truncated answer is not read, even if its JSON could be repaired.
     """
     if reply.finish != "stop":
         return None, reply.finish

@@ -338,7 +338,7 @@ class RunRecord:
         return trace_id in self._suspect_traces
 
     def pop_withdrawn(self, trace_id: str) -> bool:
-        """Return whether answers on a trace were withdrawn since the last call with its id."""
+        """Check whether answers on a trace were withdrawn, and forget that they were."""
         has_withdrawn = trace_id in self._withdrawn_traces
         self._withdrawn_traces.discard(trace_id)
         return has_withdrawn
@@ -483,8 +483,8 @@ class KeptAnswers:
         """Withdraw the answers and judgements that depend on truncated requests.
 
         Args:
-            limit: The tokens that the server counted.
-            sent: An estimate of the tokens of the request that showed it.
+            limit: The tokens that the server counted for a truncated request.
+            sent: An estimate of that request's tokens before the truncation.
         """
         for withdrawn in await self._writer.do(partial(self._record.take_back, limit, sent)):
             self._on_withdrawn(withdrawn)

@@ -248,7 +248,7 @@ class _Feed:
             loaded = await asyncio.get_running_loop().run_in_executor(
                 self._reading_thread, self._read_next
             )
-            # A trace may have been put back meanwhile.
+            # A trace that must be judged again may have been put back meanwhile.
             self._is_exhausted = self._was_ended or (loaded is None and not self._returned_traces)
             return loaded
 
