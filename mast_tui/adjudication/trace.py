@@ -159,8 +159,8 @@ class Adjudication:
     def another_mode(self, conflicts: Sequence[Conflict], mode: str) -> tuple[Decision, ...]:
         """Decide that the places of conflicts show another mode.
 
-        The conflicts are decided as absent. The other mode becomes present at their places, or in
-        the whole trace.
+        The conflicts are decided as absent. The other mode becomes present at the place of each
+        conflict, or in the whole trace if a conflict has no place.
 
         Args:
             conflicts: The conflicts.

@@ -594,13 +594,13 @@ TOOLS: Final = (
 def _page_answer(
     name: str, items: Sequence[Row], first: int, count: int, make_row: Callable[[Row], Any]
 ) -> dict[str, Any]:
-    """Return the answer with a page of a list.
+    """Return an answer with one page of a list, and the number of the next item.
 
     Args:
         name: The field of the answer that holds the rows.
         items: The whole list.
         first: The number of the first item, from 1.
-        count: The most items.
+        count: The most items of the page.
         make_row: Returns the row of an item.
 
     Raises:

@@ -204,7 +204,10 @@ def _true_step(question: Question) -> int | None:
 
 
 def _mark_columns(marks: StepMarks, step_count: int) -> Matrix:
-    """Return two columns with a row for each step: 1 if it is decisive, and 1 if it has a mark."""
+    """Return a matrix with a row for each step and two columns of 0 and 1.
+
+    The first column is 1 if the step is decisive, the second if it has a mark.
+    """
     is_decisive = np.zeros(step_count)
     has_mark = np.zeros(step_count)
     if marks.decisive is not None and marks.decisive.step < step_count:

@@ -200,8 +200,13 @@ def _translated_work(
 ) -> ImportedWork:
     """Return a copy of a work whose labels and verdicts are on the modes of ``target``.
 
-    Labels of modes without a counterpart are left out. Labels that become one label have the notes
-    of all of them.
+    Labels of modes without a counterpart are left out. Labels that become the same label are
+    merged, with all their notes.
+
+    Args:
+        work: The work.
+        slugs_by_source: The target's slugs by the slug of the source's mode.
+        target: The target's taxonomy.
     """
     labels: dict[str, Label] = {}
     for label in work.labels.values():

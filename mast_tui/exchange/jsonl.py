@@ -288,7 +288,7 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
 
 
 def _register_lines(workspace: Workspace) -> Iterator[Line]:
-    """Yield the lines of all records except events."""
+    """Yield the lines of a workspace's records except its events."""
     yield WorkspaceLine(format=FORMAT, version=VERSION)
     for revision in workspace.revisions():
         yield TaxonomyLine(taxonomy=to_dict(revision.taxonomy), since=revision.since)

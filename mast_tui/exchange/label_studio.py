@@ -734,9 +734,10 @@ def _changed_work(draft: ImportedWork, written: WrittenWork, annotation: Documen
 
 
 def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
-    """Return the exported work that this annotation began as; None if it began there.
+    """Return the exported work that an annotation was made from.
 
-    A prediction is recognised by its model, an annotation by its number or that of its regions.
+    Return None if the annotation was begun in Label Studio. A prediction is recognised by its
+    model, an annotation by its number or the number in its regions.
     """
     if "model_version" in annotation:
         model = annotation["model_version"]

@@ -271,11 +271,11 @@ class _Facts:
         )
 
     def changes_in_words(self, file: Path, now: _Facts) -> Iterator[str]:
-        """Yield a sentence for the taxonomies and one for the traces that a file changes.
+        """Yield a sentence on the taxonomies and one on the traces that a file changes, if any.
 
         Args:
             file: The file.
-            now: The facts after it was merged.
+            now: The facts after the merge; this object holds those before it.
         """
         changed_refs = [
             ref

@@ -59,6 +59,9 @@ def redacted_from_files(workspace: Workspace, masks: Masks) -> RedactedOf:
     Args:
         workspace: The workspace.
         masks: The masks.
+
+    Returns:
+        The function. It returns None if the trace cannot be read.
     """
     trace_of = traces_from_files(workspace)
 

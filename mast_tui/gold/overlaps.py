@@ -220,7 +220,10 @@ def _character_range(target: Target) -> tuple[int, int] | None:
 
 
 def _index_range(target: Target, order: Order) -> tuple[int, int] | None:
-    """Return the indices of a target's first and last span, None if either is not known."""
+    """Return the indices of a target's first and last span.
+
+    Return None for the whole trace, and if an index is not known.
+    """
     if target.first is None or target.last is None:
         return None
     first = order(target.first)

@@ -422,7 +422,7 @@ def _with_outer_signs(
 
 
 def _similar_match(text: str, quote: str) -> QuoteMatch | None:
-    """Find a similar text, and compare its words with those of the quote."""
+    """Return the match of a quote with the most similar part of a text; None if none is similar."""
     if len(quote) < _SHORTEST_FUZZY or not text:
         return None
     if len(quote) > _LONGEST_FUZZY:

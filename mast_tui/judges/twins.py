@@ -101,7 +101,10 @@ class _Task:
     numbers: dict[_Action, int] = field(default_factory=dict)
 
     def add(self, trace: Trace) -> None:
-        """Add a run that was read to its end."""
+        """Add a run that was read to its end, with its actions as numbers.
+
+        Actions that differ only in ids and white space have the same number.
+        """
         actions = []
         for index in range(len(trace)):
             span = trace.span(index)

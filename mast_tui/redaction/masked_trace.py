@@ -151,7 +151,10 @@ class MaskedSpans(Spans):
         return self.redacted(index).text
 
     def redacted(self, index: int) -> Redacted:
-        """Return the text of a span with the ranges of its masks, from a cache if it is there."""
+        """Return the text of a span with the ranges of its masks.
+
+        The last results are cached, up to a number of characters.
+        """
         cached = self._cache.get(index)
         if cached is not None:
             self._cache.move_to_end(index)

@@ -328,7 +328,7 @@ class _Dealing:
 
 
 def _order_of_annotator(study: Study, name: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids in the random order in which an annotator gets them."""
+    """Return ids in the random order in which an annotator gets them; the study's seed sets it."""
     draws = [
         (drawn(study.seed, "order", name, stem(trace_id)), index)
         for index, trace_id in enumerate(ids)

@@ -587,7 +587,11 @@ class PostgresServer(Database):
         return connection
 
     def _create_database(self) -> None:
-        """Create the database if the server has none of this name."""
+        """Create the database if the server has none of this name.
+
+        Raises:
+            WorkspaceError: The server cannot be reached, or refuses the connection.
+        """
         try:
             _open_connection(self._parameters, self._password).close()
         except psycopg.OperationalError as error:
@@ -945,7 +949,7 @@ def _reported_wait() -> Iterator[None]:
 
 
 def _blocks_event_loop() -> bool:
-    """Check whether the caller's wait blocks drawing and keys."""
+    """Check whether the caller is in an event loop, where a wait blocks drawing and keys."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -259,9 +259,9 @@ def keep(connection: Connection) -> None:
 
 
 def lift(connection: Connection) -> bool:
-    """Remove all objects that depend on the tables, so that these can change.
+    """Remove the views that depend on the tables, so that the tables can be changed.
 
-    Annotators see nothing until ``keep`` is called again. Returns whether there was a team.
+    Annotators see nothing until ``keep`` is called again. Returns True if there is a team.
     """
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:

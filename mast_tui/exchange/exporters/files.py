@@ -575,7 +575,10 @@ def mast_data_text(labels: LabelsToWrite) -> LabelText:
 
 
 def label_studio_text(labels: LabelsToWrite) -> LabelText:
-    """Return the tasks of ``label-studio``, and add the labelling configuration beside them."""
+    """Return the text of the Label Studio tasks, with the counts of the export.
+
+    Adds the labelling configuration to the outputs, as a file beside them.
+    """
     request = labels.request
     texts = labels.with_progress(texts_from_files(request.workspace, request.masks))
     tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
@@ -645,8 +648,8 @@ def without_hidden_outcome(
     """Return the facts of a trace, without the outcome if a blind annotator may not see it yet.
 
     Args:
-        record: The facts.
-        may_see_outcome: Returns whether the outcome of a trace, by its id, may be seen.
+        record: The facts of the trace.
+        may_see_outcome: Returns True if the outcome of the trace with an id may be seen.
     """
     if may_see_outcome(record.trace_id):
         return record

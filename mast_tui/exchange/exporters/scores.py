@@ -307,8 +307,12 @@ def _phoenix_annotation(score: Score) -> Mapping[str, Any]:
 
 
 def _inspect_edits(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
-    """Yield Inspect's edits, one for each sample, annotator and mode."""
+    """Yield the edits of Inspect's scores, one for each sample, annotator and mode.
+
+    A verdict without a number, such as unsure, has no edit.
+    """
     for _, group in groupby(scores, lambda score: (score.trace.id, score.annotator, score.name)):
+        # The score of the whole trace comes before those of its labels.
         verdict, *label_scores = group
         sample = verdict.trace.sample
         number = NUMBERS.get(verdict.value)

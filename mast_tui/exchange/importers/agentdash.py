@@ -75,7 +75,11 @@ def _located_answers(file: Path) -> list[tuple[str, str, Record]]:
 
 
 def _answers_in_document(document: object, file: Path) -> Iterator[tuple[str, str, Record]]:
-    """Yield the location, trace id and content of each answer in a document."""
+    """Yield the location, trace id and content of each answer in a document.
+
+    Raises:
+        ValueError: The document holds no answer, or an answer in a list names no trace.
+    """
     if isinstance(document, list):
         for number, value in enumerate(document, start=1):
             record = _checked_answer(value, f"record {number}")

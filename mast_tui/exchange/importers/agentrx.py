@@ -76,7 +76,10 @@ def _label_records(document: object) -> list[Mapping[str, object]]:
 
 
 def _records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Return the answers of AgentRx's judge as label records."""
+    """Return the answers of AgentRx's judge as label records.
+
+    The list is empty if the document does not hold such answers.
+    """
     results = document.get("detailed_results")
     records: list[Mapping[str, object]] = []
     for result in results if isinstance(results, list) else ():
@@ -96,6 +99,7 @@ def _records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, objec
             for number, failure in enumerate(failures, 1)
             if isinstance(failure, Mapping)
         ]
+        # The first failure of the judge counts as the root cause.
         root = {"failure_id": 1}
         records.append(
             {"trajectory_id": result["task_id"], "failures": run_failures, "root_cause": root}

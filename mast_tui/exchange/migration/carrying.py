@@ -337,15 +337,15 @@ class CarriedWork:
         return reviews
 
     def _carried_judgement(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
-        """Return a judge's result under the new modes, and record its verdicts."""
+        """Return a judge's result under the new modes, and set the verdicts of both passes."""
         carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         labels = carried_pass.new.labels
         verdicts = carried_pass.new.verdicts = self._carried_verdicts(carried_pass, labels.values())
         present = {label.mode for label in labels.values()}
-        looks_at = tuple(m for m in self._map.sources if m in present or m in verdicts)
-        absent = tuple(m for m in looks_at if verdicts.get(m) is VerdictValue.ABSENT)
-        unsure = tuple(m for m in looks_at if verdicts.get(m) is VerdictValue.UNSURE)
+        looks_at = tuple(mode for mode in self._map.sources if mode in present or mode in verdicts)
+        absent = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.ABSENT)
+        unsure = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.UNSURE)
         return Judged(looks_at, absent, fact.run, unsure)
 
     # What is to be looked at again

@@ -204,11 +204,11 @@ def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setu
 
 
 def with_chosen(setup: Setup, chosen_examples: ChosenExamples) -> Setup:
-    """Return a setup whose prompt has examples; their subjects go into the run's record.
+    """Return a setup whose prompt has examples, and whose runs record where these come from.
 
     Args:
         setup: The setup.
-        chosen_examples: The examples with their subjects.
+        chosen_examples: The examples, each with the choice that it was made from.
     """
     return replace(
         setup,

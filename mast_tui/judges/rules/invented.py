@@ -200,7 +200,7 @@ def _plain_form(text: str) -> str:
 
 
 def _value_finding(walk: Walk, use: _ValueUse) -> Finding:
-    """Return the finding of a value without a source."""
+    """Return the finding on a value in a call that no earlier step has."""
     call, name, value = use
     start = max(call.step.head.find(value), 0)
     quote = call.step.quote(start, start + len(value))

@@ -89,7 +89,10 @@ def find_object(
 
 
 def _repair_object(text: str) -> Mapping[str, object] | None:
-    """Repair the JSON object of a text; None if it breaks off, is too long, or is no object."""
+    """Return the repaired JSON object of a text.
+
+    Return None if the object breaks off, is too long or has too much text after it.
+    """
     start = text.find("{")
     last = text.rfind("}")
     if not 0 <= start < last <= start + MOST_REPAIRED:

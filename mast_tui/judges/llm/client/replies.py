@@ -50,7 +50,7 @@ class UnusableReply:
 
 
 def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
-    """Read a response with status 200.
+    """Return the reply in a response with status 200, or the error in it.
 
     An empty answer whose tokens were counted is an ordinary reply, since it has to be paid.
 

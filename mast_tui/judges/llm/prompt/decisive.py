@@ -97,7 +97,11 @@ def question_text(view: RedactedView, window: Window) -> str:
 
 
 def schema(codes: Sequence[str]) -> dict[str, object]:
-    """Make the JSON schema of an answer that may name the modes with these codes."""
+    """Return the JSON schema of an answer on the decisive step.
+
+    Args:
+        codes: The codes of the modes that the answer may name.
+    """
     step = object_schema(
         rationale={"type": "string"},
         quote={"type": ["string", "null"]},

@@ -432,7 +432,8 @@ class TraceJudge:
         return tuple(answer.window for answer in answers)
 
     async def _ask_about_window(self, sample: int, window: Window) -> Answer:
-        """Request the answer on a window, and record the remarks on both."""
+        """Request the answer on a window; record the remarks on the request and the answer."""
+        # The first request was made before, to prepare the trace outside the event loop.
         request = self.first_request
         self.first_request = None
         if request is None:

@@ -165,7 +165,10 @@ class VendorBatches:
         )
 
     async def _collect_answers(self, client: BatchClient, folder: Path) -> list[Path]:
-        """Wait for all pending batches, and return the files of their answers."""
+        """Wait for all pending batches, and download their answers into files in ``folder``.
+
+        A batch that the server no longer knows is reported and left out.
+        """
         paths: list[Path] = []
         for pending in self._load_pending():
             batch = pending.batch or await self._find_or_create(client, pending.file)
