@@ -190,7 +190,7 @@ class Dispute:
         return not self.is_open and bool(self.changed(sides, order))
 
     def changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> tuple[Decision, ...]:
-        """Return the decisions after which a side has said something else.
+        """Return the decisions after which a side has changed its answer.
 
         Args:
             sides: The work of the annotators who finished the trace.

@@ -54,7 +54,7 @@ class TraceWords:
         )
 
     def unordered(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
-        """Return the labels that may overlap others, since ``order`` does not know their spans.
+        """Return the labels whose overlap with others is unknown, as the spans' order is unknown.
 
         Args:
             taxonomy: The taxonomy.

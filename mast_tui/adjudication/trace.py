@@ -192,7 +192,7 @@ class Adjudication:
         return self._undo_or_redo(back=False)
 
     def _undo_or_redo(self, *, back: bool) -> tuple[str, ...]:
-        """Undo the last step, or redo the step that was undone last; return its items."""
+        """Undo the last step if ``back``, otherwise redo the last undone one; return its items."""
         done, undone = history_of(self._own_events(), Decided)
         steps = done if back else undone
         if not steps:
@@ -385,7 +385,10 @@ class Adjudication:
         raise AdjudicationError(f"nothing is decided about {item} yet")
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
-        """Return the last action if it made just these decisions without a reason, else None."""
+        """Return the id of the last action if it made just these decisions, without a reason.
+
+        Return None otherwise.
+        """
         done, _ = history_of(self._own_events(), Decided)
         action, facts = next(reversed(done.items()), (None, []))
         is_same = [fact.after for fact in facts] == list(decisions)

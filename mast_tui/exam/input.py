@@ -377,7 +377,10 @@ def _make_set(
     problems: Iterable[RowProblem],
     scorings: tuple[str, ...] | None = None,
 ) -> ExamSet:
-    """Make a set of imported work; if ``scorings`` is None, all that its labels allow."""
+    """Return a labelled set of imported work.
+
+    ``scorings`` names the ways to score it; None for all that the labels allow.
+    """
     traces_by_id = {trace.trace_id: trace for trace in traces}
     questions = []
     verdicts = {}

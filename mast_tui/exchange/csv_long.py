@@ -136,7 +136,7 @@ def read_csv_long(
 
 
 def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]:
-    """Return the facts of the trace in a row, and empty their cells there."""
+    """Return the facts of the trace in a row by column, and empty their cells in ``texts``."""
     facts: dict[str, str] = {}
     for name in _FACTS:
         if name in columns:

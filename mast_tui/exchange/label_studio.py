@@ -199,7 +199,7 @@ def _task_values(
 
 
 def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
-    """Return the labelled spans, without their text, sorted by key."""
+    """Return the first and last spans of all labels, sorted by key, without their own texts."""
     keys = {
         key
         for work in all_work
@@ -723,7 +723,10 @@ def _read_annotation(
 
 
 def _changed_work(draft: ImportedWork, written: WrittenWork, annotation: Document) -> ImportedWork:
-    """Return the work of an annotation that was changed in Label Studio."""
+    """Return the work of an annotation that was changed in Label Studio, under a name of its own.
+
+    Notes on spans are left out.
+    """
     return replace(
         _work_under_name(draft, written.annotator + CHANGED_THERE),
         author_kind=AnnotatorKind.IMPORTED,
@@ -843,7 +846,7 @@ def _label_of_region(
     if exported_label is None:
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
     label, region = exported_label
-    # Compare the regions, since the exported target can be more exact than Label Studio's.
+    # A region that was not moved keeps the exported target.
     if place_of(region) != place_of(value):
         label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:

@@ -89,7 +89,7 @@ def _binding_text(
     slugs: Mapping[str, str],
     named: Mapping[str, tuple[str, str]],
 ) -> str:
-    """Return a sentence part that says which mode a code of the file stands for, and why."""
+    """Return a text on the mode that a code of the file means, and on the reason."""
     mode = mast.mode(slugs[code])
     reason = _BY_NUMBER
     if code in named:

@@ -100,10 +100,10 @@ def read_traces(path: Path) -> tuple[Trace, ...]:
 
 
 def read_json(path: Path) -> object:
-    """Return the file as one JSON document, or as the list of the documents on its lines.
+    """Return the JSON document in a file, or the list of the JSON documents on its lines.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The file has neither form.
         OSError: The file cannot be read.
     """
     data = path.read_bytes()

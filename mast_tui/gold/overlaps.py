@@ -185,7 +185,9 @@ def item_id(mode: str, target: Target) -> str:
 
 
 def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Item, ...]:
-    """Return the labels of one mode in groups that overlap, in reading order.
+    """Return the items of one mode, in reading order: groups of labels that overlap.
+
+    Labels that overlap only through other labels are in the same group.
 
     Args:
         labels: The labels of one mode.

@@ -311,7 +311,7 @@ def _pieces_to_compare(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _without_wrapping(quote: str) -> str:
-    """Remove code fences, backticks and quotation marks around a quote."""
+    """Return a quote without code fences, backticks and quotation marks around it."""
     for _ in range(3):
         has_fence = quote.startswith("```") and quote.endswith("```") and len(quote) > 6
         if has_fence:
@@ -384,6 +384,7 @@ def _letter_range(loosened_text: str, first: int, end: int) -> tuple[int, int]:
 
 def _offset_of_letter(loosened_text: str, number: int) -> int:
     """Return the offset of the letter with a number, from 0, in a text."""
+    # Skip the letters before it in steps that are halved when they would go too far.
     offset = 0
     step = _CHUNK
     while step:

@@ -119,10 +119,10 @@ def file_rule(
 
 
 def _compile_line(pattern: str, location: str) -> re2._Regexp:
-    """Compile a pattern of a file.
+    """Compile a pattern of a file; ``location`` is its file and line, for messages.
 
     Raises:
-        RedactionError: The pattern is not one of RE2, or matches an empty text.
+        RedactionError: RE2 does not support the pattern, or it matches an empty text.
     """
     try:
         compiled = compile_pattern(pattern, "m")

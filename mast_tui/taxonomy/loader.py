@@ -169,7 +169,11 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
 
 
 def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
-    """Return the open mode that the file names; None if it names none."""
+    """Return the open mode that the file describes; None if it describes none.
+
+    Raises:
+        TaxonomyError: The description is not valid.
+    """
     if "open" not in document:
         return None
     values = document["open"]

@@ -373,7 +373,7 @@ class PostgresServer(Database):
             super()._roll_back()
 
     def _commit(self) -> None:
-        """Commit, send the held calls, and notify other programs if that is due."""
+        """Commit, or send a member's collected calls; notify other programs if that is due."""
         must_notify = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
         self._must_notify = True
         calls = self._held_calls.calls
@@ -404,7 +404,10 @@ class PostgresServer(Database):
             status.on_server = True
 
     def changed_elsewhere(self) -> bool:
-        """Check whether another program has written, or the connection was lost meanwhile."""
+        """Check whether others have written or the connection was lost since the last call.
+
+        Return False while another thread writes.
+        """
         if self._closed or not self._write_lock.acquire(blocking=False):
             return False
         try:

@@ -103,7 +103,7 @@ class AppProcess:
         """Send typed or pasted text without waiting for the app to read it.
 
         Returns:
-            Whether the app keeps up; False if more than ``UNREAD_BYTES`` wait for it.
+            True if the app keeps up, False if more than ``UNREAD_BYTES`` wait for it.
         """
         self._send_packet(DRAWING, text.encode("utf-8", "replace"))
         return self._input.transport.get_write_buffer_size() <= UNREAD_BYTES

@@ -377,10 +377,10 @@ def _judge_reports(
 def _add_companion(
     request: ExportRequest, outputs: Outputs, suffix: str, text: str, *marks: str
 ) -> list[str]:
-    """Add a second file beside the file that the user has named; return the second file's path.
+    """Add a second file beside the output file, and return a list with its path.
 
-    It replaces an earlier file only if that holds the marks. If the output is a pipe, nothing is
-    added, the user is informed and the list is empty.
+    The second file replaces an earlier file only if that has the marks. If the output is a pipe,
+    the user is told that nothing is written beside it, and the list is empty.
     """
     output = request.output
     path = output.with_name(f"{output.stem}.{suffix}")

@@ -360,7 +360,7 @@ def _size_category(rows: int) -> str:
 
 
 def _feature_values(name: str, kind: str) -> dict[str, Any]:
-    """Return the description of a column for the card."""
+    """Return the description of a column for the data set card, from its name and kind."""
     if kind.startswith(_PAIR):
         fields = ("annotator", kind.removeprefix(_PAIR))
         return {"name": name, "list": [{"name": field, "dtype": "string"} for field in fields]}

@@ -142,7 +142,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
 
 
 def _decisive_event(report: Record) -> str | None:
-    """Return the event of the first hypothesis, otherwise that of the root cause, None if none."""
+    """Return the event id of the first hypothesis, else of the root cause; None without both."""
     attribution = report.get("attribution")
     hypotheses = attribution.get("hypotheses") if isinstance(attribution, Mapping) else None
     first = hypotheses[0] if isinstance(hypotheses, list) and hypotheses else None

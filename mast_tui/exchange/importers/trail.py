@@ -58,7 +58,11 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
 
 
 def _read_lenient_json(file: Path) -> object:
-    """Return the file as JSON; commas before a closing bracket are allowed."""
+    """Return the JSON document in a file; commas before a closing bracket are allowed.
+
+    Raises:
+        ValueError: The file is not JSON even without such commas.
+    """
     try:
         return read_json(file)
     except ValueError as error:
@@ -78,7 +82,10 @@ def _label_records(document: object) -> list[Mapping[str, object]]:
 
 
 def _label_record(value: object) -> Mapping[str, object] | None:
-    """Return a record of labels, or the record in a row of the set's tables; None for others."""
+    """Return the record of labels in a JSON value; None if there is none.
+
+    The value is the record, or a row of the published tables, in which it may be JSON text.
+    """
     if isinstance(value, Mapping) and "labels" in value and "trace" in value:
         value = value["labels"]
         if isinstance(value, str):

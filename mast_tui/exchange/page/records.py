@@ -108,9 +108,9 @@ def read_pages(
 
     Args:
         files: The pages, and folders of pages.
-        taxonomy: The taxonomy that counts before one of the same name in a page.
+        taxonomy: The taxonomy in use, which replaces a page's taxonomy with the same reference.
         find_taxonomy: Returns a taxonomy of the workspace by ``id@version``, None if it has none.
-        annotator: The name under which the work of the one author of all pages is imported.
+        annotator: The name for the one author of all pages, None to keep the names.
     """
     batch = Gathered()
     authors = set[str]()

@@ -190,7 +190,7 @@ def examples_of(
 
 
 def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setup:
-    """Return a setup whose prompt has guidelines; their number and hash go into the run's record.
+    """Return a setup whose prompt has guidelines, and whose runs record their number and hash.
 
     Args:
         setup: The setup.

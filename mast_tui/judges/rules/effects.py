@@ -252,7 +252,7 @@ def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
 
 
 def _effect_of_program(program: str, line: str) -> Effect | None:
-    """Return the effect of a program that depends on its arguments, or None for other programs."""
+    """Return the effect of a program whose effect depends on its arguments; None for others."""
     if program in commands.VERBS:
         return _effect_of_subcommand(program, line)
     if program in ("python", "python3", "node", "ruby", "perl"):

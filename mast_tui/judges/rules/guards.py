@@ -113,7 +113,7 @@ class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     guards: tuple[Guard, ...] = ()
 
     def rules(self, modes: Iterable[str]) -> tuple[Rule, ...]:
-        """Return the rules of the guards that are on.
+        """Return the rules of the guards that are switched on.
 
         Args:
             modes: The slugs of all modes.

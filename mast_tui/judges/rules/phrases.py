@@ -58,8 +58,8 @@ def last_sentence(
 
     Args:
         step: The step with the sentences.
-        phrases: The phrases, of which the sentence has at least one.
-        without: Phrases that the sentence does not have.
+        phrases: The phrases; the sentence contains at least one of them.
+        without: Phrases that the sentence must not contain.
     """
     for start, sentence in reversed(step.sentences):
         if phrases.search(sentence) and (without is None or not without.search(sentence)):

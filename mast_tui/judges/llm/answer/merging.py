@@ -168,8 +168,8 @@ def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
 def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:
     """Return the verdict of one sample on a mode.
 
-    A mode with a finding is present. Otherwise the mode is absent if all windows that were asked
-    about it say so, or else unsure.
+    A mode with a finding is present. Otherwise the mode is absent if it is absent in all windows
+    that were asked about it, or else unsure.
 
     Args:
         sample: The answers of the sample.
@@ -247,7 +247,10 @@ def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> lis
 
 
 def _majority_verdict(verdicts: Iterable[VerdictValue | None]) -> VerdictValue | None:
-    """Return absent if more verdicts are absent than unsure, or else unsure; None without any."""
+    """Return absent if more verdicts are absent than unsure, else unsure; None without verdicts.
+
+    The verdict present does not occur.
+    """
     counts = Counter(verdict for verdict in verdicts if verdict is not None)
     if not counts:
         return None

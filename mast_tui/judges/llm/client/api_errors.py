@@ -196,7 +196,7 @@ _UNSUPPORTED_STATUS: Final = (400, 404, 415, 422, 500, 501)
 
 
 def error_kind_of(api_error: ApiError) -> ErrorKind:
-    """Classify an error by its status and, if that is not specific, by its words."""
+    """Return the kind of an error, from its status, its message and the names in it."""
     status = api_error.status
     text = " ".join((api_error.message[:MOST_MESSAGE_CHARS].lower(), *api_error.names))
     if 300 <= status < 400:

@@ -206,7 +206,7 @@ def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example
 
 
 def _sample_trace(path: Path, record: int | None, cache: dict[str, Trace]) -> Trace:
-    """Return the sample trace of a record; the traces of its file are read once, into ``cache``."""
+    """Return the sample trace with a file and record; its file is read once, into ``cache``."""
     if all(trace.path != path for trace in cache.values()):
         for trace in read_file(path, named=True).traces:
             read_fully(trace)
@@ -359,10 +359,10 @@ def _present_sources(case: GoldCase) -> Iterator[ExampleSource]:
 
 
 def _near_miss_sources(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSource]:
-    """Yield a source for each near miss: an absent mode that may seem present.
+    """Yield an example source for each near miss: an absent mode that may seem present.
 
-    The source is the label of an annotator, or else the best label of a mode that is confusable
-    with the absent one.
+    The source is a label that was rejected, or else the best label of a present mode that is easily
+    confused with the absent one. A mode without either has no source.
     """
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.ABSENT:

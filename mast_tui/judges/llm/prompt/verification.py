@@ -180,8 +180,8 @@ class VerificationPrompt:
     ) -> Iterator[str]:
         """Yield a line for each other claim on the spans of a finding.
 
-        A claim is a finding of another mode, one for each mode, or a window that shows the spans
-        and in which the mode is absent. A finding on the whole trace has no other claims.
+        A claim is a finding of another mode, of which each mode has one line, or the verdict absent
+        on a window that shows the spans. A finding on the whole trace has no other claims.
         """
         if sighting.first is None or sighting.last is None:
             return

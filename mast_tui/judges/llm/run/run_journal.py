@@ -216,6 +216,7 @@ class RunRecord:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Return a context in which all writes are one transaction; an error undoes all of them."""
+        # The run and its form may be stored in the transaction, so an error undoes them here too.
         saved_state = self.id, self._form
         try:
             with self._workspace.transaction():

@@ -201,7 +201,7 @@ def configured_setup(
 
 
 def _check_model(model: str) -> None:
-    """Check that a model is named, and that its name can be a part of a judge's name.
+    """Check that the model has a name that can be a part of a judge's name.
 
     Raises:
         ConfigurationError: There is no name, or it cannot be used.
