@@ -91,9 +91,11 @@ class ConflictGroup:
         possible_choices = [
             (conflict, choice) for conflict, choice in choices if choice is not None
         ]
-        if len(possible_choices) < len(choices):
-            return None
-        return self._each_place_once(possible_choices)
+        return (
+            self._each_place_once(possible_choices)
+            if len(possible_choices) == len(choices)
+            else None
+        )
 
     def take_same(self, choice: Choice) -> Choices:
         """Return the same choice for every conflict."""

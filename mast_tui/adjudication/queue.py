@@ -135,7 +135,7 @@ def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_
 def _access_from_passes(passes: Iterable[Pass], *, begun: bool, retest: bool) -> Access:
     """Return the access that follows from an adjudicator's passes on a trace.
 
-    ``begun`` says that their retest of the trace is in progress, ``retest`` that it is planned.
+    ``begun`` is True if their retest of the trace is in progress, ``retest`` if it is planned.
     """
     if begun:
         return Access.UNFINISHED

@@ -168,7 +168,10 @@ class SpanOrders:
     def _span_index(
         self, trace_id: str, key: str, *, with_length: bool = False
     ) -> SpanIndex | None:
-        """Return the index of a span, from its file if the workspace lacks it; None if unknown."""
+        """Return the index of a span, from its file if the workspace lacks it; None if unknown.
+
+        ``with_length`` requires the length of the span's text too.
+        """
         keys = {key: with_length}
         indices = self._all_stored().setdefault(trace_id, {})
         if missing_indices(keys, indices) and trace_id not in self._unread:

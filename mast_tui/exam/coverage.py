@@ -368,7 +368,7 @@ def _random_share(step_count: int, rng: np.random.Generator) -> float:
 
 
 def _set_limit(sums: Sequence[float], draw: float) -> float:
-    """Return the limit of the sets; no limit if there are too few runs for the level.
+    """Return the limit of the sets; infinity if there are too few runs for the level.
 
     Args:
         sums: The sums of the true steps of the calibration runs.

@@ -593,7 +593,7 @@ def _finished_traces(workspace: Workspace, name: str, ref: str) -> list[str]:
 
 
 def _mean_cost(workspace: Workspace, name: str) -> dict[str, float | None] | None:
-    """Return the mean cost of a trace that a model has judged; None if it has judged none."""
+    """Return the mean cost of a trace that a judge has asked a model about; None without one."""
     runs = [run for run in workspace.runs() if run.judge == name and run.usage.requests]
     trace_count = sum(trace.problem is None for run in runs for trace in run.traces)
     if not trace_count:

@@ -102,7 +102,7 @@ _PAIR: Final = columns("""
 
 
 def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
-    """Put the figures of ``exam`` into tables and sentences.
+    """Return the report of ``exam``, with its figures in tables and sentences.
 
     Args:
         document: The figures, as ``exam --json`` prints them.

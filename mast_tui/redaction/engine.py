@@ -320,12 +320,13 @@ class Redaction:
         return replace(self, secrets=(*self.secrets, secret))
 
     def apply(self, text: str, numbers: SecretNames | None = None) -> Redacted:
-        """Redact a text.
+        """Return a text with replacements for its secrets.
 
         Args:
             text: The text.
-            numbers: The numbers of secrets, to which new secrets are added. Texts that share these
-                numbers have the same number for the same secret.
+            numbers: The numbers of secrets, to which new secrets are added; None to number the
+                secrets of this text alone. Texts that share numbers have the same number for the
+                same secret.
         """
         secrets = list(self._find_secrets(text))
         if not secrets:

@@ -124,6 +124,11 @@ class Study(Struct, frozen=True):
     assignments: tuple[Assignment, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the study.
+
+        Raises:
+            InvalidStudy: Two parts of the study contradict each other, or a number is not valid.
+        """
         if not self.annotators:
             raise InvalidStudy("a study has at least one annotator")
         for names in (self.annotators, self.adjudicators, self.traces):

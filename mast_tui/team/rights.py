@@ -531,7 +531,7 @@ def shows_who_is_connected(connection: Connection) -> bool:
 
 
 def _hide_activity_statement() -> str:
-    """Return the SQL that hides activity and sizes from members.
+    """Return the SQL that hides the activity of others and the sizes of tables from members.
 
     Monitoring programs (``pg_monitor``) keep their rights.
     """

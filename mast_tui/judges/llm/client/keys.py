@@ -132,11 +132,11 @@ def _searched_views(visible_text: str) -> Mapping[View, str]:
 
 
 def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
-    """Yield the encoded forms of a key.
+    """Yield the forms in which a key can occur in a text: plain, hexadecimal and Base64.
 
     Yields:
-        The view in which a form is searched, the form, and the fewest of its characters that are
-        removed.
+        The view in which a form is searched, the form, and the fewest characters in a row that
+        count as a part of the key.
     """
     least = min(LEAST_PART, len(key))
     for plain_key in {key, _INVISIBLE.sub("", _ESCAPE.sub(_unescape_match, key))}:
