@@ -58,10 +58,8 @@ class ConflictGroup:
         return self.conflicts[0].where
 
     def at_place(self, target: Target) -> ConflictGroup | None:
-        """Return the conflicts in which a side marked this place, as a group.
-
-        A conflict over a verdict is about all places. Returns None if there are no conflicts.
-        """
+        """Return a group of the conflicts in which a side marked this place; None without any."""
+        # A conflict over a verdict is about all places.
         if self.kind is ConflictKind.VERDICT:
             return self
         conflicts = [
@@ -72,7 +70,7 @@ class ConflictGroup:
         return ConflictGroup(tuple(conflicts)) if conflicts else None
 
     def take_side(self, annotator: str) -> Choices:
-        """Choose a side's verdict, or all places that it marked and no other places.
+        """Return the choices of a side's verdict, or of all places that it marked and no others.
 
         Raises:
             KeyError: The annotator is no side of the group.
@@ -85,7 +83,10 @@ class ConflictGroup:
         )
 
     def take_all(self, order: Order = no_order) -> Choices | None:
-        """Choose all marked places; return None if in some conflict no side says present."""
+        """Return the choices of all marked places.
+
+        Return None if there is a conflict in which no side says present.
+        """
         choices = [(conflict, take_all(conflict, order)) for conflict in self.conflicts]
         possible_choices = [
             (conflict, choice) for conflict, choice in choices if choice is not None
@@ -97,18 +98,18 @@ class ConflictGroup:
         )
 
     def take_same(self, choice: Choice) -> Choices:
-        """Choose the same answer for every conflict."""
+        """Return the same choice for every conflict."""
         return tuple((conflict, choice) for conflict in self.conflicts)
 
     def take_place(self, target: Target, order: Order = no_order) -> Choices:
-        """Choose a place of the adjudicator's own instead of all that was marked.
+        """Return the choices of the adjudicator's own place instead of all marked places.
 
         Args:
             target: The place.
             order: The index of a span by its key.
 
         Returns:
-            The place for the first conflict that it touches, and no place for the others.
+            The place for the first conflict that it overlaps, and no place for the others.
         """
         overlapping = [
             conflict
@@ -182,7 +183,7 @@ class Dispute:
         return any(resolves_conflict(decision) for decision in self.decisions)
 
     def has_changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
-        """Return whether the row is decided, and a side has changed its answer since.
+        """Check whether the row is decided, and a side has changed its answer since.
 
         Args:
             sides: The current work of the sides.
@@ -191,7 +192,7 @@ class Dispute:
         return not self.is_open and bool(self.changed(sides, order))
 
     def changed(self, sides: Sequence[TraceWork], order: Order = no_order) -> tuple[Decision, ...]:
-        """Return the decisions after which a side has said something else.
+        """Return the decisions after which a side has changed its answer.
 
         Args:
             sides: The work of the annotators who finished the trace.
@@ -202,8 +203,8 @@ class Dispute:
     def in_question(self, sides: Sequence[TraceWork], order: Order = no_order) -> ConflictGroup:
         """Return the conflicts that the next decision on the row is about.
 
-        They are the open conflicts, and the decided ones on which a side has changed since. If no
-        conflict is open, they are all decided ones.
+        These are the open conflicts, and the decided ones on which a side has changed its answer
+        since. If no conflict is open, these are all decided conflicts.
 
         Args:
             sides: The current work of the sides.
@@ -219,7 +220,7 @@ class Dispute:
 
 
 def disputes(conflicts: Iterable[Conflict], decisions: Iterable[Decision]) -> tuple[Dispute, ...]:
-    """Return the rows of a trace.
+    """Return the disputes of a trace, each with its open conflicts and its decisions.
 
     Args:
         conflicts: The open conflicts.
@@ -290,7 +291,7 @@ def first_place(decision: Decision) -> Target | None:
 
 
 def merged_sides(parts: Iterable[Conflict | Decision]) -> tuple[Said, ...]:
-    """Return one answer of each annotator in the parts of a row, with all of their places."""
+    """Return one answer for each annotator in several conflicts or decisions, with all places."""
     sides: dict[str, Said] = {}
     for part in parts:
         for answer in part.said:

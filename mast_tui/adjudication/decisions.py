@@ -54,7 +54,7 @@ def outcome_words(value: VerdictValue, *, is_verdict: bool) -> str:
 
     Args:
         value: The decided value.
-        is_verdict: Whether a mode's verdict was decided, and not a place.
+        is_verdict: True if a mode's verdict was decided, and not a place.
     """
     if is_verdict:
         return value.value
@@ -76,7 +76,7 @@ def targets_taken(decisions: Iterable[Decision]) -> list[Target]:
 
 
 def resolves_conflict(decision: Decision) -> bool:
-    """Return whether the sides differed when it was decided.
+    """Check whether the sides differed when it was decided.
 
     Otherwise the decision changes an agreed answer.
     """
@@ -125,7 +125,7 @@ def current_answers(
 
 
 def has_changed(decision: Decision, sides: Sequence[TraceWork], order: Order = no_order) -> bool:
-    """Return whether a side has changed its answer since the decision.
+    """Check whether a side has changed its answer since the decision.
 
     Args:
         decision: The decision.

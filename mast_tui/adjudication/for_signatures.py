@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mast_tui.workspace.registers.pseudonyms import Pseudonyms
 
 _ONE_BY_ONE: Final = 500
-"""The most traces for which the gold is read one by one; for more, all gold is read at once."""
+"""The most traces whose gold is read one by one; for more traces, all gold is read at once."""
 
 
 def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> GoldOf:
@@ -39,6 +39,7 @@ def gold_of(workspace: Workspace, taxonomy: Taxonomy, order_of: OrderOf) -> Gold
     """
 
     def gold_by_trace(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
+        """Return the gold of the traces that have answers, by trace id."""
         if len(trace_ids) <= _ONE_BY_ONE:
             sides_by_trace: dict[str, TraceWords] = {}
             for trace_id in trace_ids:
@@ -104,7 +105,7 @@ def extras_for(
         workspace: The workspace.
         taxonomy: The taxonomy.
         signature_input: The figures that the report rests on.
-        places: Whether spans are read from the files of traces.
+        places: True if spans are read from the files of traces.
         letters: The letters in place of names, None for names.
     """
 

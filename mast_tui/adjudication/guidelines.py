@@ -121,7 +121,10 @@ def guidelines_document(
 def _nonempty_pages(
     workspace: Workspace, taxonomy: Taxonomy, traces: Container[str] | None
 ) -> Iterator[ModePage]:
-    """Yield the pages with guidelines or cases on the visible traces."""
+    """Yield the pages of modes that have guidelines, or cases on the visible traces.
+
+    ``traces`` holds the ids of the visible traces; None for all.
+    """
     for mode in taxonomy.modes:
         page = mode_page(workspace, taxonomy, mode.slug)
         if traces is not None:
@@ -140,6 +143,7 @@ def _guideline_values(guideline: Guideline) -> dict[str, Any]:
 
 
 def _case_values(case: GuidelineCase) -> dict[str, Any]:
+    """Return the JSON values of an adjudicated case."""
     decision = case.decision
     return {
         "trace": case.trace_id,
@@ -154,6 +158,7 @@ def _case_values(case: GuidelineCase) -> dict[str, Any]:
 
 
 def _target_values(target: Target) -> dict[str, Any]:
+    """Return the JSON values of a target, without those that it does not have."""
     values = {
         "span_first": target.first,
         "span_last": target.last,
@@ -217,7 +222,11 @@ class GuidelineBook:
         return self._undo_or_redo(mode, back=False)
 
     def _replace_text(self, id: str, text: str) -> Guideline:
-        """Replace the text of a guideline; raises ``AdjudicationError`` if it is gone."""
+        """Replace the text of a guideline, and return the changed guideline.
+
+        Raises:
+            AdjudicationError: The guideline does not exist any more.
+        """
         for existing in self._workspace.guidelines(self._taxonomy.ref):
             if existing.id == id:
                 changed = replace(existing, text=text, written_by=self._writer, written_at=now())
@@ -226,7 +235,10 @@ class GuidelineBook:
         raise AdjudicationError("that guideline is not there any more; open the page again")
 
     def _undo_or_redo(self, mode: str, *, back: bool) -> Guideline | None:
-        """Undo the last change on a mode's page, or redo the last undone one."""
+        """Undo the last change on a mode's page if ``back``, otherwise redo the last undone one.
+
+        Returns the changed guideline, None if there is nothing to undo or redo.
+        """
         events = self._workspace.events(annotator=self._writer, taxonomy=self._taxonomy.ref)
         page_events = (event for event in events if _mode_of(event.fact) == mode)
         done, undone = history_of(page_events, GuidelineSet)
@@ -245,7 +257,10 @@ class GuidelineBook:
         return facts[0].after or facts[0].before
 
     def _own_guideline(self, guideline: Guideline | None) -> Guideline | None:
-        """Return a guideline by this person, None for others, which show again by themselves."""
+        """Return the guideline if this person wrote it, else None.
+
+        A guideline by someone else appears again when this person's is removed.
+        """
         return guideline if guideline is not None and guideline.written_by == self._writer else None
 
     def _append_facts(
@@ -255,8 +270,12 @@ class GuidelineBook:
         undoes: str | None = None,
         redoes: str | None = None,
     ) -> None:
+        """Append changes of guidelines as one action, which may undo or redo an earlier action."""
         ref = self._taxonomy.ref
-        events = [NewEvent(self._writer, None, ref, None, fact) for fact in facts]
+        events = [
+            NewEvent(self._writer, trace_id=None, taxonomy=ref, pass_number=None, fact=fact)
+            for fact in facts
+        ]
         self._workspace.append(events, undoes=undoes, redoes=redoes)
 
 

@@ -135,7 +135,7 @@ def access_to(workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_
 def _access_from_passes(passes: Iterable[Pass], *, begun: bool, retest: bool) -> Access:
     """Return the access that follows from an adjudicator's passes on a trace.
 
-    ``begun`` says that their retest of the trace is in progress, ``retest`` that it is planned.
+    ``begun`` is True if their retest of the trace is in progress, ``retest`` if it is planned.
     """
     if begun:
         return Access.UNFINISHED
@@ -150,22 +150,25 @@ def _access_from_passes(passes: Iterable[Pass], *, begun: bool, retest: bool) ->
 def take_on(
     workspace: Workspace, taxonomy: Taxonomy, adjudicator: str, trace_ids: Iterable[str]
 ) -> tuple[str, ...]:
-    """Take on traces that the adjudicator has not read, and return their ids.
+    """Begin an adjudication pass on each trace that the adjudicator has not read.
 
-    From then on the adjudicator sees the answers of others, and an own reading is a second look.
-    Traces on which the adjudicator has any label, verdict or note are not taken on; an empty
-    reading ends unfinished.
+    From then on the adjudicator sees the answers of others on these traces. A trace on which the
+    adjudicator has an unfinished pass with a label, verdict or note is left out.
 
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
         adjudicator: The adjudicator's name.
         trace_ids: The ids of the traces.
+
+    Returns:
+        The ids of the traces on which a pass has begun.
     """
     passes_by_trace = by_trace(workspace.passes(annotator=adjudicator, taxonomy=taxonomy.ref))
     accesses = accesses_of(workspace, taxonomy, adjudicator)
 
     def is_available(trace_id: str) -> bool:
+        """Check whether the adjudicator has no work on a trace, and does not see others' yet."""
         access = accesses.get(trace_id, Access.HIDDEN)
         if access is Access.UNFINISHED:
             passes = passes_by_trace.get(trace_id, ())
@@ -252,7 +255,7 @@ def next_pass_number(
 
 
 def _has_content(workspace: Workspace, trace_pass: Pass) -> bool:
-    """Return whether a pass has a label, a verdict, an answer or a note."""
+    """Check whether a pass has a label, a verdict, an answer to a suggestion, or a note."""
     filters = {
         "trace_id": trace_pass.trace_id,
         "annotator": trace_pass.annotator,
@@ -269,9 +272,9 @@ def _has_content(workspace: Workspace, trace_pass: Pass) -> bool:
 def disagreement(group: ConflictGroup) -> float:
     """Return how evenly the sides of a conflict split, above 0 and up to 1.
 
-    It is twice the share of the sides outside the largest group of equal answers, at most 1. For
-    one against one it is 1, for one against two 0.67, for one against three 0.5. In a conflict over
-    places, answers are equal if they have the same places.
+    This is twice the share of the sides outside the largest group of equal answers, at most 1: for
+    one against one 1, one against two 0.67, one against three 0.5. In a conflict over places,
+    answers with the same places are equal. Returns 0 for a group without answers.
     """
     is_verdict = group.kind is ConflictKind.VERDICT
     answer_counts: Counter[object] = Counter(

@@ -41,7 +41,7 @@ class TraceWords:
         Args:
             taxonomy: The taxonomy.
             order: Returns the index of a span by its key, None if it is not known.
-            majority: Whether a majority resolves a verdict.
+            majority: True if a majority resolves a verdict.
         """
         modes = [mode.slug for mode in taxonomy.modes]
         return gold_of_trace(
@@ -54,7 +54,7 @@ class TraceWords:
         )
 
     def unordered(self, taxonomy: Taxonomy, order: Order) -> tuple[Label, ...]:
-        """Return the labels that may overlap others, since ``order`` does not know their spans.
+        """Return the labels whose overlap with others is unknown, as the spans' order is unknown.
 
         Args:
             taxonomy: The taxonomy.

@@ -136,10 +136,10 @@ class Adjudication:
     def decide_together(
         self, choices: Iterable[tuple[Conflict, Choice]], *, reason: str = ""
     ) -> tuple[Decision, ...]:
-        """Decide conflicts as they were on screen, in one step that is undone at once.
+        """Decide conflicts as they were on screen, in one step that one undo takes back.
 
-        All decisions have the same time. So if two adjudicators decide the same conflicts in two
-        workspaces, all decisions of the later one count after a merge.
+        All decisions have the same time. If two adjudicators decide the same conflicts in two
+        workspaces, a merge therefore keeps all decisions of the later one.
 
         Args:
             choices: The conflicts, each with its choice.
@@ -159,8 +159,8 @@ class Adjudication:
     def another_mode(self, conflicts: Sequence[Conflict], mode: str) -> tuple[Decision, ...]:
         """Decide that the places of conflicts show another mode.
 
-        The conflicts are decided as absent. The other mode becomes present at their places, or in
-        the whole trace.
+        The conflicts are decided as absent. The other mode becomes present at the place of each
+        conflict, or in the whole trace if a conflict has no place.
 
         Args:
             conflicts: The conflicts.
@@ -192,7 +192,7 @@ class Adjudication:
         return self._undo_or_redo(back=False)
 
     def _undo_or_redo(self, *, back: bool) -> tuple[str, ...]:
-        """Undo the last step, or redo the step that was undone last; return its items."""
+        """Undo the last step if ``back``, otherwise redo the last undone one; return its items."""
         done, undone = history_of(self._own_events(), Decided)
         steps = done if back else undone
         if not steps:
@@ -206,7 +206,10 @@ class Adjudication:
         return tuple(dict.fromkeys(fact.item for fact in facts))
 
     def confirm(self, *items: str) -> tuple[Decision, ...]:
-        """Decide these items again in the same way, after a side has changed its answer."""
+        """Decide items again in the same way, on the answers that sides have changed since.
+
+        The items are decided in one step that one undo takes back.
+        """
         time = now()
         decisions = tuple(
             self._renewed_decision(self._decision_in_force(item), time) for item in items
@@ -215,7 +218,7 @@ class Adjudication:
         return decisions
 
     def _renewed_decision(self, decision: Decision, time: str) -> Decision:
-        """Return a decision with the current answers of the sides, by this adjudicator."""
+        """Return the same decision, made by this adjudicator now on the current answers."""
         return replace(
             decision,
             said=current_answers(decision, self.words.sides, self._order),
@@ -249,7 +252,7 @@ class Adjudication:
             self._append_facts(facts, action=self._action_of([fact.before for fact in facts]))
 
     def judge_shown(self, mode: str) -> bool:
-        """Return whether the judge's answer on a mode was shown to this adjudicator."""
+        """Check whether the judge's answer on a mode was shown to this adjudicator."""
         return mode in self._judge_shown
 
     def judge_words(self, mode: str) -> tuple[JudgeWord, ...]:
@@ -288,7 +291,7 @@ class Adjudication:
         return answers
 
     def _agent_answers(self, mode: str) -> tuple[JudgeWord, ...]:
-        """Return the verdicts and labels of agents that have finished the trace."""
+        """Return the verdict and labels on a mode of each agent that has finished the trace."""
         agents = {
             info.name for info in self.workspace.annotators() if info.kind is AnnotatorKind.AGENT
         }
@@ -316,7 +319,11 @@ class Adjudication:
         time: str,
         reason: str = "",
     ) -> Decision:
-        """Return a new decision; raises ``AdjudicationError`` for an unknown mode."""
+        """Return a new decision by this adjudicator.
+
+        Raises:
+            AdjudicationError: The mode is unknown.
+        """
         self._check_mode(mode)
         return Decision(
             mode=mode,
@@ -367,14 +374,21 @@ class Adjudication:
         return next((decision for decision in decisions if decision.item == item), None)
 
     def _decision_in_force(self, item: str) -> Decision:
-        """Return the decision in force on an item; raises ``AdjudicationError`` if none is."""
+        """Return the decision in force on an item.
+
+        Raises:
+            AdjudicationError: The item is not decided.
+        """
         for decision in self.decisions:
             if decision.item == item:
                 return decision
         raise AdjudicationError(f"nothing is decided about {item} yet")
 
     def _action_of(self, decisions: Sequence[Decision | None]) -> str | None:
-        """Return the last action if it made just these decisions without a reason, else None."""
+        """Return the id of the last action if it made just these decisions, without a reason.
+
+        Return None otherwise.
+        """
         done, _ = history_of(self._own_events(), Decided)
         action, facts = next(reversed(done.items()), (None, []))
         is_same = [fact.after for fact in facts] == list(decisions)

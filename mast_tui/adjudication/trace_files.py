@@ -49,6 +49,7 @@ def traces_from_files(workspace: Workspace, open_traces: Sequence[Trace] = ()) -
         return traces_by_id
 
     def trace_of(trace_id: str) -> Trace | None:
+        """Return the trace with an id, read to its end; None if its file does not have it."""
         trace = open_by_id.get(trace_id)
         path = paths.get(trace_id)
         if trace is None and path is not None:
@@ -167,7 +168,10 @@ class SpanOrders:
     def _span_index(
         self, trace_id: str, key: str, *, with_length: bool = False
     ) -> SpanIndex | None:
-        """Return the index of a span, from its file if the workspace lacks it; None if unknown."""
+        """Return the index of a span, from its file if the workspace lacks it; None if unknown.
+
+        ``with_length`` requires the length of the span's text too.
+        """
         keys = {key: with_length}
         indices = self._all_stored().setdefault(trace_id, {})
         if missing_indices(keys, indices) and trace_id not in self._unread:
@@ -236,14 +240,16 @@ def keep_missing_indices(
         if record.path is None or record.trace_id not in incomplete:
             continue
         keys = files.setdefault(record.path, {})
-        for key, with_length in workspace.referred_spans(record.trace_id).items():
-            keys[key] = keys.get(key, False) or with_length
+        for key, has_quote in workspace.referred_spans(record.trace_id).items():
+            # The length of a span is needed only for a quote in it.
+            keys[key] = keys.get(key, False) or has_quote
     trace_count = 0
     results = each(_indices_in_files, files.items(), workers)
     for number, (path, file_traces) in enumerate(zip(files, results, strict=True), start=1):
         if isinstance(file_traces, LostItem):
             raise MastError(f"{path}: {file_traces.reason}")
         for record, indices in file_traces:
+            # The workspace may know the trace by another id than its file does.
             record_in_workspace = workspace.find_trace(record)
             if record_in_workspace is None:
                 continue
@@ -260,12 +266,12 @@ def keep_missing_indices(
 
 
 def _with_missing_indices(workspace: Workspace) -> set[str]:
-    """Return the traces with a labelled span whose index or length of text is not stored."""
+    """Return the ids of traces with a labelled span whose index or text length is not stored."""
 
     def labelled_keys(
         rows: Iterator[tuple[str, str, str, str | None]],
     ) -> dict[str, dict[str, bool]]:
-        """Return the keys of labelled spans by trace, each with whether its length is needed."""
+        """Return by trace the keys of labelled spans, each True if the text length is needed."""
         keys_by_trace: dict[str, dict[str, bool]] = {}
         for trace_id, first, last, quote in rows:
             keys = keys_by_trace.setdefault(trace_id, {})

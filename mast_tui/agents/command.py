@@ -142,9 +142,9 @@ def _read_traces(paths: Iterable[Path]) -> list[Trace]:
 
 
 def _agent_configuration(request: McpRequest, name: str) -> str:
-    """Return the configuration with which a coding agent starts this server.
+    """Return the configuration text with which a coding agent starts this server.
 
-    The server has the paths and options of the current command.
+    The configured command has the paths and options of the current command.
     """
     command = shutil.which("mast-tui") or str(Path(sys.argv[0]).absolute())
     arguments = ["mcp", *(str(path.absolute()) for path in request.paths), "--annotator", name]

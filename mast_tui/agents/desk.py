@@ -221,7 +221,7 @@ class AgentDesk:
         view = library_view(self._workspace, self._name, self._taxonomy.ref, blind=True)
 
         def trace_row(item: tuple[str, Trace]) -> dict[str, Any]:
-            """Return the row of a trace, given with the id that the agent sees."""
+            """Return the row of a trace; ``item`` is the id that the agent sees, and the trace."""
             shown_id, trace = item
             # Of two traces with one id and different content the workspace renames one.
             record = self._workspace.find_trace(TraceRecord.from_trace(trace))
@@ -245,9 +245,10 @@ class AgentDesk:
         return _page_answer("spans", range(len(trace)), request.first, request.count, span_row)
 
     def read_spans(self, request: ReadSpansCall) -> Mapping[str, Any]:
-        """Return the text of spans up to the size of an answer.
+        """Return the text of spans, up to the most characters of an answer.
 
-        A span is marked as read once its whole text was returned.
+        ``next`` names the piece after them, None at the end of the trace. A span is recorded as
+        read once its whole text was returned.
         """
         work = self._open_work(request.trace)
         spans: list[dict[str, Any]] = []
@@ -264,7 +265,7 @@ class AgentDesk:
             end = offset + len(piece)
             row = _span_row(work.trace, index)
             row |= {"trace_text": piece, "offset": offset, "chars": len(text)}
-            row.pop("preview")
+            row.pop("preview")  # the text replaces it
             spans.append(row)
             self._record_returned_piece(work, work.trace.span(index).key, offset, end, len(text))
             remaining_chars -= len(piece)
@@ -310,7 +311,7 @@ class AgentDesk:
         return {"notice": DATA_NOTICE, "hits": hits, "complete": True}
 
     def taxonomy(self, request: TaxonomyCall) -> Mapping[str, Any]:
-        """Return the failure modes, or one of them."""
+        """Return the failure modes of the taxonomy, or the requested one, and the open mode."""
         modes = self._taxonomy.modes if request.mode is None else (self._find_mode(request.mode),)
         return {
             "taxonomy": self._taxonomy.ref,
@@ -322,9 +323,9 @@ class AgentDesk:
         }
 
     def guidelines(self, request: GuidelinesCall) -> Mapping[str, Any]:
-        """Return the guidelines of a mode, and the cases of traces that the agent has finished.
+        """Return the guidelines of a mode, and its cases on traces that the agent has finished.
 
-        The workspace records that the agent has seen the decisions of these cases.
+        A case is an adjudicated trace. The workspace records that the agent has seen the decisions.
         """
         mode = self._find_mode(request.mode)
         page = mode_page(self._workspace, self._taxonomy, mode.slug, reader=self._name)
@@ -378,6 +379,7 @@ class AgentDesk:
         """
         ref = self._taxonomy.ref
         viewer = viewer_for_name(self._workspace, ref, self._name, blind=True, assisted=False)
+        # A blind viewer may see others' labels only on the traces that they have finished.
         own_traces = viewer.traces or frozenset()
         if not own_traces:
             raise SessionError("finish a trace first: then its figures are shown")
@@ -592,13 +594,13 @@ TOOLS: Final = (
 def _page_answer(
     name: str, items: Sequence[Row], first: int, count: int, make_row: Callable[[Row], Any]
 ) -> dict[str, Any]:
-    """Return the answer with a page of a list.
+    """Return an answer with one page of a list, and the number of the next item.
 
     Args:
         name: The field of the answer that holds the rows.
         items: The whole list.
         first: The number of the first item, from 1.
-        count: The most items.
+        count: The most items of the page.
         make_row: Returns the row of an item.
 
     Raises:

@@ -77,7 +77,7 @@ def serve_stdio(desk: AgentDesk) -> None:
 
 
 def _call_result(desk: AgentDesk, tool: Tool, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Carry out a call, and return its answer; an error of the caller becomes a refusal."""
+    """Carry out a call of a tool, and return its answer, or a refusal with the error message."""
     try:
         if len(msgspec.json.encode(arguments)) > MOST_ARGUMENT_BYTES:
             return _refusal_result(f"the arguments have more than {MOST_ARGUMENT_BYTES} bytes")

@@ -261,7 +261,7 @@ def exam_command(request: ExamRequest) -> None:
 
 
 def _show_consistency(request: ExamRequest, output: ReportOutput) -> None:
-    """Print the figures of judges that need no truth.
+    """Print the figures of judges that need no labelled set, such as their consistency.
 
     Raises:
         click.ClickException: The judges have judged no trace that is visible.
@@ -297,8 +297,8 @@ def _read_set_files(request: ExamRequest, judge: RulesJudge | None) -> ExamSet:
 def _visibility_taxonomy(workspace: Workspace, taxonomy: Path | None, exam: ExamSet | None) -> str:
     """Return the reference of the taxonomy whose finished traces decide what is visible.
 
-    It is the set's own taxonomy if the user names none and the workspace has several without MAST,
-    as after imports from several tools.
+    This is the labelled set's own taxonomy if the user names none, and the workspace has several
+    taxonomies without MAST, as after imports from several tools.
     """
     refs = workspace.current_taxonomies()
     if taxonomy is None and exam is not None and len(refs) > 1 and load_mast().ref not in refs:
@@ -313,9 +313,9 @@ def _show_report(
     outputs: Outputs,
     viewer: Viewer | None,
 ) -> None:
-    """Write and print figures, with the number of traces hidden from the annotator.
+    """Write and print a document of figures, with the number of traces hidden from the viewer.
 
-    The workspace records that the annotator has seen what judges say on the visible traces.
+    The workspace records that the viewer has seen what judges say on the visible traces.
     """
     if viewer is not None:
         document |= visibility_json(viewer, viewer.hidden)
@@ -386,7 +386,7 @@ def exam_document(
 def _candidate_document(
     exam: ExamSet, candidate: ExamCandidate, report: JudgeReport | None, rounds: int, seed: int
 ) -> dict[str, Any]:
-    """Score the answers of one judge by each scoring of the set."""
+    """Return the figures of one judge's answers under each scoring of the labelled set."""
     questions = exam.questions
     answers = candidate.answers
     decisive = None
@@ -412,7 +412,7 @@ def _candidate_document(
 def _coverage_by_judge(
     exam: ExamSet, candidates: Sequence[ExamCandidate], seed: int
 ) -> dict[str, CoverageJson]:
-    """Measure the coverage of sets of steps by judge.
+    """Return the coverage of the true steps by predicted sets of steps, by judge.
 
     The sets under ``FEATURES`` depend on features of the steps alone. The sets of a judge depend on
     its marks too.

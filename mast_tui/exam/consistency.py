@@ -244,7 +244,7 @@ def labels_of_judge(
 
 
 def _last_settings(runs: Sequence[Run], name: str) -> dict[str, str]:
-    """Return the settings of the last run of a judge that asked a model; empty without a run."""
+    """Return the settings of a judge's last run with a model; empty if there is no such run."""
     all_settings = [run.settings for run in runs if run.judge == name and run.settings is not None]
     if not all_settings:
         return {}
@@ -289,7 +289,10 @@ def consistency_document(
 
 
 def _judge_figures(judge: JudgeLabels, rounds: int, seed: int) -> dict[str, Any]:
-    """Return the agreement of a judge's readings, and the share of its quotes in the trace."""
+    """Return figures of a judge: agreement of its repeated readings, share of quotes found.
+
+    The agreement is None for a judge that reads a trace once.
+    """
     quote_counts = [
         QuoteCounts.count(label.evidence for label in labels) for labels in judge.labels.values()
     ]
@@ -323,7 +326,7 @@ def _differing_settings(
 def _compared_traces(
     first: JudgeLabels, other: JudgeLabels, taxonomy: Taxonomy, order_of: OrderOf
 ) -> list[TraceComparison]:
-    """Compare two judges on each trace that both have judged."""
+    """Return the comparison of two judges on each trace that both have judged."""
     modes = [mode.slug for mode in taxonomy.modes]
     comparisons = []
     for trace_id in sorted(first.labels.keys() & other.labels.keys()):

@@ -204,7 +204,10 @@ def _true_step(question: Question) -> int | None:
 
 
 def _mark_columns(marks: StepMarks, step_count: int) -> Matrix:
-    """Return two columns with a row for each step: 1 if it is decisive, and 1 if it has a mark."""
+    """Return a matrix with a row for each step and two columns of 0 and 1.
+
+    The first column is 1 if the step is decisive, the second if it has a mark.
+    """
     is_decisive = np.zeros(step_count)
     has_mark = np.zeros(step_count)
     if marks.decisive is not None and marks.decisive.step < step_count:
@@ -296,7 +299,7 @@ def fit_sets(
     *,
     seed: int = 0,
 ) -> StepSets | None:
-    """Fit sets for further runs: the model on half of the runs, its limit on the other half.
+    """Fit the model of step sets on half of the runs, and its limit on the other half.
 
     Args:
         questions: The runs with their truth.
@@ -305,7 +308,7 @@ def fit_sets(
         seed: The seed of the division.
 
     Returns:
-        The sets, or None with too few runs.
+        The sets for further runs; None with fewer than ``LEAST_RUNS`` runs.
     """
     runs = _runs_of(questions, features, answers)
     if len(runs) < LEAST_RUNS:
@@ -347,7 +350,10 @@ def _split_figures(runs: Sequence[_Run], rng: np.random.Generator) -> tuple[floa
 
 
 def _cumulative_probabilities(scores: Matrix, rng: np.random.Generator) -> Matrix:
-    """Return for each step the sum of all higher probabilities and a random part of its own."""
+    """Return for each step the sum of all higher probabilities and a random part of its own.
+
+    The random part makes the coverage of the sets exact on average.
+    """
     probabilities = _step_probabilities(scores)
     higher_sums = np.array(
         [float(probabilities[probabilities > own].sum()) for own in probabilities]
@@ -362,7 +368,7 @@ def _random_share(step_count: int, rng: np.random.Generator) -> float:
 
 
 def _set_limit(sums: Sequence[float], draw: float) -> float:
-    """Return the limit of the sets; no limit if there are too few runs for the level.
+    """Return the limit of the sets; infinity if there are too few runs for the level.
 
     Args:
         sums: The sums of the true steps of the calibration runs.

@@ -232,7 +232,10 @@ def decisive_figures(
 
 
 def _marks_at_level(marks: StepMarks, category_by_mode: Mapping[str, str]) -> StepMarks:
-    """Return marks with the mode of each replaced by its category at a level, if it has one."""
+    """Return marks whose modes are replaced by their categories at a level.
+
+    A mode without a category at the level stays.
+    """
     decisive = marks.decisive
     if decisive is not None and decisive.category:
         mode = decisive.category
@@ -414,11 +417,11 @@ def places_figures(
     ]
 
     def match(part: Callable[[Location], object], *, counts: bool = True) -> MatchJson:
-        """Match the true and the named locations of each trace by one part of a location.
+        """Return the figures of true against named locations, compared by one part of a location.
 
         Args:
             part: Returns the part of a location that must be equal.
-            counts: Whether the set has this part; otherwise all figures are zero.
+            counts: True if the set has this part; otherwise all figures are zero.
         """
         rows = []
         for true_locations, named_locations in pairs if counts else ():

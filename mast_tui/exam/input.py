@@ -228,7 +228,10 @@ def _step_marks(findings: Iterable[Finding], steps: TraceSteps, *, truth: bool) 
             numbered_findings.append((number, finding))
 
     def rank(candidate: tuple[int, Finding]) -> tuple[float, int]:
-        """Return the sort key of a candidate: its confidence unless it is decisive, its step."""
+        """Return the sort key of a candidate; the lowest key is the decisive step.
+
+        The confidence does not matter between findings that are marked as decisive.
+        """
         step, finding = candidate
         return (0.0 if finding.decisive else -finding.confidence, step)
 
@@ -334,7 +337,7 @@ def set_from_table(
     rules: RulesJudge | None,
     pool: WorkerPool,
 ) -> ExamSet:
-    """Make a set whose truth is the work of the only annotator in a ``csv-long`` file.
+    """Return a labelled set whose truth is the work of the only annotator in a ``csv-long`` file.
 
     Args:
         file: The table.
@@ -374,7 +377,10 @@ def _make_set(
     problems: Iterable[RowProblem],
     scorings: tuple[str, ...] | None = None,
 ) -> ExamSet:
-    """Make a set of imported work; if ``scorings`` is None, all that its labels allow."""
+    """Return a labelled set of imported work.
+
+    ``scorings`` names the ways to score it; None for all that the labels allow.
+    """
     traces_by_id = {trace.trace_id: trace for trace in traces}
     questions = []
     verdicts = {}
@@ -505,18 +511,19 @@ def rules_candidate(exam: ExamSet, judge: RulesJudge) -> ExamCandidate:
 def candidate_from_workspace(
     workspace: Workspace, exam: ExamSet, name: str, may_see: Callable[[str], bool]
 ) -> ExamCandidate:
-    """Return the labels of a judge, or of any annotator of a workspace, as answers.
+    """Return the labels of a judge or annotator in a workspace as answers to the exam.
 
     Args:
         workspace: The workspace.
-        exam: The set.
+        exam: The labelled set.
         name: The name of the judge or annotator.
-        may_see: Checks whether the user may see the labels on a trace, by its id.
+        may_see: Returns True if the user may see the labels on the trace with an id.
     """
     trace_ids = {question.trace_id for question in exam.questions if may_see(question.trace_id)}
     refs = {labelling_pass.taxonomy for labelling_pass in workspace.passes(annotator=name)}
     refs |= {judgement.taxonomy for judgement in workspace.judgements(annotator=name)}
     ref = exam.taxonomy.ref if exam.taxonomy.ref in refs else min(refs, default=exam.taxonomy.ref)
+    # Labels under another taxonomy show where the errors are, but not their modes.
     same_taxonomy = ref == exam.taxonomy.ref
     labels = workspace.labels(annotator=name, taxonomy=ref)
     labels_by_trace = _labels_by_trace(label for label in labels if exam.asks_about(label.mode))
@@ -586,7 +593,7 @@ def _finished_traces(workspace: Workspace, name: str, ref: str) -> list[str]:
 
 
 def _mean_cost(workspace: Workspace, name: str) -> dict[str, float | None] | None:
-    """Return the mean cost of a trace that a model has judged; None if it has judged none."""
+    """Return the mean cost of a trace that a judge has asked a model about; None without one."""
     runs = [run for run in workspace.runs() if run.judge == name and run.usage.requests]
     trace_count = sum(trace.problem is None for run in runs for trace in run.traces)
     if not trace_count:

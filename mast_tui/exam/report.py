@@ -102,7 +102,7 @@ _PAIR: Final = columns("""
 
 
 def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
-    """Put the figures of ``exam`` into tables and sentences.
+    """Return the report of ``exam``, with its figures in tables and sentences.
 
     Args:
         document: The figures, as ``exam --json`` prints them.
@@ -131,7 +131,7 @@ def exam_report(document: Values, reports: Mapping[str, JudgeReport]) -> Report:
 def _coverage_section(document: Values) -> ReportSection | None:
     """Return the section on sets of steps that contain the decisive step with 90 % probability.
 
-    None if the coverage was not measured.
+    Return None if the coverage was not measured.
     """
     if "coverage" not in document:
         return None
@@ -264,7 +264,7 @@ def _changed_settings(pair: Values) -> str:
 def _decisive_section(document: Values, judges: Values) -> ReportSection | None:
     """Return the section on the shares of traces in which each judge names the decisive step.
 
-    None if the set is not scored by decisive steps.
+    Return None if the set is not scored by decisive steps.
     """
     figures_by_judge = {
         name: judge["decisive"] for name, judge in judges.items() if judge["decisive"]
@@ -373,7 +373,7 @@ def _baseline_rows(document: Values) -> Iterator[Row]:
 def _places_section(document: Values, judges: Values) -> ReportSection | None:
     """Return the section on precision, recall and F1 of the marked locations.
 
-    None if the set is not scored by locations.
+    Return None if the labelled set is not scored by locations.
     """
     figures_by_judge = {name: judge["places"] for name, judge in judges.items() if judge["places"]}
     if not figures_by_judge:
@@ -446,7 +446,7 @@ def _not_asked_notes(figures_by_judge: Values) -> Iterator[Note]:
 
 
 def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSection]:
-    """Yield the sections on verdicts.
+    """Yield the report sections on the verdicts of judges.
 
     A single judge has one section. Several judges have a common section, then one each.
     """
@@ -464,7 +464,7 @@ def _verdict_sections(reports: Mapping[str, JudgeReport]) -> Iterator[ReportSect
 def _cost_section(judges: Values) -> ReportSection | None:
     """Return the section on the mean cost of a trace and the kinds of quotes.
 
-    None if no judge has a cost or quotes.
+    Return None if no judge has a cost or quotes.
     """
     rows = [
         Row(name, {"judge": name, **_cost_cells(judge["cost"] or {}), **(judge["quotes"] or {})})

@@ -61,7 +61,7 @@ class Applied:
     """The result of an import.
 
     Attributes:
-        written: Whether anything was written. If not, the workspace is unchanged.
+        written: True if anything was written. If not, the workspace is unchanged.
         new: The number of added events.
         known: The number of events that the workspace had already.
         differing: The number of known labels that have other details in the file, such as
@@ -148,7 +148,7 @@ def _check_texts(incoming: Incoming) -> None:
 
 
 def _check_characters(file: object, trace_id: str, *texts: str | None) -> None:
-    """Raise ``ExchangeError`` if a text holds half of a surrogate pair."""
+    """Raise ``ExchangeError`` if a text has half of a surrogate pair, which cannot be stored."""
     try:
         "".join(text for text in texts if text is not None).encode()
     except UnicodeEncodeError as error:
@@ -294,9 +294,9 @@ class _Applier:
             self.people[name] = _with_events(changes, events)
 
     def _plan_works(self, works: Sequence[tuple[ImportedWork, str]]) -> list[_PlannedWork]:
-        """Return the events that the workspace lacks, and count known and differing ones.
+        """Plan the events to write for each work, and count known and differing events.
 
-        ``works`` holds each work with its trace id in this workspace.
+        ``works`` has pairs of a work and the id of its trace in this workspace.
         """
         drafts = []
         for work, trace_id in works:
@@ -314,6 +314,7 @@ class _Applier:
         new_ids, known_facts = self._ids_and_known_facts(event_ids)
         planned_works = []
         for work, work_key, last_pass, facts in drafts:
+            # Without new ids, no event of the works was imported before.
             if new_ids:
                 facts = {new_ids[event_id]: fact for event_id, fact in facts.items()}
             planned_works.append(self._plan_work(work, work_key, last_pass, facts, known_facts))
@@ -327,10 +328,10 @@ class _Applier:
     def _ids_and_known_facts(
         self, ids: Sequence[str]
     ) -> tuple[Mapping[str, str], Mapping[str, Fact]]:
-        """Return a new id for each event id, and the facts of known events by their ids.
+        """Return the id to write for each event id, and the facts of known events by their ids.
 
-        The events of an import that was undone get another id. Both mappings are empty if no
-        annotator of the import has events in the workspace.
+        An event whose import was undone gets a new id, any other event keeps its id. Both mappings
+        are empty if no annotator of the import has events in the workspace.
         """
         if not self._annotators_with_history:
             return {}, {}
@@ -356,9 +357,10 @@ class _Applier:
         facts: Mapping[str, Fact],
         known_facts: Mapping[str, Fact],
     ) -> _PlannedWork:
-        """Return the events of a work that the workspace lacks, or the contradiction.
+        """Return the events of a work that the workspace lacks, or its contradiction to the pass.
 
-        Adds to the counts of known and differing events. ``facts`` holds the facts by event id.
+        Adds to the counts of known and differing events. ``facts`` holds the work's facts by event
+        id, ``known_facts`` those in the workspace.
         """
         new_facts = dict(facts)
         for event_id in facts.keys() & known_facts.keys():
@@ -374,6 +376,7 @@ class _Applier:
             if problem:
                 location = f"{work.annotator} on {work.trace_id}"
                 return _PlannedWork(problem=RowProblem(work.file, location, problem))
+            # The facts are added to the pass that has begun here.
             new_facts = {
                 event_id: fact
                 for event_id, fact in new_facts.items()
@@ -423,9 +426,10 @@ class _CurrentPass:
         )
 
     def missing_facts(self, facts_by_id: Mapping[str, Fact]) -> dict[str, Fact]:
-        """Return the facts that the pass does not hold; none if only the start is missing.
+        """Return the facts that the pass does not hold, by event id.
 
-        So importing an export into its own workspace adds nothing.
+        Return none if only the start is missing, so that an export adds nothing to its own
+        workspace.
         """
         missing = {
             event_id: fact for event_id, fact in facts_by_id.items() if not self._is_recorded(fact)
@@ -434,7 +438,7 @@ class _CurrentPass:
         return missing if has_content else {}
 
     def differs(self, fact: Fact) -> bool:
-        """Return whether the pass has the label of this fact, with other details."""
+        """Check whether the pass has the label of this fact, with other details."""
         if not isinstance(fact, LabelAdded):
             return False
         own_label = self.labels.get((fact.label.mode, fact.label.target))
@@ -443,7 +447,7 @@ class _CurrentPass:
         )
 
     def _is_recorded(self, fact: Fact) -> bool:
-        """Return whether the pass already holds the content of a fact."""
+        """Check whether the pass already holds the content of a fact."""
         match fact:
             case LabelAdded(label):
                 return (label.mode, label.target) in self.labels
@@ -495,7 +499,7 @@ def _event_estimate(work: ImportedWork) -> int:
 
 
 def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChanges:
-    """Return the annotator's changes, with those of newly added events."""
+    """Return an annotator's changes, increased by the counts of newly added events."""
     counts_by_type = Counter(type(event.fact) for event in events)
     started_works = set[object]()
     works_with_verdicts = set[object]()
@@ -507,6 +511,7 @@ def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChang
         elif isinstance(fact, _LABEL_OR_VERDICT):
             works_with_verdicts.add((event.trace_id, event.taxonomy))
         elif isinstance(fact, Judged) and fact.absent:
+            # The result of a judge holds its absent verdicts itself.
             works_with_verdicts.add((event.trace_id, event.taxonomy))
             absent_count += len(fact.absent)
     return replace(
@@ -523,7 +528,7 @@ def _with_events(changes: PersonChanges, events: Sequence[Event]) -> PersonChang
 
 
 def _differs_from(fact: Fact, recorded: Fact) -> bool:
-    """Return whether a label differs from the recorded one, apart from its origin."""
+    """Check whether a label differs from the recorded one, apart from its origin."""
     if isinstance(fact, LabelAdded) and isinstance(recorded, LabelAdded):
         origin = label_origin(recorded.label.annotator, recorded.label.origin)
         recorded_label = structs.replace(recorded.label, origin=origin)

@@ -61,7 +61,7 @@ def batched(
 def register_traces(
     records: Sequence[TraceRecord], register: Callable[[TraceRecord], str], workspace: Workspace
 ) -> dict[str, str]:
-    """Register traces in batches, and return the workspace's own id of each by its foreign id.
+    """Register traces in batches, and return each trace's id in the workspace by its given id.
 
     Args:
         records: The facts of the traces.
@@ -70,7 +70,7 @@ def register_traces(
     """
     local_ids = {record.trace_id: record.trace_id for record in records}
     for start in range(0, len(records), REGISTERED_AT_ONCE):
-        if start:
+        if start:  # between two transactions
             let_others_write()
         with workspace.transaction():
             batch = records[start : start + REGISTERED_AT_ONCE]

@@ -84,11 +84,11 @@ def branches_in_words(people: Iterable[PersonChanges]) -> Iterator[str]:
 
 
 def refusal_in_words(file: object, people: Iterable[PersonChanges]) -> str:
-    """Explain why a file is refused, and which options accept it.
+    """Return the reason why a file is refused, with the options that accept it.
 
     Args:
         file: The file.
-        people: The changes that it would make.
+        people: The changes that the file would make, by annotator.
     """
     refused = list(people)
     names = dict.fromkeys(name for changes in refused for name in changes.needs)

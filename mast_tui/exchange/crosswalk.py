@@ -51,7 +51,7 @@ def find_crosswalk(path: Path) -> Path:
 
 
 def read_crosswalk(path: Path) -> tuple[CrosswalkEntry, ...]:
-    """Return the entries of a CSV, TOML or JSON file.
+    """Return the entries of a crosswalk in a CSV, TOML or JSON file.
 
     The columns of CSV are ``from``, ``to`` and, optional, ``taxonomy``.
 
@@ -170,7 +170,7 @@ def _slugs_by_source(
     ref: str, incoming: Incoming, entries: Sequence[CrosswalkEntry], target: Taxonomy
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the target's slugs by the slug of each linked mode of the taxonomy ``ref``."""
-    source = next(t for t in incoming.taxonomies if t.ref == ref)
+    source = next(taxonomy for taxonomy in incoming.taxonomies if taxonomy.ref == ref)
     mapping: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         mode = source.find(entry.source) if entry.taxonomy in (ANY, ref) else None
@@ -200,8 +200,13 @@ def _translated_work(
 ) -> ImportedWork:
     """Return a copy of a work whose labels and verdicts are on the modes of ``target``.
 
-    Labels of modes without a counterpart are left out. Labels that become one label have the notes
-    of all of them.
+    Labels of modes without a counterpart are left out. Labels that become the same label are
+    merged, with all their notes.
+
+    Args:
+        work: The work.
+        slugs_by_source: The target's slugs by the slug of the source's mode.
+        target: The target's taxonomy.
     """
     labels: dict[str, Label] = {}
     for label in work.labels.values():

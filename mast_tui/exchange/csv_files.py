@@ -64,7 +64,11 @@ def _columns_and_rows(path: Path) -> tuple[tuple[str, ...], Iterator[CsvRow | Ro
 
 
 def _decoded_text(path: Path) -> str:
-    """Return the text of a file; raises ``ExchangeError`` if it is not UTF-8."""
+    """Return the text of a file.
+
+    Raises:
+        ExchangeError: The file is not UTF-8.
+    """
     data = path.read_bytes()
     try:
         return data.decode("utf-8-sig")
@@ -80,7 +84,9 @@ def _checked_rows(
 ) -> Iterator[CsvRow | RowProblem]:
     """Yield the rows, filled up to all columns; a problem in place of a broken row.
 
-    ``lines`` holds each row's first line with its cells, or with a message if it is broken."""
+    ``lines`` holds pairs of the number of a row's first line, and its cells or, if the row is
+    broken, a message. Empty rows are left out.
+    """
     width = len(columns)
     for line, cells in lines:
         if isinstance(cells, str):
@@ -146,7 +152,7 @@ def stream_rows(
 
 
 def read_rows(path: Path, *, allowed: Iterable[str], needed: Iterable[str]) -> list[CsvRow]:
-    """Return the rows of a small file.
+    """Return all rows of a file that is small enough for the memory.
 
     Args:
         path: The file's path.
@@ -189,7 +195,11 @@ def _check_columns(
 
 
 def trial_in(text: str) -> int | None:
-    """Return the number of a trial in a cell, None if it is empty; raises ``ValueError``."""
+    """Return the number of a trial in a cell, None if the cell is empty.
+
+    Raises:
+        ValueError: The cell is no whole number from 0.
+    """
     trial = trial_number(text.strip()) if text.strip() else None
     if text.strip() and trial is None:
         raise ValueError(f"trial is {text!r}; it is a whole number from 0")

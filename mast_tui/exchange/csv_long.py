@@ -83,7 +83,7 @@ def read_csv_long(
     find_taxonomy: Callable[[str], Taxonomy | None],
     annotator: str | None = None,
 ) -> Incoming:
-    """Read label rows; a row that is not valid becomes a problem.
+    """Read tables with one label, verdict or note per row; an invalid row becomes a problem.
 
     Args:
         files: The files and folders.
@@ -92,7 +92,7 @@ def read_csv_long(
         annotator: The name of the one author of all rows, None if the rows name them.
 
     Raises:
-        ExchangeError: A file is no such table.
+        ExchangeError: A file is no such table, or rows for one ``annotator`` name several authors.
     """
     needed = ("trace_id", "mode", "value", *(() if annotator else ("annotator",)))
     batch = Gathered()
@@ -112,6 +112,7 @@ def read_csv_long(
         trace_column = row.columns.index("trace_id")
         names.add(texts[row.columns.index("annotator")] if "annotator" in row.columns else "")
         trace_id = texts[trace_column].strip()
+        # Rows that differ only in the trace then share one parsed content.
         texts[trace_column] = ""
         facts = _take_facts(row.columns, texts)
         try:
@@ -135,7 +136,7 @@ def read_csv_long(
 
 
 def _take_facts(columns: tuple[str, ...], texts: list[str]) -> Mapping[str, str]:
-    """Return the facts of the trace in a row, and empty their cells there."""
+    """Return the facts of the trace in a row by column, and empty their cells in ``texts``."""
     facts: dict[str, str] = {}
     for name in _FACTS:
         if name in columns:
@@ -174,7 +175,9 @@ class _RowContent(NamedTuple):
 
 
 def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[ImportedWork, str], None]:
-    """Return a function that adds the content of a row to a work, with the row's location.
+    """Return a function that adds the content of a row to a draft of work.
+
+    The second argument of the function is the location of the row, for messages.
 
     Raises:
         ValueError: A cell is not valid.
@@ -218,7 +221,11 @@ def _row_adder(cells: Mapping[str, str], taxonomy: Taxonomy) -> Callable[[Import
 
 
 def _span_note(cells: Mapping[str, str]) -> tuple[str, str]:
-    """Return the key of a span and the note on it; raises ``ValueError`` if a cell is wrong."""
+    """Return the key of the span and the text of the note in a row.
+
+    Raises:
+        ValueError: The row is no note on one span.
+    """
     target = _target_in(cells)
     text = cells.get("note", "")
     if cells["mode"].strip() or cells.get("slug", "").strip():
@@ -237,7 +244,11 @@ def _refuse_cells(cells: Mapping[str, str], value: str) -> None:
 
 
 def _target_in(cells: Mapping[str, str]) -> Target:
-    """Return the target in a row's cells; raises ``ValueError`` if they contradict each other."""
+    """Return the target in a row's cells; the whole trace if they are empty.
+
+    Raises:
+        ValueError: The cells contradict each other.
+    """
     if not any(map(cells.get, _TARGET_COLUMNS)):
         return WHOLE_TRACE
     first = cells.get("span_first", "") or None
@@ -257,7 +268,11 @@ def _target_in(cells: Mapping[str, str]) -> Target:
 
 
 def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
-    """Return the mode in a row's cells; raises ``ValueError`` if it is unknown."""
+    """Return the mode that the cells ``mode`` and ``slug`` of a row name.
+
+    Raises:
+        ValueError: The mode is missing or unknown, or the cells name different modes.
+    """
     slug = slug_cell.strip()
     name = cell.strip() or slug
     if not name:
@@ -272,7 +287,11 @@ def _mode_in(cell: str, slug_cell: str, taxonomy: Taxonomy) -> Mode:
 
 
 def _character_count_in(cells: Mapping[str, str], name: str) -> int | None:
-    """Return the number in a cell, None if it is empty; raises ``ValueError``."""
+    """Return the number of characters in a cell, None if the cell is empty.
+
+    Raises:
+        ValueError: The cell is no number from 0.
+    """
     text = cells.get(name, "").strip()
     if not text:
         return None
@@ -282,7 +301,11 @@ def _character_count_in(cells: Mapping[str, str], name: str) -> int | None:
 
 
 def _enum_value_in(cells: Mapping[str, str], name: str, kind: type[EnumValue]) -> EnumValue | None:
-    """Return the value in a cell, None if it is empty; raises ``ValueError`` if unknown."""
+    """Return the member of ``kind`` in a cell, None if the cell is empty.
+
+    Raises:
+        ValueError: ``kind`` has no such member.
+    """
     text = cells.get(name, "").strip().lower()
     if not text:
         return None
@@ -300,7 +323,11 @@ def _flag_in(text: str) -> bool:
 
 
 def iso_time(text: str) -> str:
-    """Return a time as ISO 8601 in UTC, empty for an empty text; raises ``ValueError``."""
+    """Return a time as ISO 8601 in UTC, empty for an empty text.
+
+    Raises:
+        ValueError: The text is no time.
+    """
     text = text.strip()
     if not text:
         return ""
@@ -326,7 +353,10 @@ def write_csv_long(all_work: Iterable[TraceWork], taxonomy: Taxonomy) -> str:
 
 
 def _work_rows(work: TraceWork, taxonomy: Taxonomy) -> Iterator[dict[str, str]]:
-    """Yield the rows of a work: labels and verdicts by mode, then notes, then the finish."""
+    """Yield the rows of a work: labels and verdicts by mode, then notes, then the finish.
+
+    A mode with labels has no row for its verdict, which is present.
+    """
     for mode in taxonomy.all_modes:
         labels = sorted(work.labels_of(mode.slug), key=_sort_key)
         if labels:
@@ -352,6 +382,7 @@ def _sort_key(label: Label) -> tuple[str, str, int, str, str]:
 
 
 def _label_row(work: TraceWork, mode: Mode, label: Label) -> dict[str, str]:
+    """Return the row of a label; its remedy is a part of the note."""
     target = label.target
     return _csv_row(
         work,

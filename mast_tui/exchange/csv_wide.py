@@ -102,7 +102,11 @@ def read_csv_wide(
 
 
 def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxonomy) -> None:
-    """Add the verdict on each mode in a row's cells; raises ``ValueError`` for other texts."""
+    """Add the verdict in a row's cell for each mode to a draft.
+
+    Raises:
+        ValueError: A cell has another text than ``1``, ``0``, ``?`` or nothing.
+    """
     for mode in taxonomy.modes:
         cell = cells.get(mode.code, "").strip()
         if cell not in VERDICT_BY_CELL:
@@ -115,7 +119,11 @@ def _add_verdicts(draft: ImportedWork, cells: Mapping[str, str], taxonomy: Taxon
 
 
 def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
-    """Return the trace of a row with its facts; raises ``ValueError`` if a cell is not valid."""
+    """Return the record of the trace that a row is about.
+
+    Raises:
+        ValueError: A cell is not valid.
+    """
     trace_id = cells["trace_id"].strip()
     if not trace_id:
         raise ValueError("'trace_id' is empty")
@@ -137,7 +145,11 @@ def _trace_in(cells: Mapping[str, str]) -> TraceRecord:
 
 
 def _start_time_in(text: str) -> float | None:
-    """Return the time in a cell in Unix seconds, None if it is empty; raises ``ValueError``."""
+    """Return the time in a cell in Unix seconds, None if the cell is empty.
+
+    Raises:
+        ValueError: The cell is no time.
+    """
     if not text:
         return None
     start_time = unix_seconds(text)

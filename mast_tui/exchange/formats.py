@@ -54,9 +54,9 @@ class Format:
         file_name: The suggested name of an export. Without a suffix it is the name of a folder.
         reads: The importer, None if there is none.
         writes: The exporter, None if there is none.
-        first_passes: Whether an export usually holds finished first passes.
-        uses_workers: Whether the importer can read files in several processes.
-        holds_texts: Whether an export holds the texts of traces.
+        first_passes: True if an export usually holds finished first passes.
+        uses_workers: True if the importer can read files in several processes.
+        holds_texts: True if an export holds the texts of traces.
     """
 
     name: str

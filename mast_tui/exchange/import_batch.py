@@ -84,11 +84,14 @@ def again_id(event: str) -> str:
 
 
 def joined(earlier: TraceRecord, new: TraceRecord) -> TraceRecord:
-    """Return the facts of a trace in two rows; raises ``ValueError`` if they contradict.
+    """Return the record of a trace with the facts of two rows.
 
     Args:
         earlier: The facts of the earlier row.
         new: The facts of the new row.
+
+    Raises:
+        ValueError: The rows contradict each other.
     """
     outcomes = {earlier.outcome, new.outcome} - {Outcome.UNKNOWN}
     if len(outcomes) > 1:
@@ -179,7 +182,10 @@ class ImportedWork(TraceWork):
         )
 
     def join_label(self, label: Label) -> None:
-        """Add a label; if there is one of the same mode and target, join the notes of both."""
+        """Add a label, or join its note to that of an equal label.
+
+        Labels of the same mode and target have the same id. The earlier severity has precedence.
+        """
         earlier = self.labels.get(label.id)
         if earlier is not None:
             note = earlier.note
@@ -193,10 +199,10 @@ class ImportedWork(TraceWork):
 
         Args:
             label: The label.
-            location: Its place in the file, for problems with its spans.
+            location: The location of the label in the file, for problems with its spans.
 
         Raises:
-            ValueError: It contradicts an earlier verdict or label.
+            ValueError: The label contradicts an earlier verdict or label.
         """
         verdict = self.verdicts.get(label.mode)
         if verdict is not None:
@@ -217,7 +223,7 @@ class ImportedWork(TraceWork):
             value: Absent or unsure.
 
         Raises:
-            ValueError: It contradicts an earlier verdict or label.
+            ValueError: The verdict contradicts an earlier verdict or label.
         """
         earlier = self.verdicts.get(mode)
         for label in self.labels.values():
@@ -233,7 +239,7 @@ class ImportedWork(TraceWork):
         Args:
             key: The span's key.
             text: The note.
-            location: Its place in the file, for problems with its span.
+            location: The location of the note in the file, for problems with its span.
 
         Raises:
             ValueError: There is another note on the span.
@@ -303,7 +309,7 @@ class LabelledRuns(Gathered):
             annotator: Another name of the annotator, None for the name of the set.
             spelling: Returns one spelling for all spellings of a mode's name.
             note: A note on the set for the user.
-            by_code: Whether a mode may be named by its code too.
+            by_code: True if a mode may be named by its code too.
         """
         taxonomy = shipped_taxonomy(name)
         super().__init__({taxonomy.ref: taxonomy}, notes=[note])
@@ -319,11 +325,14 @@ class LabelledRuns(Gathered):
                 self._modes.setdefault(spelling(mode_name), mode)
 
     def mode(self, field: str, name: str) -> Mode:
-        """Return the mode that a field names; raises ``ValueError`` if there is none.
+        """Return the mode that a field of a file names.
 
         Args:
-            field: The name of the field.
-            name: The name in the field.
+            field: The name of the field, for messages.
+            name: The name of the mode in the field.
+
+        Raises:
+            ValueError: There is no such mode.
         """
         mode = self._modes.get(self._spelling(name))
         if mode is None:
@@ -340,7 +349,7 @@ class LabelledRuns(Gathered):
             file: The file of the labels.
             native: The id of the run in that file, which is used if there is no trace.
             trace: The trace of the run, None if it was not found.
-            replaces: Whether earlier work on the same run is replaced.
+            replaces: True if earlier work on the same run is replaced.
         """
         if trace is None:
             self.notes.append(f"{native}: trace not found; labels kept under this id")
@@ -367,7 +376,7 @@ def complete_judge_tables(incoming: Incoming, *, finished: bool) -> Incoming:
 
     Args:
         incoming: The contents of the import.
-        finished: Whether the user declares that each judge has looked for all modes of the
+        finished: True if the user declares that each judge has looked for all modes of the
             taxonomy in each trace that it names.
 
     Returns:

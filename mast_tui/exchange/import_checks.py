@@ -191,7 +191,7 @@ def with_checked_spans(incoming: Incoming, workspace: Workspace) -> Incoming:
 
 
 def _has_content(work: ImportedWork) -> bool:
-    """Return whether a work has anything in it."""
+    """Check whether a work has anything in it."""
     return bool(work.labels or work.verdicts or work.notes) or work.finished_at is not None
 
 
@@ -257,7 +257,11 @@ def _with_target(label: Label, target: Target) -> Label:
 
 
 def _checked_target(target: Target, trace: Trace | None) -> Target:
-    """Return a target with keys in place of numbers; raises ``ValueError`` if spans are missing."""
+    """Return a target with keys in place of span numbers.
+
+    Raises:
+        ValueError: The trace lacks a span of the target.
+    """
     if target.first is None or target.last is None:
         return target
     first = _checked_key(target.first, trace)
@@ -272,9 +276,11 @@ def _checked_target(target: Target, trace: Trace | None) -> Target:
 
 
 def _checked_key(name: str, trace: Trace | None) -> str:
-    """Return the key of the span with this key or number; raises ``ValueError`` if missing.
+    """Return the key of the span that a file names by its key or number.
 
-    Without the trace any key is accepted, and a number raises ``ValueError``.
+    Raises:
+        ValueError: The trace has no such span, or a number is given without the trace. Without
+            the trace, any key is accepted.
     """
     number = _NUMBER.match(name)
     if trace is None:

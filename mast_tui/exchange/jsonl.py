@@ -144,7 +144,7 @@ class TraceLine(_Line, tag="trace"):
         )
 
     def trace_record(self) -> TraceRecord:
-        """Return the trace."""
+        """Return the record of the trace; of its path only the file name is kept."""
         identity = None if self.identity is None else TraceIdentity(**asdict(self.identity))
         return TraceRecord(
             trace_id=self.trace_id,
@@ -197,7 +197,7 @@ class RunTraceLine(Struct, omit_defaults=True):
 
     @classmethod
     def of(cls, trace: RunTrace) -> RunTraceLine:
-        """Make the line of one trace of a run."""
+        """Return the line of one trace of a judge's run."""
         return cls(
             id=trace.trace_id,
             findings=trace.findings,
@@ -234,7 +234,7 @@ class RunLine(_Line, tag="run"):
 
     @classmethod
     def of(cls, run: Run) -> RunLine:
-        """Make the line of a run."""
+        """Return the line of a judge's run."""
         settings = run.settings
         return cls(
             id=run.id,
@@ -288,7 +288,7 @@ def workspace_lines(workspace: Workspace) -> Iterator[str]:
 
 
 def _register_lines(workspace: Workspace) -> Iterator[Line]:
-    """Yield the lines of all records except events."""
+    """Yield the lines of a workspace's records except its events."""
     yield WorkspaceLine(format=FORMAT, version=VERSION)
     for revision in workspace.revisions():
         yield TaxonomyLine(taxonomy=to_dict(revision.taxonomy), since=revision.since)
@@ -324,7 +324,11 @@ class JsonlContent:
 
 
 def read_jsonl(path: Path) -> JsonlContent:
-    """Read an export; raises ``ExchangeError`` with file and line for a bad one."""
+    """Read an export.
+
+    Raises:
+        ExchangeError: The file is empty, or one of its lines is not valid.
+    """
     content = JsonlContent()
     events = list[Event]()
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -335,6 +339,7 @@ def read_jsonl(path: Path) -> JsonlContent:
             value = load_json(line)
             if not isinstance(value, dict):
                 raise ValueError("a line is one JSON object")
+            # The first line must be the workspace's; any other record there is refused.
             if value.get("record") == "event" and number > 1:
                 event = event_from_dict(value)
                 _check_author(event)

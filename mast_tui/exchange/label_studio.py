@@ -199,7 +199,7 @@ def _task_values(
 
 
 def _labelled_spans(all_work: Sequence[TraceWork]) -> tuple[TextSpan, ...]:
-    """Return the labelled spans, without their text, sorted by key."""
+    """Return the first and last spans of all labels, sorted by key, without their own texts."""
     keys = {
         key
         for work in all_work
@@ -265,7 +265,7 @@ def _region_result(label: Label, region_value: Values, name: str, number: str) -
 
 
 def _choice_result(name: str, mode_names: Sequence[str], number: str) -> Values:
-    """Return the result of one of the choices; ``number`` identifies the annotator's work."""
+    """Return the choices made in the field ``name`` by the work with the number ``number``."""
     return {
         "id": f"{name}-{number}",
         "from_name": name,
@@ -293,7 +293,7 @@ def code_points(text: str, units: int, *, up: bool = False) -> int:
     Args:
         text: The text.
         units: The number of UTF-16 code units.
-        up: Whether to count a character that ``units`` cuts in half.
+        up: True to count a character that ``units`` cuts in half.
     """
     unit_count = 0
     for index, char in enumerate(text):
@@ -330,7 +330,10 @@ def region_of(target: Target, spans: Sequence[TextSpan]) -> Values | None:
 
 
 def _quote_range(target: Target, text: str) -> tuple[int, int] | None:
-    """Return start and end of the quote in code points, None if the text lacks it."""
+    """Return the start and end of a target's quote in a text, counted in code points.
+
+    Return None if the target has no quote or the text does not contain it.
+    """
     if target.quote is None:
         return None
     start = target.char_start
@@ -374,14 +377,22 @@ def target_of(value: Mapping[str, object], spans: Sequence[TextSpan]) -> Target:
 
 
 def place_of(value: Mapping[str, object]) -> tuple[int, ...]:
-    """Return start, end and both offsets of a region; raises ``ValueError`` if one is missing."""
+    """Return the start, the end and both offsets of a region.
+
+    Raises:
+        ValueError: One of them is missing or no number.
+    """
     return tuple(
         _whole_number(value, name) for name in ("start", "end", "startOffset", "endOffset")
     )
 
 
 def _whole_number(value: Mapping[str, object], name: str) -> int:
-    """Return a field as a number from 0; raises ``ValueError`` if it is none."""
+    """Return a field as an integer from 0, also from its digits in a string.
+
+    Raises:
+        ValueError: The field has another value.
+    """
     number = value.get(name)
     if isinstance(number, str) and number.isascii() and number.isdigit():
         return int(number)
@@ -415,10 +426,15 @@ class Task:
     written: Mapping[str, WrittenWork]
 
     def mode(self, name: str) -> Mode:
-        """Return the mode with this name in Label Studio; raises ``ValueError`` if unknown."""
+        """Return the mode with this name in Label Studio.
+
+        Raises:
+            ValueError: No mode has the name, or the name or code at its beginning.
+        """
         for mode in self.taxonomy.all_modes:
             if label_name(mode) == name:
                 return mode
+        # Names of Label Studio begin with the code, and the rest may have been edited.
         code = name.partition(" ")[0]
         match = self.taxonomy.find(name) or self.taxonomy.find(code)
         if match is None:
@@ -525,7 +541,11 @@ class _ResultValue(Struct):
 
 
 def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) -> WrittenWork:
-    """Return an annotator's exported work; raises ``ValueError`` if it is not valid."""
+    """Return the annotator's work that an earlier export wrote into a Label Studio task.
+
+    Raises:
+        ValueError: The work is not valid.
+    """
     name = document.annotator
     context = {
         "annotator": name,
@@ -542,6 +562,7 @@ def _written_work(document: _WorkDocument, trace_id: str, taxonomy: Taxonomy) ->
         finished_at=document.finished_at,
     )
     for detail in document.labels:
+        # The trace may have another id here than in the export, so the label's id is made anew.
         label = label_from_values(detail.label, context)
         if all(mode.slug != label.mode for mode in taxonomy.all_modes):
             raise ValueError(f"{label.mode!r} is no mode of {taxonomy.ref}")
@@ -653,7 +674,7 @@ def _work_under_name(work: ImportedWork, name: str) -> ImportedWork:
 
 
 def _task_annotations(task: object, location: str) -> Iterator[tuple[str, Document]]:
-    """Yield the annotations and predictions of a task, each with its location in the file."""
+    """Yield the location in the file and the document of a task's annotations and predictions."""
     assert isinstance(task, Mapping)
     for name in ("annotations", "predictions"):
         values = task.get(name)
@@ -702,7 +723,10 @@ def _read_annotation(
 
 
 def _changed_work(draft: ImportedWork, written: WrittenWork, annotation: Document) -> ImportedWork:
-    """Return the work of an annotation that was changed in Label Studio."""
+    """Return the work of an annotation that was changed in Label Studio, under a name of its own.
+
+    Notes on spans are left out.
+    """
     return replace(
         _work_under_name(draft, written.annotator + CHANGED_THERE),
         author_kind=AnnotatorKind.IMPORTED,
@@ -713,9 +737,10 @@ def _changed_work(draft: ImportedWork, written: WrittenWork, annotation: Documen
 
 
 def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
-    """Return the exported work that this annotation began as; None if it began there.
+    """Return the exported work that an annotation was made from.
 
-    A prediction is recognised by its model, an annotation by its number or that of its regions.
+    Return None if the annotation was begun in Label Studio. A prediction is recognised by its
+    model, an annotation by its number or the number in its regions.
     """
     if "model_version" in annotation:
         model = annotation["model_version"]
@@ -730,11 +755,18 @@ def _written_before(task: Task, annotation: Document) -> WrittenWork | None:
 
 
 def _author_name(annotation: Document, author: str | None) -> str:
-    """Return an annotator's name in Label Studio: the mail address, or the user's number."""
+    """Return the name under which an annotation is imported.
+
+    This is ``author``, the model, or the annotator's mail address or number in Label Studio.
+
+    Raises:
+        ValueError: The annotation has no author, or the name is not allowed.
+    """
     if author is not None:
         return annotator_of("", author)
     model = annotation.get("model_version")
     if isinstance(model, str) and model:
+        # Names have no commas or bars, which separate names in lists.
         return checked_person(f"label-studio {model}".replace("|", " ").replace(",", " "))
     name = annotation.get("completed_by")
     if isinstance(name, Mapping):
@@ -777,7 +809,11 @@ def _add_results(
 def _add_result(
     draft: ImportedWork, task: Task, written: WrittenWork | None, result: object, location: str
 ) -> None:
-    """Add the labels or verdicts of a result; raises ``ValueError`` if it is not valid."""
+    """Add the labels or verdicts of a result to a draft.
+
+    Raises:
+        ValueError: The result is not valid.
+    """
     result = read(result, dict[str, Any], "result")
     control = result.get("from_name")
     if result.get("value") is None or control not in (MODES, WHOLE, ABSENT, UNSURE):
@@ -803,13 +839,14 @@ def _add_result(
 def _label_of_region(
     draft: ImportedWork, task: Task, written: WrittenWork | None, result: Document, mode: Mode
 ) -> Label:
-    """Return the label of a region: the exported label with its changes, or a new one."""
+    """Return the label of a region: the exported label with its changes, or a new label."""
     exported_label = None if written is None else written.regions.get(str(result.get("id")))
     value = result["value"]
     note = _region_note(result)
     if exported_label is None:
         return draft.label(mode.slug, target_of(value, task.spans), note or "")
     label, region = exported_label
+    # A region that was not moved keeps the exported target.
     if place_of(region) != place_of(value):
         label = structs.replace(label, target=target_of(value, task.spans), origin=Origin.IMPORTED)
     if mode.slug != label.mode:

@@ -39,7 +39,7 @@ class WorkMasks:
     in_masked_texts: bool = False
 
     def works(self, works: Iterable[TraceWork]) -> list[TraceWork]:
-        """Return work with masks."""
+        """Return work with masks in its labels and notes."""
         return [
             replace(
                 work,
@@ -83,7 +83,7 @@ class WorkMasks:
     def _masked_quote(
         self, trace_id: str, key: str, quote: str, start: int | None, end: int | None
     ) -> tuple[str, int | None, int | None]:
-        """Return a quote with masks, and its start and end, None if they are not known."""
+        """Return a quote with masks, and its start and end in the text; None if not known."""
         redacted = self.redacted_of(trace_id, key)
         if redacted is None:
             return MASKED_QUOTE, None, None
@@ -120,7 +120,7 @@ def masked_document(document: Any, masks: Masks, *, is_text: bool = False) -> An
     Args:
         document: The document, as a JSON parser returns it.
         masks: The masks.
-        is_text: Whether it is the value of such a field.
+        is_text: True if it is the value of such a field.
     """
     if isinstance(document, dict):
         return {

@@ -37,7 +37,9 @@ class Binding:
 
 
 def mast_binding(mast: Taxonomy, printed: Iterable[Iterable[str]]) -> Binding:
-    """Bind the codes by printed names such as ``3.3 Weak Verification``.
+    """Return the mode of each MAST code, from printed names such as ``3.3 Weak Verification``.
+
+    Published versions of MAST number their modes differently.
 
     A code with a printed name gets the mode of that name or alias. Any other code gets the mode of
     its number, or one of the remaining modes if another code already has that mode.
@@ -87,7 +89,7 @@ def _binding_text(
     slugs: Mapping[str, str],
     named: Mapping[str, tuple[str, str]],
 ) -> str:
-    """Return a sentence part that says which mode a code of the file stands for, and why."""
+    """Return a text on the mode that a code of the file means, and on the reason."""
     mode = mast.mode(slugs[code])
     reason = _BY_NUMBER
     if code in named:
@@ -123,7 +125,9 @@ def read_mast_data(
     find_taxonomy: FindTaxonomy,
     annotator: str | None = None,
 ) -> Incoming:
-    """Read records: each file holds one record, a list of records or one record a line.
+    """Read records in the form of the MAST dataset.
+
+    A file has one record, a list of records, or one record per line.
 
     A mode whose value is null gets no verdict. A record that cannot be read becomes a problem.
 
@@ -193,7 +197,11 @@ def _record_trace(record: Record, held_trace: TraceRecord | None) -> TraceRecord
 def _record_work(
     record: Record, trace_id: str, taxonomy: Taxonomy, file: Path, author: str | None
 ) -> ImportedWork:
-    """Return the work in a record; raises ``ValueError`` if a mode or value is not valid."""
+    """Return the work in a record.
+
+    Raises:
+        ValueError: A mode or value is not valid.
+    """
     record_author = record.get("annotator")
     name = annotator_of(ANNOTATOR if record_author is None else str(record_author), author)
     kind = AnnotatorKind.IMPORTED if record_author is None else annotator_kind(name)
@@ -216,20 +224,20 @@ def _record_work(
 def mast_data_records(
     all_work: Iterable[TraceWork], records: Mapping[str, TraceRecord], taxonomy: Taxonomy
 ) -> list[dict[str, Any]]:
-    """Return the records in the order of trace and annotator.
+    """Return a record in the form of the MAST dataset for the work on each trace.
 
-    1 is present, 0 absent, None unsure, unresolved or not judged: a missing answer that counts as 0
-    would hide that no one looked at the mode.
+    A verdict is 1 for present and 0 for absent. It is None for unsure, unresolved or not judged,
+    because a 0 would hide that no one judged the mode.
 
     Args:
         all_work: The work of annotators under the taxonomy.
         records: The known facts of traces by id.
         taxonomy: The taxonomy.
     """
-    written = []
+    mast_records = []
     for work in sorted(all_work, key=lambda work: (work.trace_id, work.annotator)):
         trace = records.get(work.trace_id, TraceRecord(work.trace_id))
-        written.append(
+        mast_records.append(
             {
                 "mas_name": trace.system,
                 "llm_name": trace.model,
@@ -242,4 +250,4 @@ def mast_data_records(
                 },
             }
         )
-    return written
+    return mast_records

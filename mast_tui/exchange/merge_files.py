@@ -172,13 +172,14 @@ class _FileWriter:
     def write(self) -> None:
         """Write the registers, then each annotator's events.
 
-        The trial has checked all annotators of the file together. So each annotator is compared
-        here with the entries that were in force before this file.
+        The trial run compared all annotators of the file with the entries in force before it. The
+        same entries are used here, although the events of earlier annotators change them.
         """
         foreign = register_content(self._comparable_content, self._workspace)
         self._in_force = self._workspace.entries_in_force()
         for name, events in groupby(foreign.events, key=lambda event: event.annotator):
             own_events = tuple(events)
+            # The event at which the annotator's hash chain breaks, if it does.
             broken = {author: event for author, event in foreign.broken.items() if author == name}
             growth = self._workspace.growth_of(own_events, is_broken=bool(broken))
             if growth.is_plain:
@@ -222,7 +223,7 @@ def _merge_into_trial(
     merged: MergeResult,
     replacing: Collection[str],
 ) -> None:
-    """Merge a file into the trial copy, and add its counts and notes to the result."""
+    """Merge a file into a trial copy of the workspace; add its counts and notes to ``merged``."""
     events = content.foreign.events
     set_ups = new_set_ups(workspace, events)
     earlier_studies = studies_under(workspace, set_ups)
@@ -270,11 +271,11 @@ class _Facts:
         )
 
     def changes_in_words(self, file: Path, now: _Facts) -> Iterator[str]:
-        """Yield a sentence for the taxonomies and one for the traces that a file changes.
+        """Yield a sentence on the taxonomies and one on the traces that a file changes, if any.
 
         Args:
             file: The file.
-            now: The facts after it was merged.
+            now: The facts after the merge; this object holds those before it.
         """
         changed_refs = [
             ref
@@ -391,8 +392,10 @@ def _fact_description(fact: Fact, event: Event) -> str:
             return f"change label {label.mode}"
         case VerdictSet(mode, _, value):
             return f"{mode} is {'open' if value is None else value.value}"
-        case ReviewSet(_, _, given):
-            return "take back an answer" if given is None else f"{given.answer.value} a suggestion"
+        case ReviewSet(_, _, review):
+            return (
+                "take back an answer" if review is None else f"{review.answer.value} a suggestion"
+            )
         case SpanNoteSet(key):
             return f"note beside {key}"
         case Decided(item, _, decision):

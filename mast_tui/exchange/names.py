@@ -16,11 +16,14 @@ from mast_tui.labels import (
 
 
 def check_one_name(annotator: str | None, names: Iterable[str]) -> None:
-    """Refuse to give one name to the rows of several people.
+    """Check that one name is not given to the rows of several people.
 
     Args:
         annotator: The name given with ``--annotator``, None for none.
         names: The names in the rows.
+
+    Raises:
+        ExchangeError: There is a name for all rows, but the rows are by several people.
     """
     if annotator is None:
         return

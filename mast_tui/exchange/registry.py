@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 def _read_csv_long(request: ImportRequest) -> Incoming:
+    """Read label rows; the traces of judges are finished as the request says."""
     incoming = read_csv_long(
         request.files,
         taxonomy=request.taxonomy,
@@ -54,11 +55,13 @@ def _read_csv_long(request: ImportRequest) -> Incoming:
 
 
 def _read_csv_wide(request: ImportRequest) -> Incoming:
+    """Read tables with a column for each mode; the traces of judges are finished as requested."""
     incoming = read_csv_wide(request.files, taxonomy=request.taxonomy, annotator=request.annotator)
     return complete_judge_tables(incoming, finished=request.judges_finished)
 
 
 def _read_mast_data(request: ImportRequest) -> Incoming:
+    """Read records in the form of the MAST dataset."""
     return read_mast_data(
         request.files,
         taxonomy=request.taxonomy,
@@ -85,6 +88,7 @@ def _read_label_studio(request: ImportRequest) -> Incoming:
 
 
 def _read_run_pages(request: ImportRequest) -> Incoming:
+    """Read the work in pages of runs that mast-tui has written."""
     return read_pages(
         request.files,
         taxonomy=request.taxonomy,

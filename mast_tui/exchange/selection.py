@@ -43,9 +43,9 @@ def selected_work(
     Args:
         workspace: The workspace.
         taxonomy: The taxonomy.
-        labels: ``all`` or a name.
-        which: Whether the first or the last pass counts.
-        finished_only: Whether unfinished passes are left out.
+        labels: ``all`` or an annotator's name.
+        which: The pass that counts: the first or the last.
+        finished_only: True to leave out unfinished passes.
         trace_id: The only trace that is read, None for all.
 
     Raises:
@@ -205,8 +205,8 @@ def gold_entries(
         workspace: The workspace.
         taxonomy: The taxonomy.
         annotators: The names of the sides, None for all people.
-        majority: Whether a majority resolves a verdict.
-        settled_only: Whether verdicts of one person are left out.
+        majority: True if a majority resolves a verdict.
+        settled_only: True if verdicts of one person are left out.
     """
     orders = SpanOrders(workspace)
     records = {record.trace_id: record for record in workspace.traces()}

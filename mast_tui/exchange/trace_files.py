@@ -37,7 +37,10 @@ def texts_from_files(workspace: Workspace, masks: Masks | None = None) -> TextsO
 
     Args:
         workspace: The workspace.
-        masks: Masks of personal data and secrets in the texts, None for none.
+        masks: Masks of personal data and secrets in the texts, None to leave the texts as they are.
+
+    Returns:
+        The function. It returns None if the trace cannot be read.
     """
     trace_of = traces_from_files(workspace)
 
@@ -56,6 +59,9 @@ def redacted_from_files(workspace: Workspace, masks: Masks) -> RedactedOf:
     Args:
         workspace: The workspace.
         masks: The masks.
+
+    Returns:
+        The function. It returns None if the trace cannot be read.
     """
     trace_of = traces_from_files(workspace)
 
@@ -94,10 +100,10 @@ def read_traces(path: Path) -> tuple[Trace, ...]:
 
 
 def read_json(path: Path) -> object:
-    """Return the file as one JSON document, or as the list of the documents on its lines.
+    """Return the JSON document in a file, or the list of the JSON documents on its lines.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The file has neither form.
         OSError: The file cannot be read.
     """
     data = path.read_bytes()
@@ -140,11 +146,11 @@ def read_each(
 
 
 def files_under(paths: Iterable[Path], suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files, and for a folder every file in it at any depth with such a suffix.
+    """Yield the given files, and the files with certain suffixes at any depth of given folders.
 
     Args:
         paths: The files and folders.
-        suffixes: The suffixes of the files that count.
+        suffixes: The suffixes in lower case, with the dot.
     """
     for path in paths:
         if path.is_dir():
@@ -160,7 +166,7 @@ def message_spans(trace: Trace, number: int) -> tuple[str, str] | None:
 
     Args:
         trace: The trace.
-        number: The number, counted from 0.
+        number: The number of the message, counted from 0.
     """
     keys = [
         span.key

@@ -81,7 +81,7 @@ class Undone:
 
 
 def continues_import(workspace: Workspace, asked: str) -> bool:
-    """Return whether this import continues an import that was interrupted.
+    """Check whether this import continues an import that was interrupted.
 
     Args:
         workspace: The workspace.
@@ -97,12 +97,12 @@ def find_import(workspace: Workspace, import_id: str, *, only: str | None = None
     """Return an import that was not undone.
 
     Args:
-        workspace: The workspace into which it was made.
-        import_id: Its id, an end of its id that no other has, or empty for the last import.
-        only: Its format, None for any.
+        workspace: The workspace that holds the import.
+        import_id: The id of the import, or the end of only one id; empty for the last import.
+        only: The format of the import, None for any.
 
     Raises:
-        ExchangeError: There is no such import, or it was taken back already.
+        ExchangeError: No import or several imports match, or the import was already undone.
     """
     imports = [record for record in workspace.imports() if only in (None, record.format)]
     if not import_id:
@@ -131,7 +131,7 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
 
     Args:
         workspace: The workspace.
-        record: The import.
+        record: The record of the import.
         undone_by: The name of the user, None if it is not known.
 
     Returns:
@@ -157,6 +157,7 @@ def undo_import(workspace: Workspace, record: ImportRecord, undone_by: str | Non
     events = 0
     for batch in batches:
         with workspace.transaction():
+            # Others may have written since the check.
             undoing.read(batch)
             for work in batch:
                 for reason in undoing.built_on(work):
@@ -220,7 +221,11 @@ class _ImportUndo:
                 ]
 
     def built_on(self, work: _Work) -> Iterator[str]:
-        """Yield descriptions of later work that builds on the imported events of a work."""
+        """Yield descriptions of later work that builds on imported events, and blocks the undo.
+
+        Args:
+            work: The annotator, trace and taxonomy of the imported events.
+        """
         annotator, trace_id, taxonomy = work
         events = self._events_of(work)
         imported = [event for event in events if self._is_imported(event)]
@@ -262,9 +267,9 @@ class _ImportUndo:
         return count
 
     def _inverse_events(self, work: _Work) -> Iterator[tuple[str, NewEvent]]:
-        """Yield an event that undoes each imported event, with the action of the latter.
+        """Yield the event that undoes each imported event, with the imported event's action.
 
-        The last event of the work comes first.
+        The last imported event of the work is undone first.
         """
         events = self._events_of(work)
         for event in reversed(events):
@@ -293,14 +298,17 @@ class _ImportUndo:
         return event.action == self._record.action
 
     def _came_with_import(self, name: str, work: _Work, kind: type[Fact]) -> bool:
-        """Return whether all events of a kind on a trace came with the same import."""
+        """Check whether all events of a kind on a trace came with the same import."""
         own_events = [e for e in self._events_of((name, *work[1:])) if isinstance(e.fact, kind)]
         # Events of this undo are no later work of the annotator.
         return all(self._is_imported(e) or e.action == self._undo_action for e in own_events)
 
 
 def _effective_events(events: Sequence[Event]) -> Iterator[Event]:
-    """Yield the events that were not undone and that record more than what was seen."""
+    """Yield the events in force: neither undone nor mere notices of what was seen.
+
+    Events that undo or redo others are left out.
+    """
     undone = set[str]()
     for event in events:
         if event.undoes is not None:
@@ -318,7 +326,12 @@ def _fact_text(fact: Fact) -> str:
 
 
 def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
-    """Return the fact that undoes an event of an import; None if there is nothing to undo."""
+    """Return the fact that undoes an event of an import; None if there is nothing to undo.
+
+    Args:
+        event: The imported event.
+        events: All events of the same work.
+    """
     earlier = events[: events.index(event)]
     match event.fact:
         case PassStarted(kind, copy_of):
@@ -335,10 +348,10 @@ def _inverse_of(event: Event, events: Sequence[Event]) -> Fact | None:
                 if isinstance(effective.fact, Judged)
             ]
             return judgements[-1] if judgements else PassWithdrawn(PassKind.BLIND)
-        case PassKindSet(before=first, after=then):
-            return PassKindSet(then, first)
-        case SightSet(was, blind):
-            return SightSet(blind, bool(was))
+        case PassKindSet(before=old_kind, after=new_kind):
+            return PassKindSet(new_kind, old_kind)
+        case SightSet(old_blind, new_blind):
+            return SightSet(new_blind, bool(old_blind))
         case StudySet(old, new):
             return StudySet(new, old)
         case fact:

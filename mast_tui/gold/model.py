@@ -107,8 +107,8 @@ class GoldVerdict:
 
     Attributes:
         value: The verdict, None while it is unresolved.
-        judge_seen: Whether a side with a verdict, or the adjudicator, saw a judge's answer.
-        changed: Whether a side has changed its answer since the decision.
+        judge_seen: True if a side with a verdict, or the adjudicator, saw a judge's answer.
+        changed: True if a side has changed its answer since the decision.
     """
 
     mode: str
@@ -127,13 +127,13 @@ class GoldLabel:
     """One place where a mode shows, with the labels from which it follows.
 
     Attributes:
-        merged: Whether the target covers different targets of labels.
+        merged: True if the target covers different targets of labels.
         labels: The ids of the labels.
         notes: Pairs of annotator and note.
         severity: The severity, if all annotators who gave one agree.
         severity_source: ``unanimous`` if all annotators of the place gave the severity,
             ``majority`` if several did, ``single`` if one did.
-        changed: Whether a side has changed its answer since the decision.
+        changed: True if a side has changed its answer since the decision.
     """
 
     mode: str
@@ -161,7 +161,11 @@ class GoldTrace:
     conflicts: tuple[Conflict, ...]
 
     def verdict(self, mode: str) -> GoldVerdict:
-        """Return the verdict on a mode; raises ``KeyError`` if the gold does not have the mode."""
+        """Return the verdict on a mode.
+
+        Raises:
+            KeyError: The gold does not have the mode.
+        """
         for verdict in self.verdicts:
             if verdict.mode == mode:
                 return verdict

@@ -41,7 +41,7 @@ def place_name(target: Target) -> str:
 
 
 def overlap(a: Target, b: Target, order: Order = no_order) -> bool:
-    """Return whether two targets have a part in common.
+    """Check whether two targets have a part in common.
 
     - The whole trace overlaps only itself.
     - Quotes in one span overlap if their characters do. A quote whose characters are not known
@@ -118,6 +118,7 @@ def in_reading_order(
     """
 
     def rank(item: _Pointed) -> tuple[int, int, int, int]:
+        """Return the sort key of an object; objects of the same kind of place sort by position."""
         target = target_of(item)
         if target.is_whole:
             return (0, 0, 0, 0)
@@ -158,7 +159,7 @@ class Item:
 
 
 def joins_separate_places(item: Item, order: Order = no_order) -> bool:
-    """Return whether one annotator marked several places in an item that do not overlap.
+    """Check whether one annotator marked several places in an item that do not overlap.
 
     For that annotator they are several failures, which only the wider place of another annotator
     connects.
@@ -174,7 +175,7 @@ def joins_separate_places(item: Item, order: Order = no_order) -> bool:
 
 
 def item_id(mode: str, target: Target) -> str:
-    """Return the name of the item of a mode that this target covers.
+    """Return the id of a mode's item at a target.
 
     Args:
         mode: The mode's slug.
@@ -184,7 +185,9 @@ def item_id(mode: str, target: Target) -> str:
 
 
 def items_of_mode(labels: Iterable[Label], order: Order = no_order) -> tuple[Item, ...]:
-    """Return the labels of one mode in groups that overlap, in reading order.
+    """Return the items of one mode, in reading order: groups of labels that overlap.
+
+    Labels that overlap only through other labels are in the same group.
 
     Args:
         labels: The labels of one mode.
@@ -219,7 +222,10 @@ def _character_range(target: Target) -> tuple[int, int] | None:
 
 
 def _index_range(target: Target, order: Order) -> tuple[int, int] | None:
-    """Return the indices of a target's first and last span, None if either is not known."""
+    """Return the indices of a target's first and last span.
+
+    Return None for the whole trace, and if an index is not known.
+    """
     if target.first is None or target.last is None:
         return None
     first = order(target.first)
@@ -230,7 +236,10 @@ def _index_range(target: Target, order: Order) -> tuple[int, int] | None:
 
 
 def _covering_quote(targets: Sequence[Target]) -> Target | None:
-    """Return the quote that joins quotes of one span; None if they do not fit together."""
+    """Return the target whose quote joins the overlapping or adjacent quotes of one span.
+
+    Return None if a quote or its range is missing, or if there is a gap between quotes.
+    """
     ranges_with_quotes = []
     for target in targets:
         character_range = _character_range(target)
@@ -277,6 +286,7 @@ def unordered_labels(
         decided_targets[decision.mode].update(t for t in decision.targets if not t.is_whole)
 
     def is_unordered(label: Label) -> bool:
+        """Check whether an unknown order leaves open if the label overlaps another place."""
         side_targets = (
             other.target
             for other in labels_by_mode[label.mode]

@@ -71,8 +71,8 @@ def gold_of_trace(
         modes: The slugs of the taxonomy in its order. Answers on other modes are left out.
         order: Returns the index of a span by its key, None if it is not known. Without indices,
             only equal targets and targets in the same span are one item.
-        majority: Whether a majority resolves a verdict.
-        boundaries: Whether overlapping places with different ends are a conflict.
+        majority: True if a majority resolves a verdict.
+        boundaries: True if overlapping places with different ends are a conflict.
 
     Raises:
         ValueError: An annotator is among the sides twice.
@@ -143,12 +143,13 @@ class _Rules:
 
 def _in_force(mode: str, decisions: Sequence[Decision]) -> tuple[Decision, ...]:
     """Return the last decision on each item of a mode, oldest first."""
-    last: dict[str, Decision] = {}
+    last_by_item: dict[str, Decision] = {}
     for decision in decisions:
         if decision.mode == mode:
-            last.pop(decision.item, None)
-            last[decision.item] = decision
-    return tuple(last.values())
+            # A dict keeps the place of a key that is set again: remove it, so that it moves last.
+            last_by_item.pop(decision.item, None)
+            last_by_item[decision.item] = decision
+    return tuple(last_by_item.values())
 
 
 def _gold_of_mode(
@@ -178,7 +179,7 @@ def _gold_of_mode(
 def _gold_verdict(
     mode: str, sides: Sequence[TraceWork], decided: Decision | None, rules: _Rules
 ) -> GoldVerdict:
-    """Return the verdict of the gold on a mode; ``decided`` is the decision on it, if any."""
+    """Return the verdict of the gold on a mode; ``decided`` is an adjudicator's decision on it."""
     answers = words_on(mode, sides)
     values = [answer.value for answer in answers if answer.value is not None]
     value_by_side = {side.annotator: side.verdict(mode) for side in sides}
@@ -253,19 +254,19 @@ def _labels_and_conflicts(
 
 
 def _decisions_with(
-    decided: Decision, decisions: Sequence[Decision], order: Order
+    verdict_decision: Decision, decisions: Sequence[Decision], order: Order
 ) -> tuple[Decision, ...]:
     """Return the decisions on items that count together with a decision on the verdict.
 
     All later decisions count. An earlier decision counts if it chose a place that overlaps no
     place of the decision on the verdict.
     """
-    verdict_index = decisions.index(decided)
+    verdict_index = decisions.index(verdict_decision)
     earlier = [
         decision
         for decision in decisions[:verdict_index]
         if decision.value is VerdictValue.PRESENT
-        and not _any_overlap(decision.targets, decided.targets, order)
+        and not _any_overlap(decision.targets, verdict_decision.targets, order)
     ]
     return (*earlier, *decisions[verdict_index + 1 :])
 
@@ -280,7 +281,7 @@ def _items_by_decision(
     """Return each decision with its items, and the items without a decision.
 
     A decision belongs to the item with its id. If there is no such item, because labels have moved
-    since, it belongs to all items that overlap its places. The latest decision is served first.
+    since, it belongs to all items that overlap its places. The latest decision has precedence.
     """
     free_items = {item.id: item for item in items}
     items_by_id: dict[str, list[Item]] = {}
@@ -305,7 +306,10 @@ def _items_by_decision(
 def _labels_of_decision(
     decision: Decision, items: Sequence[Item], sides: Sequence[TraceWork], order: Order
 ) -> list[GoldLabel]:
-    """Return the labels that follow from a decision on an item; none if it was not present."""
+    """Return the labels of the gold that follow from a decision on an item.
+
+    Return no labels if the decision is that the item does not count.
+    """
     if decision.value is not VerdictValue.PRESENT:
         return []
     item_labels = [label for item in items for label in item.labels]

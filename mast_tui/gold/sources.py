@@ -29,7 +29,7 @@ class GoldMixJson(TypedDict):
             annotators differ, are in no figure.
         traces: The number of traces with at least one verdict of a source, by source.
         annotators: The annotators who gave the verdicts.
-        settled_only: Whether verdicts of one person were left out.
+        settled_only: True if verdicts of one person were left out.
         not_in_study: The number of finished traces of each person without a part in the study;
             their work does not count.
         merged: The number of places that cover different places of several annotators.
@@ -56,7 +56,7 @@ def gold_mix(
     Args:
         verdicts: The sources of verdicts with a value and of unresolved verdicts, by trace id.
         annotators: The annotators who gave the verdicts.
-        settled_only: Whether verdicts of one person were left out before.
+        settled_only: True if verdicts of one person were left out before.
         not_in_study: The number of finished traces of each person without a part in the study.
         merged: The number of places that cover different places of several annotators.
     """
@@ -85,11 +85,12 @@ def counted_source(verdict: GoldVerdict) -> Resolution | None:
 
 
 def only_settled(gold: GoldTrace) -> GoldTrace:
-    """Return the gold without answers of one person alone.
+    """Return the gold without answers that only one person gave.
 
-    - Verdicts of one person lose their value, and their labels and conflicts are left out.
-    - Labels of one person are left out.
-    - A severity of one person is removed, unless an adjudicator decided the label.
+    - A verdict of only one person loses its value, and the mode's labels and conflicts are left
+      out.
+    - A label of only one person is left out.
+    - A severity of only one person is removed, unless an adjudicator decided the label.
     """
     single = {verdict.mode for verdict in gold.verdicts if verdict.source is Resolution.SINGLE}
     verdicts = [
@@ -109,7 +110,7 @@ def only_settled(gold: GoldTrace) -> GoldTrace:
 
 
 def is_gold(mix: GoldMixJson) -> bool:
-    """Return whether there is any settled verdict."""
+    """Check whether there is any settled verdict."""
     return any(mix["sources"][source.value] for source in SETTLED)
 
 

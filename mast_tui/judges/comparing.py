@@ -205,7 +205,7 @@ def compare(
 def _compare_marks(
     first: Side, second: Side, trace_id: str, mode: str, order_of: Callable[[str], Order]
 ) -> Case:
-    """Return the case of a trace and mode that a side calls present."""
+    """Return the case of a trace and mode that at least one side calls present."""
     marks = first.marks.get((trace_id, mode), ())
     other_marks = second.marks.get((trace_id, mode), ())
     if first.value(trace_id, mode) is not VerdictValue.PRESENT:

@@ -142,7 +142,10 @@ def parts(quote: str) -> tuple[str, ...]:
 
 
 def letters(text: str) -> str:
-    """Return the letters and digits of a text in lower case, without those of its escapes."""
+    """Return the letters and digits of a text in lower case.
+
+    Letters of escapes are left out, such as the ``n`` of a backslash and ``n``, or an entity's.
+    """
     if "\\" in text:
         for escape in ("\\n", "\\r", "\\t"):
             text = text.replace(escape, "")
@@ -197,7 +200,7 @@ def find_part(
 
 
 def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch | None:
-    """Find a piece of a quote by a kind of match or a closer kind.
+    """Return the closest match of a piece of a quote, no looser than a kind of match.
 
     Args:
         text: The text to search.
@@ -206,7 +209,7 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch |
         start: The offset from which to search.
 
     Returns:
-        The first range with the closest match, or None.
+        The first range with the closest kind of match that occurs, or None.
     """
     for match in (Match.EXACT, Match.SPACING, Match.REWORDED):
         match_range = find_part(text, part, match, start=start)
@@ -216,7 +219,7 @@ def closest(text: str, part: str, how: Match, *, start: int = 0) -> QuoteMatch |
 
 
 def find_within(text: str, part: str, start: int, reach: int) -> QuoteMatch | None:
-    """Find the same words near an offset.
+    """Return the range of the same words near an offset.
 
     Args:
         text: The text to search.
@@ -267,7 +270,7 @@ class JoinedTexts:
         self.text = "".join(joined_texts)
 
     def locate(self, match_range: QuoteMatch) -> tuple[int, int, QuoteMatch] | None:
-        """Convert a range of the joined text.
+        """Convert a range of the joined text into a range of a span.
 
         Returns:
             The index of the span in which the range begins, the index of the span in which it ends
@@ -308,7 +311,7 @@ def _pieces_to_compare(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _without_wrapping(quote: str) -> str:
-    """Remove code fences, backticks and quotation marks around a quote."""
+    """Return a quote without code fences, backticks and quotation marks around it."""
     for _ in range(3):
         has_fence = quote.startswith("```") and quote.endswith("```") and len(quote) > 6
         if has_fence:
@@ -338,8 +341,8 @@ def _same_letters_match(
 ) -> QuoteMatch | None:
     """Find the same words, with any punctuation and blanks between them.
 
-    The letters of the quote are searched in the letters of the text, then in those of the text
-    without markup. A hit counts if the words of its range are those of the quote.
+    The letters of the quote are searched in the layers of the text: its letters, then its letters
+    without markup. A hit counts if its range has the same words as the quote.
     """
     quote_letters = letters(quote)
     if not quote_letters:
@@ -381,6 +384,7 @@ def _letter_range(loosened_text: str, first: int, end: int) -> tuple[int, int]:
 
 def _offset_of_letter(loosened_text: str, number: int) -> int:
     """Return the offset of the letter with a number, from 0, in a text."""
+    # Skip the letters before it in steps that are halved when they would go too far.
     offset = 0
     step = _CHUNK
     while step:
@@ -396,7 +400,11 @@ def _offset_of_letter(loosened_text: str, number: int) -> int:
 def _with_outer_signs(
     loosened_text: str, match_range: tuple[int, int], quote: str
 ) -> tuple[int, int]:
-    """Extend a range by the punctuation around it that the quote has too."""
+    """Extend a range by the punctuation around it that the quote has too.
+
+    The punctuation before the first and after the last letter of the quote is searched sign by
+    sign, from the range outwards.
+    """
     start, end = match_range
     letters_start = next(i for i, char in enumerate(quote) if letters(char))
     letters_end = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
@@ -415,7 +423,7 @@ def _with_outer_signs(
 
 
 def _similar_match(text: str, quote: str) -> QuoteMatch | None:
-    """Find a similar text, and compare its words with those of the quote."""
+    """Return the match of a quote with the most similar part of a text; None if none is similar."""
     if len(quote) < _SHORTEST_FUZZY or not text:
         return None
     if len(quote) > _LONGEST_FUZZY:
@@ -430,6 +438,7 @@ def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
 
     folded_text = _case_folded(text)
     folded_quote = _case_folded(_NOTE.sub("", quote).strip() or quote)
+    # The alignment would search the shorter text in the longer one.
     if len(folded_quote) > len(folded_text):
         is_similar = fuzz.ratio(folded_quote, folded_text, score_cutoff=CUTOFF)
         return (0, len(text)) if is_similar else None
@@ -441,7 +450,7 @@ def _aligned_range(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
-    """Find a long quote by its beginning and end, about as far apart as in the quote."""
+    """Find a long quote by its beginning and end; return None if the text between differs."""
     from rapidfuzz import fuzz
 
     end_chars = _LONGEST_FUZZY // 2
@@ -449,6 +458,7 @@ def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
     if head_range is None:
         return None
     start, head_end = head_range
+    # The match may be half to twice as long as the quote.
     tail_range = _end_range(text[head_end : start + 2 * len(quote)], quote[-end_chars:].strip())
     if tail_range is None:
         return None
@@ -462,7 +472,10 @@ def _long_quote_match(text: str, quote: str) -> QuoteMatch | None:
 
 
 def _end_range(text: str, quote: str) -> tuple[int, int] | None:
-    """Return the range of the first or last part of a long quote, also of a similar text."""
+    """Return the range of text that equals the first or last part of a long quote, or is similar.
+
+    Return None if there is no such range.
+    """
     for how in (Match.EXACT, Match.SPACING):
         match_range = find_part(text, quote, how)
         if match_range is not None:
@@ -471,9 +484,9 @@ def _end_range(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _compared_match(text: str, quote: str, start: int, end: int) -> QuoteMatch:
-    """Return the match of the words of a range with those of the quote, trimmed to these words.
+    """Return the match of a quote with a range of the text, trimmed to the words in common.
 
-    If words are altered, a wider range is compared too, and replaces the range if it is closer.
+    If words are altered, a wider range is compared too. It replaces the range if fewer differ.
     """
     comparison = compare(quote, text[start:end])
     if comparison.loose and comparison.likeness is WordLikeness.ALTERED:

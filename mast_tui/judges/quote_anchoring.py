@@ -205,7 +205,8 @@ class Locator:
             if best is not None and not best.altered:
                 return best
         if best is None and parsed_quote.long_parts:
-            # The other parts are too short: they occur by chance, so they prove nothing.
+            # Short parts prove nothing, because they occur by chance. A match without them counts
+            # as altered.
             best = self._similar_location(texts, parsed_quote.long_parts)
             if best is not None:
                 match_range = QuoteMatch(
@@ -260,7 +261,7 @@ class Locator:
         - A long piece that is missing may be in the next span.
         - The range covers all pieces, or only the first if there is a long gap between them.
 
-        None if a piece is missing.
+        Return None if a piece is missing.
         """
         ranges: list[QuoteMatch] = []
         match = Match.IN_PARTS
@@ -296,9 +297,9 @@ class Locator:
     def _bounded_texts(
         self, area: Iterable[int], most: int, longest: int | None = None
     ) -> Iterator[tuple[int, str]]:
-        """Yield spans and their texts up to a number of characters.
+        """Yield the index and text of each span, up to a number of characters in all.
 
-        If spans are left out, ``_is_cut`` becomes true.
+        Sets ``_is_cut`` if spans are left out.
 
         Args:
             area: The indices of the spans.
@@ -520,7 +521,10 @@ def _finding_range(finding: Finding, trace: Trace) -> tuple[int, int] | None:
 def _corrected_range(
     named_range: tuple[int, int] | None, location: QuoteLocation
 ) -> tuple[int, int]:
-    """Return the named range if the quote begins in it, or else the range of the quote."""
+    """Return the named range if the quote begins in it, or else the range of the quote.
+
+    The named range is extended to the end of the quote.
+    """
     if named_range is None:
         return location.index, location.last
     first, last = named_range

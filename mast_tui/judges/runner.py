@@ -113,8 +113,8 @@ def finding_indices(trace: Trace, findings: Iterable[Finding]) -> dict[str, Span
     """Return the indices of the spans of findings, by key.
 
     Args:
-        trace: The trace, its index complete.
-        findings: The findings of a judge in it.
+        trace: The trace, of which all spans have been indexed.
+        findings: The findings of a judge on the trace.
     """
     keys = (key for finding in findings for key in (finding.first, finding.last) if key is not None)
     return indices_in(trace, dict.fromkeys(keys, False))
@@ -267,13 +267,14 @@ class _Run:
         return stored_record is not None and self._has_judged(stored_record, record)
 
     def _store_result(self, judged: JudgedTrace) -> Progress:
-        """Store the judgement on a trace or the problem, and return the report on the trace."""
+        """Store the judgement on a trace or its problem, and return the progress of the run."""
         trace_id = self._workspace.register_trace(judged.record)
         suggestions = 0
         if judged.problem is not None:
             status = TraceStatus.FAILED
             self._workspace.note_run_trace(self._run_id(), RunTrace(trace_id, 0, judged.problem))
         elif judged.judgement is None:
+            # The trace was judged before.
             status = TraceStatus.KNOWN
         else:
             status = TraceStatus.JUDGED
@@ -294,7 +295,7 @@ class _Run:
         return self.summary.run_id
 
     def _has_judged(self, stored_record: TraceRecord, current_record: TraceRecord) -> bool:
-        """Check whether a trace was judged when it had the current number of spans."""
+        """Check whether a trace was judged, and has the same number of spans as then."""
         judgements = [
             judgement
             for name in self._names or ()

@@ -101,7 +101,10 @@ class _Task:
     numbers: dict[_Action, int] = field(default_factory=dict)
 
     def add(self, trace: Trace) -> None:
-        """Add a run that was read to its end."""
+        """Add a run that was read to its end, with its actions as numbers.
+
+        Actions that differ only in ids and white space have the same number.
+        """
         actions = []
         for index in range(len(trace)):
             span = trace.span(index)
@@ -151,7 +154,7 @@ class _Task:
                     break
 
     def _with_similar_actions(self, has_action: _Matrix) -> _Matrix:
-        """Mark the runs that have each action, or an action of the same tool with a similar text.
+        """Return for each action the runs that have it or a similar action of the same tool.
 
         Args:
             has_action: The runs that have each action, as actions × runs.
@@ -174,7 +177,9 @@ class _Task:
 def _largest_shared_counts(
     has_step: _Matrix, run_counts: _Matrix, is_failed: NDArray[np.bool_]
 ) -> _Matrix:
-    """Count the runs that share the best separating step, for each permutation of the outcomes.
+    """Return, for each permutation of the outcomes, the most runs that share a separating step.
+
+    A step separates if only runs that failed have it.
 
     All permutations are used, or a seeded sample of them. The maximum over all steps corrects for
     the number of steps (Westfall and Young 1993).
@@ -184,6 +189,7 @@ def _largest_shared_counts(
         run_counts: The number of runs that have each step.
         is_failed: The runs that failed.
     """
+    # Equal rows have equal counts, and a step of one run is shared by no other.
     distinct_rows = np.unique(has_step[run_counts > 1], axis=0)
     total_count = len(is_failed)
     failed_count = int(is_failed.sum())
@@ -191,6 +197,7 @@ def _largest_shared_counts(
         failed_sets = [list(chosen) for chosen in combinations(range(total_count), failed_count)]
     else:
         random = Random(0)
+        # The sample contains the real outcomes.
         failed_sets = [list(np.flatnonzero(is_failed))]
         for _ in range(MOST_PERMUTATIONS - 1):
             failed_sets.append(random.sample(range(total_count), failed_count))
@@ -204,7 +211,7 @@ def _largest_shared_counts(
 
 
 def comparable(traces: Iterable[Trace]) -> list[Trace]:
-    """Return the runs of tasks that have both failed and successful runs."""
+    """Return the runs of each task that has both failed and successful runs."""
     runs_by_task: defaultdict[tuple[str, str], list[Trace]] = defaultdict(list)
     for trace in traces:
         meta = trace.meta
@@ -264,7 +271,7 @@ class TwinsJudge:
         return f"{summary}; {without_task_id}, so their words tell the task"
 
     def judge(self, trace: Trace, /) -> Judgement:
-        """Suggest the step that only failed runs share, if this run has it."""
+        """Yield a finding on the step that only failed runs share, if this run has it."""
         step = self.shared.get(trace.identity.trace_id)
         if step is None:
             return Judgement(judged=())

@@ -208,11 +208,11 @@ class _WordSequence:
         return offset, offset
 
     def has_gap(self, first: int, end: int) -> bool:
-        """Check whether an ellipsis is before one of some words or after the last of them.
+        """Check whether an ellipsis is between the words around a range of words.
 
         Args:
-            first: The index of the first word.
-            end: The index after the last word.
+            first: The index of the first word of the range.
+            end: The index after the last word of the range.
         """
         start = self.ranges[first - 1][1] if first else 0
         stop = self.ranges[end][0] if end < len(self) else len(self._plain_text)
@@ -288,7 +288,7 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     Args:
         quote: The quote.
         text: The range of text. Words at its ends that the quote lacks do not count.
-        in_parts: Whether words that the quote replaces by an ellipsis do not count either.
+        in_parts: True if words that the quote replaces by an ellipsis do not count either.
 
     Returns:
         The relation of the words, their differences, and the part of the text with the quote.
@@ -349,7 +349,7 @@ class _Block(NamedTuple):
 
 
 def _differing_blocks(codes: Iterable[Opcode]) -> Iterator[_Block]:
-    """Yield the words that differ; neighbouring edits are merged into one block."""
+    """Yield the blocks of words that differ; neighbouring edits are one block."""
     block: _Block | None = None
     for code in codes:
         if code.tag == "equal":
@@ -372,8 +372,8 @@ def _block_likeness(
     Args:
         quoted: The words of the quote.
         original: The words of the text.
-        has_gap: Whether the quote has an ellipsis for some of them.
-        at_edge: Whether the words begin or end the quote; an added filler may then be a word that
+        has_gap: True if the quote has an ellipsis for some of them.
+        at_edge: True if the words begin or end the quote; an added filler may then be a word that
             the range lacks, so it counts as an alteration.
     """
     if _join_words(quoted) == _join_words(original):
@@ -426,6 +426,7 @@ def _is_form_of(word: _Word, other: _Word) -> bool:
     other_text = other.text
     if text == other_text:
         return True
+    # Names, numbers and signs have no other forms.
     if word.exact or other.exact:
         return False
     if min(len(text), len(other_text)) < _SHORTEST_FORM or text[0] != other_text[0]:
@@ -450,7 +451,10 @@ def _word_stem(word: str) -> str:
 
 
 def _compared_forms(word: str, *, number: bool) -> tuple[str, ...]:
-    """Return the forms in which a word is compared: one, or two for a contraction with ``not``."""
+    """Return the form in which a word is compared; two for a contraction: ``can't`` is ``can not``.
+
+    Numbers are compared without separators of thousands.
+    """
     word = word.replace("\0", "").rstrip("_")
     if not word.isascii():
         word = unicodedata.normalize("NFKC", word)

@@ -99,7 +99,11 @@ def file_rule(
     group = compiled.groupindex.get(SECRET_GROUP, 0)
 
     def ranges(text: str) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each secret that is not empty."""
+        """Yield the start and end of each match of the pattern that is not empty.
+
+        Raises:
+            RedactionTooSlow: The search takes too long.
+        """
         deadline = now() + LONGEST
         for match in compiled.finditer(encodable_text(text)):
             start, end = match.span(group)
@@ -115,10 +119,10 @@ def file_rule(
 
 
 def _compile_line(pattern: str, location: str) -> re2._Regexp:
-    """Compile a pattern of a file.
+    """Compile a pattern of a file; ``location`` is its file and line, for messages.
 
     Raises:
-        RedactionError: The pattern is not one of RE2, or matches an empty text.
+        RedactionError: RE2 does not support the pattern, or it matches an empty text.
     """
     try:
         compiled = compile_pattern(pattern, "m")
@@ -207,7 +211,7 @@ class Redacted:
 
         Args:
             offset: The offset in the original.
-            is_end: Whether it is the end of the range, which is after its last code point.
+            is_end: True if it is the end of the range, which is after its last code point.
         """
         shift = 0
         code_point = offset - 1 if is_end else offset
@@ -220,7 +224,7 @@ class Redacted:
         return offset + shift
 
     def to_original(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range in the original of ``text[start:end]``.
+        """Convert a range of the redacted text to the range of the original text.
 
         A range that touches a replacement covers the whole secret.
 
@@ -316,12 +320,13 @@ class Redaction:
         return replace(self, secrets=(*self.secrets, secret))
 
     def apply(self, text: str, numbers: SecretNames | None = None) -> Redacted:
-        """Redact a text.
+        """Return a text with replacements for its secrets.
 
         Args:
             text: The text.
-            numbers: The numbers of secrets, to which new secrets are added. Texts that share these
-                numbers have the same number for the same secret.
+            numbers: The numbers of secrets, to which new secrets are added; None to number the
+                secrets of this text alone. Texts that share numbers have the same number for the
+                same secret.
         """
         secrets = list(self._find_secrets(text))
         if not secrets:
@@ -365,7 +370,10 @@ def _is_needed(rule: SecretRule, lowered: str) -> bool:
 def _replace_secrets(
     text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNames, form: str
 ) -> Redacted:
-    """Replace the secrets of a text; overlapping secrets have one replacement."""
+    """Replace the secrets of a text; overlapping secrets have one replacement.
+
+    ``secrets`` holds the start, end and name of each secret, ``form`` the template of replacements.
+    """
     parts: list[str] = []
     cuts: list[Cut] = []
     copied_end = 0
@@ -382,9 +390,10 @@ def _replace_secrets(
 
 
 def _merge_secrets(secrets: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Return the secrets by start; overlapping secrets become one with the name of the first.
+    """Return the secrets in the order of their start, without overlaps.
 
-    Of secrets with one start, the longest is the first.
+    Overlapping secrets become one secret with the name of the first. Of secrets with the same
+    start, the longest is the first.
     """
     merged_secrets: list[tuple[int, int, str]] = []
     for start, end, name in sorted(secrets, key=lambda secret: (secret[0], -secret[1])):

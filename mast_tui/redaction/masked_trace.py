@@ -76,7 +76,7 @@ class Masks:
         return self.apply(text).text
 
     def meta(self, meta: TraceMeta) -> TraceMeta:
-        """Return the facts of a run with masks in their texts."""
+        """Return the metadata of a run with masks in the task and the answer key."""
         sections = {
             name: tuple((entry, self.text(value)) for entry, value in entries)
             for name, entries in meta.answer_key.sections()
@@ -104,7 +104,7 @@ def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes
     """Return the masks that ``--redact`` and ``--redact-file`` ask for; None if they ask for none.
 
     Args:
-        redact: Whether personal data and secrets are masked.
+        redact: True if personal data and secrets are masked.
         patterns: A file of the user's own patterns, which are masked as well.
         key: Returns the secret key of the masks; it is called only if masks are needed.
 
@@ -151,7 +151,10 @@ class MaskedSpans(Spans):
         return self.redacted(index).text
 
     def redacted(self, index: int) -> Redacted:
-        """Return the text of a span with the ranges of its masks, from a cache if it is there."""
+        """Return the text of a span with the ranges of its masks.
+
+        The last results are cached, up to a number of characters.
+        """
         cached = self._cache.get(index)
         if cached is not None:
             self._cache.move_to_end(index)
@@ -196,7 +199,7 @@ class MaskedSpans(Spans):
         return replace(columns, shape_list=self._shapes)
 
     def one_thread(self, first: int, end: int, /) -> bool:
-        """Return whether the keys of the spans name at most one thread; False if unsure.
+        """Check whether the keys of some spans name at most one thread; False if unsure.
 
         Args:
             first: The first span.

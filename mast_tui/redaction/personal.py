@@ -227,7 +227,7 @@ def _phone_check() -> Check:
     phonenumbers = _import_extra("phonenumbers")
 
     def is_phone(text: str) -> bool:
-        """Check a number of a known region, or of any region if it begins with + or 00."""
+        """Check for a number of a known region; one with ``+`` or ``00`` may be of any region."""
         has_form = _SEPARATOR.search(text) or text.startswith(("+", "00"))
         is_plain_number = text.startswith("0") and len(text) in _LENGTHS_WITHOUT_SEPARATOR
         if not has_form and not is_plain_number:

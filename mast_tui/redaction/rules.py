@@ -49,14 +49,15 @@ def pattern_rule(
 ) -> SecretRule:
     """Make a rule of a built-in pattern, which Python's engine matches.
 
-    The patterns need look-behind, which RE2 lacks, so each of them must be linear by itself.
+    RE2 lacks look-behind, which these patterns need. Python's engine can be slow, so each pattern
+    must take time linear in the text.
 
     Args:
         name: The replacement of a secret.
         pattern: The regular expression.
-        needs: Texts in lower case, of which each secret has one.
+        needs: Texts in lower case; each secret contains one of them.
         flags: The flags of the regular expression.
-        sign: A character that each secret has.
+        sign: A character that each secret contains; empty for none.
     """
     compiled = re.compile(pattern, flags)
     group = compiled.groupindex.get(SECRET_GROUP, 0)

@@ -41,7 +41,7 @@ class Membership(Struct, frozen=True):
     weight: float = 1.0
 
     def holds(self, batch_number: int) -> bool:
-        """Return whether the annotator is dealt traces of a batch, counted from 0."""
+        """Check whether the annotator is dealt traces of a batch, counted from 0."""
         return self.first <= batch_number and (self.end is None or batch_number < self.end)
 
 
@@ -124,6 +124,11 @@ class Study(Struct, frozen=True):
     assignments: tuple[Assignment, ...] = ()
 
     def __post_init__(self) -> None:
+        """Check the study.
+
+        Raises:
+            InvalidStudy: Two parts of the study contradict each other, or a number is not valid.
+        """
         if not self.annotators:
             raise InvalidStudy("a study has at least one annotator")
         for names in (self.annotators, self.adjudicators, self.traces):
@@ -178,7 +183,10 @@ class Study(Struct, frozen=True):
             assigned_ids.add(trace_id)
 
     def members(self, batch_number: int) -> tuple[str, ...]:
-        """Return the annotators who are dealt traces of a batch, counted from 0."""
+        """Return the annotators who get traces of a batch; batches are counted from 0.
+
+        An annotator without a membership gets traces of every batch.
+        """
         with_membership = {membership.annotator for membership in self.memberships}
         active = {
             membership.annotator
@@ -197,7 +205,9 @@ class Study(Struct, frozen=True):
             batch_number: The batch, counted from 0.
         """
         memberships = [
-            x for x in self.memberships if x.annotator == annotator and x.holds(batch_number)
+            membership
+            for membership in self.memberships
+            if membership.annotator == annotator and membership.holds(batch_number)
         ]
         return memberships[-1].weight if memberships else 1.0
 

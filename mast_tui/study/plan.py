@@ -67,7 +67,7 @@ def withheld_traces(study: Study, annotator: str) -> frozenset[str]:
 def retest_traces(study: Study, annotator: str) -> tuple[str, ...]:
     """Return the ids of an annotator's traces for retests, in the annotator's order.
 
-    They are among the early traces of each batch, so that enough traces follow before the retest.
+    These are early traces of each batch, so that enough traces follow before the retest.
 
     Args:
         study: The study.
@@ -106,8 +106,12 @@ def retests_due(
 class _Plan:
     """The plan that follows from a study.
 
-    ``annotators`` holds the annotators by trace; ``assigned``, ``withheld`` and ``retests`` hold
-    traces by annotator.
+    Attributes:
+        annotators: The annotators, by trace.
+        overlap: The traces that several annotators label.
+        assigned: The traces of each annotator, by name.
+        withheld: The traces on which suggestions are hidden from an annotator, by name.
+        retests: The traces that an annotator labels twice, by name.
     """
 
     annotators: Mapping[str, tuple[str, ...]]
@@ -119,7 +123,10 @@ class _Plan:
 
 @lru_cache(maxsize=4)
 def _plan_of_study(study: Study) -> _Plan:
-    """Return the plan of a study, batch by batch, then with the traces that were given back."""
+    """Return the plan of a study.
+
+    The batches are dealt out one by one. Then traces that annotators gave back are passed on.
+    """
     dealing = _Dealing(study)
     overlap: list[str] = []
     queues: dict[str, list[str]] = {name: [] for name in study.annotators}
@@ -128,7 +135,7 @@ def _plan_of_study(study: Study) -> _Plan:
     earlier_count = 0
 
     def add_to_queue(name: str, ids: Sequence[str]) -> None:
-        """Append traces to an annotator's queue, and draw those without suggestions and retests.
+        """Append traces to a queue; draw those with hidden suggestions and those for retests.
 
         Args:
             name: The annotator's name.
@@ -237,7 +244,7 @@ class _Dealing:
                 self._assign(trace_id, names, batch_counts)
 
     def shared(self, trace_id: str, several: Collection[str]) -> bool:
-        """Return whether several annotators label a trace.
+        """Check whether several annotators label a trace.
 
         Args:
             trace_id: The trace's id.
@@ -292,11 +299,15 @@ class _Dealing:
         batch_counts: Counter[str],
         weights: Mapping[str, float],
     ) -> tuple[str, ...]:
-        """Return the annotators for a trace, by name."""
+        """Return the names of the annotators for a trace, sorted.
+
+        ``batch_counts`` holds the traces of the batch that each annotator has already.
+        """
         draws = self._draws_of_annotators(trace_id, weights)
         chosen: list[str] = []
 
         def rank(name: str) -> tuple[float, int, float, int, str]:
+            """Return the sort key of an annotator; the lowest key is chosen next."""
             pairs = [(min(name, other), max(name, other)) for other in chosen]
             meeting_count = sum(self._meeting_counts[pair] for pair in pairs)
             # Loads include this trace, so that the first trace goes to the greatest weight.
@@ -317,7 +328,7 @@ class _Dealing:
 
 
 def _order_of_annotator(study: Study, name: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids in the random order in which an annotator gets them."""
+    """Return ids in the random order in which an annotator gets them; the study's seed sets it."""
     draws = [
         (drawn(study.seed, "order", name, stem(trace_id)), index)
         for index, trace_id in enumerate(ids)

@@ -79,11 +79,11 @@ class TaxonomyChanges:
 
 
 def changes(old: Taxonomy, new: Taxonomy) -> TaxonomyChanges:
-    """Compare a taxonomy with another, or with a later version of it.
+    """Return the differences of a taxonomy from another, or from an earlier version of it.
 
     Args:
-        old: The taxonomy.
-        new: The other taxonomy.
+        old: The first taxonomy, or the earlier version.
+        new: The second taxonomy, or the later version.
     """
     old_modes = {mode.slug: mode for mode in old.modes}
     new_modes = {mode.slug: mode for mode in new.modes}

@@ -169,7 +169,11 @@ def from_dict(document: Mapping[str, object], source: str = "taxonomy") -> Taxon
 
 
 def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
-    """Return the open mode that the file names; None if it names none."""
+    """Return the open mode that the file describes; None if it describes none.
+
+    Raises:
+        TaxonomyError: The description is not valid.
+    """
     if "open" not in document:
         return None
     values = document["open"]
@@ -183,11 +187,10 @@ def _read_open_mode(document: Mapping[str, object], source: str) -> Mode | None:
 
 
 def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
-    """Read all categories.
+    """Read the categories of a taxonomy.
 
     Raises:
-        TaxonomyError: A category is not valid, or does not come after the category that contains
-            it. This order excludes cycles.
+        TaxonomyError: A category is not valid, or is not after the category that contains it.
     """
     categories: list[Category] = []
     for table in root.tables("categories"):
@@ -195,6 +198,7 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
         identifier = table.slug("id")
         table.add_name(identifier)
         under = table.text("under", default="")
+        # Only earlier categories count, so that there is no cycle.
         if under and under not in [category.id for category in categories]:
             raise table.error(
                 f"'under' is {under!r}, which is no category before this one; name the id of one"
@@ -205,10 +209,10 @@ def _read_categories(root: TaxonomyTable) -> tuple[Category, ...]:
 
 
 def _with_levels(taxonomy: Taxonomy, root: TaxonomyTable) -> Taxonomy:
-    """Return the taxonomy with the names of its levels of categories, if the file has names.
+    """Return the taxonomy with the names that the file gives its levels of categories, if any.
 
     Raises:
-        TaxonomyError: The file does not have one different name for each level.
+        TaxonomyError: The number of names is not that of the levels, or a name occurs twice.
     """
     names = root.texts("levels")
     depth = len(taxonomy.levels)
@@ -223,7 +227,11 @@ def _with_levels(taxonomy: Taxonomy, root: TaxonomyTable) -> Taxonomy:
 
 
 def _read_mode(table: TaxonomyTable, categories: tuple[Category, ...]) -> Mode:
-    """Read a mode from its table."""
+    """Return the mode in a table; ``categories`` are those that it may name.
+
+    Raises:
+        TaxonomyError: A value is missing, unknown or not valid.
+    """
     table.refuse_unknown(tuple(Mode.__slots__))
     slug = table.slug("slug")
     table.add_name(slug)
@@ -265,7 +273,7 @@ def _check_confusable(source: str, mode: Mode, slugs: frozenset[str]) -> None:
 
 
 def _with_hash(taxonomy: Taxonomy) -> Taxonomy:
-    """Return the taxonomy with the SHA-256 (hex) of its content in a canonical form."""
+    """Return the taxonomy with ``content_hash``, the SHA-256 of its content as canonical JSON."""
     import hashlib
     import json
 
@@ -291,7 +299,7 @@ class TaxonomyTable:
         return TaxonomyError(f"{self.where}: {message}")
 
     def refuse_unknown(self, known_keys: Sequence[str]) -> None:
-        """Refuse unknown keys, which most often are typing errors.
+        """Check that all keys are known; an unknown key is most often a typing error.
 
         Raises:
             TaxonomyError: The table has a key that is not among ``known_keys``.

@@ -244,7 +244,7 @@ class Taxonomy:
         return None
 
     def by_digits(self, first: str, second: str) -> Mode | None:
-        """Return the mode that two digit keys name, or None.
+        """Return the mode for two pressed digit keys, or None.
 
         If every code is two single digits with a dot, the keys are the digits of the code.
         Otherwise the keys are the position of the mode, from 01, and 00 is the open mode.
@@ -312,7 +312,7 @@ def lasting_places(versions: Iterable[Taxonomy]) -> tuple[tuple[str, int], ...]:
 
 
 def differences(old: Taxonomy, new: Taxonomy) -> tuple[str, ...]:
-    """Describe the differences between the identities of two taxonomies of one name.
+    """Return phrases on the differences between the identities of two taxonomies of one name.
 
     Args:
         old: The stored taxonomy.
@@ -342,6 +342,7 @@ def _difference_phrases(old: Taxonomy, new: Taxonomy) -> Iterator[str]:
             yield f"{slug!r} has the code {new_mode.code}, not {old_mode.code}"
         if old_mode.category != new_mode.category:
             yield f"{slug!r} is under {new_mode.category!r}, not {old_mode.category!r}"
+    # The other parts of an identity are compared above, mode by mode.
     _, old_categories, _ = old.identity
     _, new_categories, _ = new.identity
     if old_categories != new_categories:

@@ -158,7 +158,7 @@ def _member_address(url: str, name: str) -> str:
 
 
 def _password_line(address: str, name: str, password: str) -> str:
-    """Return a line of libpq's password file."""
+    """Return the line for a member in libpq's password file; ``*`` stands for any host or port."""
     parts = urlsplit(address)
     host = (parts.hostname or "*").replace(":", "\\:")
     fields = (str(parts.port or "*"), unquote(parts.path.lstrip("/")) or "*", name)

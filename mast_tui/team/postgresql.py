@@ -207,7 +207,7 @@ class PostgresServer(Database):
                 raise
 
     def _set_up_member(self) -> None:
-        """Set the options of the connections to the rights of the member, if there is one."""
+        """Limit the connections to the rights of the member, if the user is one."""
         member = self.member
         if member is None:
             return
@@ -226,6 +226,7 @@ class PostgresServer(Database):
         return self._url
 
     def close(self) -> None:
+        """Close the connections; after a limited wait, a write in progress is left behind."""
         if self._closed:
             return
         self._closing = True
@@ -289,7 +290,11 @@ class PostgresServer(Database):
         return self._outbox.known.reading()
 
     def _reading_connection(self) -> Connection:
-        """Return a connection in a transaction; raises ``ServerAway`` instead of blocking keys."""
+        """Return a connection in a transaction.
+
+        Raises:
+            ServerAway: The server does not answer, and a wait would block the keys of the user.
+        """
         if self._away and self._answer_seconds is not None and _blocks_event_loop():
             # Another thread reports when the server is back.
             raise ServerAway(f"{self.name}: no connection to the server: it does not answer now")
@@ -302,7 +307,10 @@ class PostgresServer(Database):
         return connection
 
     def _begin_transaction(self, annotators: Collection[str]) -> None:
-        """Begin a transaction, and wait for a server that is away if that blocks no keys."""
+        """Begin a transaction.
+
+        Wait for a server that is away, unless the wait would block the keys of the user.
+        """
         if annotators:  # callers that add events retry themselves
             self._begin_without_retry(annotators)
             return
@@ -320,7 +328,10 @@ class PostgresServer(Database):
             self._check_not_closing()
 
     def _begin_without_retry(self, annotators: Collection[str]) -> None:
-        """Begin a transaction and take the turns; a member's transaction begins with its calls."""
+        """Begin a transaction and take the writer's turns of the annotators.
+
+        A member who adds events only collects the calls, which begin their transaction at the end.
+        """
         self._connect_again()
         self._may_queue = list(annotators) == [self._outbox_annotator]
         try:
@@ -362,7 +373,7 @@ class PostgresServer(Database):
             super()._roll_back()
 
     def _commit(self) -> None:
-        """Commit, send the held calls, and notify other programs if that is due."""
+        """Commit, or send a member's collected calls; notify other programs if that is due."""
         must_notify = time.monotonic() - self._last_notify > _NOTIFY_SECONDS
         self._must_notify = True
         calls = self._held_calls.calls
@@ -393,7 +404,10 @@ class PostgresServer(Database):
             status.on_server = True
 
     def changed_elsewhere(self) -> bool:
-        """Return whether another program has written, or the connection was lost meanwhile."""
+        """Check whether others have written or the connection was lost since the last call.
+
+        Return False while another thread writes.
+        """
         if self._closed or not self._write_lock.acquire(blocking=False):
             return False
         try:
@@ -443,6 +457,7 @@ class PostgresServer(Database):
             connection.exec_driver_sql("SELECT 1")
 
     def copy_to(self, target: Path) -> None:
+        """Copy the whole workspace into a new SQLite file."""
         self.check_sees_all()
         with (
             new_file(target) as draft,
@@ -487,7 +502,7 @@ class PostgresServer(Database):
             self._writer.exec_driver_sql(*_joined_calls(calls))
 
     def _send_held_calls(self, calls: Sequence[ServerCall]) -> None:
-        """Send the held calls as one statement, which is a transaction by itself."""
+        """Send a member's collected calls as one statement, which is a transaction by itself."""
         driver = driver_of(self._writer)
         seconds = self._answer_timeout
         statement, values = _joined_calls(calls)
@@ -575,7 +590,11 @@ class PostgresServer(Database):
         return connection
 
     def _create_database(self) -> None:
-        """Create the database if the server has none of this name."""
+        """Create the database if the server has none of this name.
+
+        Raises:
+            WorkspaceError: The server cannot be reached, or refuses the connection.
+        """
         try:
             _open_connection(self._parameters, self._password).close()
         except psycopg.OperationalError as error:
@@ -638,7 +657,10 @@ class PostgresServer(Database):
             )
 
     def _stored_versions(self) -> tuple[int, int] | None:
-        """Return the application id and the version of the tables, None without a workspace."""
+        """Return the application id and the version of the tables.
+
+        Return None if the database has no workspace, zeros if the versions are not yet stored.
+        """
         driver = driver_of(self._writer)
         if driver.execute("SELECT to_regclass('public.workspace_version')").fetchone()[0] is None:
             return None
@@ -670,7 +692,11 @@ class PostgresServer(Database):
             driver.execute(_TURNS, prepare=False)
 
     def _create_tables(self) -> None:
-        """Create the tables, unless another program has created them meanwhile."""
+        """Create the tables of a workspace, unless another program has created them meanwhile.
+
+        Raises:
+            WorkspaceError: The database has tables of something else.
+        """
         with self._preparing_transaction():
             if self._stored_versions() is not None:
                 return
@@ -829,7 +855,7 @@ def parameters_of(url: str) -> dict[str, Any]:
 
 
 def _is_elsewhere(parameters: Mapping[str, Any]) -> bool:
-    """Return whether the server may be on another machine."""
+    """Check whether the server may be on another machine."""
     if "service" in parameters or "PGSERVICE" in os.environ:
         return True
     for name, variable in (("hostaddr", "PGHOSTADDR"), ("host", "PGHOST")):
@@ -840,7 +866,7 @@ def _is_elsewhere(parameters: Mapping[str, Any]) -> bool:
 
 
 def _is_local(host: str) -> bool:
-    """Return whether a host is a socket or a name of this machine."""
+    """Check whether a host is a socket or a name of this machine."""
     if not host or host[0] in "/@" or host == "localhost":
         return True
     try:
@@ -862,7 +888,11 @@ class _WatchedConnection(psycopg.Connection[Any]):
         return super().wait(gen, *args, **kwargs)
 
     def _watch_steps(self, steps: PQGen[Result], until: float) -> PQGen[Result]:
-        """Run the steps of the driver, and close the connection if they are not ready in time."""
+        """Pass on the steps of the driver, and close the connection after the time ``until``.
+
+        The driver yields the event that it waits for, and is sent the event that is ready. Returns
+        the result of the last step.
+        """
         try:
             awaited_event = next(steps)
             while True:
@@ -922,7 +952,7 @@ def _reported_wait() -> Iterator[None]:
 
 
 def _blocks_event_loop() -> bool:
-    """Return whether the caller's wait blocks drawing and keys."""
+    """Check whether the caller is in an event loop, where a wait blocks drawing and keys."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -949,7 +979,7 @@ def _turns_statement(annotators: Collection[str]) -> str:
 
 
 def _is_lost(error: BaseException | None) -> bool:
-    """Return whether an error means that the connection is lost."""
+    """Check whether an error means that the connection is lost."""
     state = getattr(error, "sqlstate", None)
     is_connection_error = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     return is_connection_error and (state is None or state.startswith(("08", "57P")))

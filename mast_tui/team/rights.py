@@ -116,7 +116,7 @@ def add(connection: Connection, new: Member) -> str | None:
     password = None
     if all(team_member.name != new.name for team_member in members(connection)):
         password = _make_role(driver, new.name)
-    # Also rights that were granted to everybody earlier.
+    # Every role has the rights of PUBLIC, so they would undo the limits of a member.
     driver.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC")
     _revoke_rights(driver, new.name)
     driver.execute(
@@ -149,20 +149,21 @@ def remove(connection: Connection, name: str) -> bool:
     comment = driver.execute(
         "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s", [name]
     ).fetchone()
+    # Only a role that the app created is dropped.
     if comment is None or comment[0] != _ROLE_COMMENT:
         return comment is None
     try:
         with driver.transaction():
             driver.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
     except psycopg.errors.DependentObjectsStillExist:
-        return False  # it is in the team of another database
+        return False  # the role is also in the team of another database
     return True
 
 
 def _make_role(driver: Any, name: str) -> str | None:
     """Create a role, and return its password; None if the server has the role already.
 
-    The server and its log get the password only as a verifier.
+    The server and its log get a hash of the password (a SCRAM verifier), not the password.
 
     Raises:
         WorkspaceError: The existing role has more rights than a member, or cannot log in.
@@ -258,9 +259,9 @@ def keep(connection: Connection) -> None:
 
 
 def lift(connection: Connection) -> bool:
-    """Remove all objects that depend on the tables, so that these can change.
+    """Remove the views that depend on the tables, so that the tables can be changed.
 
-    Annotators see nothing until ``keep`` is called again. Returns whether there was a team.
+    Annotators see nothing until ``keep`` is called again. Returns True if there is a team.
     """
     driver = driver_of(connection)
     if driver.execute("SELECT to_regnamespace('team')").fetchone()[0] is None:
@@ -524,13 +525,13 @@ AS $$ SELECT e.* FROM public.events e WHERE e.annotator = {_CALLER} AND e.id = A
 
 
 def shows_who_is_connected(connection: Connection) -> bool:
-    """Return whether everybody may ask the server who is connected."""
+    """Check whether everybody may ask the server who is connected."""
     query = "SELECT has_function_privilege('public', 'pg_stat_get_activity(integer)', 'EXECUTE')"
     return bool(driver_of(connection).execute(query).fetchone()[0])
 
 
 def _hide_activity_statement() -> str:
-    """Return the SQL that hides activity and sizes from members.
+    """Return the SQL that hides the activity of others and the sizes of tables from members.
 
     Monitoring programs (``pg_monitor``) keep their rights.
     """

@@ -141,7 +141,11 @@ def print_line(message: str) -> None:
 
 
 def _required_token() -> str:
-    """Return the token of the environment, or a new one; raises ``MastError`` if it is short."""
+    """Return the token in the environment, or a new one.
+
+    Raises:
+        MastError: The token in the environment is too short.
+    """
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None:
         return secrets.token_urlsafe(24)

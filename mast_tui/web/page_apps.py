@@ -91,7 +91,7 @@ class AppProcess:
         return cls(process)
 
     async def packets(self) -> AsyncIterator[tuple[bytes, bytes]]:
-        """Yield the kind and the content of each packet until the app ends."""
+        """Yield the kind and the content of each packet until the app closes its output."""
         with suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             await self._output.readuntil(_READY)
             while True:
@@ -103,7 +103,7 @@ class AppProcess:
         """Send typed or pasted text without waiting for the app to read it.
 
         Returns:
-            Whether the app keeps up; False if more than ``UNREAD_BYTES`` wait for it.
+            True if the app keeps up, False if more than ``UNREAD_BYTES`` wait for it.
         """
         self._send_packet(DRAWING, text.encode("utf-8", "replace"))
         return self._input.transport.get_write_buffer_size() <= UNREAD_BYTES
@@ -134,7 +134,7 @@ class AppProcess:
 
 @contextmanager
 def _password_pipe(password: str | None) -> Iterator[tuple[int, ...]]:
-    """Yield the end of a pipe from which a password can be read; nothing without a password."""
+    """Yield the file descriptors for the app: a pipe with the password, or none without one."""
     if password is None:
         yield ()
         return
@@ -223,6 +223,7 @@ class PageApp:
             self._transport.abort()
         self._socket = socket
         self._transport = transport
+        # Makes the app draw the whole screen for the new page.
         self._process.resize(self._width, self._height)
         async for message in socket:
             if not await self._handle_message(message, socket):
@@ -242,7 +243,7 @@ class PageApp:
         return True
 
     def may_reconnect(self, socket: web.WebSocketResponse) -> bool:
-        """Return whether the app should wait for another connection after a socket has closed."""
+        """Check whether the app should wait for another connection after a socket has closed."""
         return socket.close_code in _LOST and self._only_page_messages
 
     async def _handle_message(self, message: WSMessage, socket: web.WebSocketResponse) -> bool:
@@ -274,7 +275,7 @@ class PageApp:
     async def _carry_output(self) -> None:
         """Send the output of the app to the connected page until the app ends.
 
-        Output is read also while no page is connected, so that the app never waits for one.
+        Output without a connected page is read and dropped, so that the app never waits for a page.
         """
         async for kind, content in self._process.packets():
             socket = self._socket
@@ -287,15 +288,15 @@ class PageApp:
                     await _forward_url(content, socket)
 
     def is_ending(self) -> bool:
-        """Return whether the app has ended or is about to."""
+        """Check whether the app has ended or is about to."""
         return self._stop_task is not None or self.output.done()
 
     async def stop(self, grace: float) -> None:
         """End the app, and close its page's socket.
 
         Args:
-            grace: The seconds that the app has to close its workspace before it is killed. Labels
-                are on disk long before.
+            grace: The seconds that the app has to close its workspace before it is killed. No label
+                is lost then, since each is stored at once.
         """
         if self._stop_task is None:
             self._stop_task = asyncio.create_task(self._process.stop())
@@ -355,7 +356,7 @@ class PageApps:
         width: int,
         height: int,
     ) -> PageApp | None:
-        """Return the app of a page, started if there is none yet.
+        """Return the app of a page, and start it if there is none yet.
 
         Args:
             key: The page.
@@ -373,6 +374,7 @@ class PageApps:
                 if key in self._waiting_apps:
                     self._waiting_apps.pop(key).cancel()
                 return None if self._apps[key].is_ending() else self._apps[key]
+            # Make room: end the app that has been without a page for the longest time.
             if len(self._apps) >= RUNNING_APPS and self._waiting_apps:
                 await self._end_app(next(iter(self._waiting_apps)), SHUTDOWN_GRACE)
             if self._closed or len(self._apps) >= RUNNING_APPS:

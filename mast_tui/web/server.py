@@ -87,7 +87,7 @@ class VisitorAccess:
     Attributes:
         token: The token that visitors must know, None for none.
         url: The address of a proxy that visitors type, None without a proxy.
-        only_this_machine: Whether no other machine reaches the server, not even by a proxy.
+        only_this_machine: True if no other machine reaches the server, not even by a proxy.
     """
 
     token: str | None = None
@@ -154,7 +154,7 @@ class WebServer:
         )
 
     def run(self, host: str, port: int, report: Callable[[str], None]) -> int:
-        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s; return the exit code.
+        """Serve until Ctrl-C or SIGTERM, which end all apps within 3 s; return the exit code 0.
 
         Args:
             host: The address to listen on.
@@ -171,7 +171,7 @@ class WebServer:
     async def _serve_until_signal(
         self, host: str, port: int, report: Callable[[str], None]
     ) -> None:
-        """Serve until a signal ends the server, and report its address."""
+        """Report the address, and serve until SIGINT or SIGTERM."""
         runner = web.AppRunner(
             self.application(), access_log=None, shutdown_timeout=_CLOSE_SECONDS / 2
         )
@@ -198,7 +198,7 @@ class WebServer:
             await runner.cleanup()
 
     def application(self) -> web.Application:
-        """Return the routes of the server."""
+        """Return the web application with the routes of the server."""
         app = web.Application(middlewares=[self._check_request])
         app.on_shutdown.append(self._end_apps)
         app.add_routes(
@@ -220,7 +220,13 @@ class WebServer:
         request: web.Request,
         handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
-        """Refuse requests with a wrong host or from other pages; add headers to all answers."""
+        """Refuse requests with a wrong host or from other pages; add headers to all answers.
+
+        Raises:
+            HTTPForbidden: The request is refused.
+        """
+        # A page of another site can reach this server under a name of its own (DNS rebinding). With
+        # a token such a page gets nothing.
         if (
             self._token is None
             and _url_parts(f"//{request.host}").hostname not in self._allowed_hosts()
@@ -275,7 +281,8 @@ class WebServer:
         return self._html_response("app.html.j2", socket=socket, page_key=page, name=visitor.name)
 
     async def _first_sign_in_page(self) -> web.Response:
-        """Return the sign-in page with suggested names, which are shown only without a token."""
+        """Return the sign-in page with suggested names."""
+        # With a token, the names are shown only to a visitor who has it.
         if self._token is not None or self._annotator is not None:
             return self._sign_in_page()
         if self._team is not None:
@@ -398,7 +405,11 @@ class WebServer:
             return workspace.study(self._taxonomy)
 
     def _checked_name(self, name: str) -> str:
-        """Return a name that is valid in the workspace; raises ``MastError`` for others."""
+        """Return the cleaned name of a person.
+
+        Raises:
+            MastError: The name is not valid in the workspace.
+        """
         name = checked_person(name)
         location = self._workspace_location()
         if isinstance(location, Path) and not location.exists():

@@ -57,14 +57,16 @@ class GuessLimit:
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:
-        """Wait for the turn of an address; the block checks the sign-in.
+        """Wait until no other sign-in from the address's network is checked, then run the block.
+
+        The block checks the sign-in.
 
         Args:
             address: The client's address.
 
         Raises:
-            TooManySignIns: Too many sign-ins of the address wait already.
-            WrongSecret: The block raised it; it is raised again after the wait.
+            TooManySignIns: Too many sign-ins from the network of the address are waiting.
+            WrongSecret: The block raised it; it is raised again after a wait that slows guessing.
         """
         network = _network_of(address)
         if self._waiting_counts[network] >= _WAITING:
@@ -91,7 +93,7 @@ async def _wait_after_wrong() -> None:
 def _network_of(address: str) -> str:
     """Return the part of a client's address that the client cannot choose.
 
-    It is an IPv4 address, or the network of an IPv6 address.
+    This is an IPv4 address, or the network of an IPv6 address.
     """
     try:
         parsed = ip_address(address)
@@ -136,7 +138,7 @@ class TeamSignIn:
     Args:
         url: The URL of the workspace. Its user is replaced by each visitor.
         taxonomy: The visitors' taxonomy as ``id@version``; its study names the annotators.
-        trusts_database: Whether to accept members of whom the database needs no password. It must
+        trusts_database: True to accept members of whom the database needs no password. It must
             be false if other machines reach the web server.
 
     Raises:
@@ -210,7 +212,11 @@ class TeamSignIn:
         return self._opened_sign_in(name, None).visitor
 
     def _opened_sign_in(self, name: str, password: str | None) -> SignedIn:
-        """Open the workspace as a member to check the password; raises ``MastError`` for others."""
+        """Open the workspace as a member to check the password, and return the sign-in.
+
+        Raises:
+            MastError: The password is wrong, or the name is not that of a member.
+        """
         url = self.member_url(name)
         with closing(Workspace.open(url, password=password)) as workspace:
             if workspace.member is None or workspace.member.name != name:
@@ -222,7 +228,12 @@ class TeamSignIn:
         return SignedIn(Visitor(name, url, password), outside)
 
     def _asks_for_password(self, name: str) -> bool:
-        """Return whether the database asks a member for a password, by trying a wrong one."""
+        """Check by a wrong password whether the database asks a member for one.
+
+        Raises:
+            ServerAway: The database cannot be reached.
+        """
+        # Only True is remembered: the server may begin to ask for passwords later.
         if name not in self._asked_for_password:
             try:
                 Workspace.open(self.member_url(name), password=secrets.token_urlsafe()).close()
@@ -234,7 +245,11 @@ class TeamSignIn:
 
 
 def _checked_parts(url: str) -> SplitResult:
-    """Return the parts of a workspace's URL; raises ``MastError`` if it has a password."""
+    """Return the parts of a workspace's URL.
+
+    Raises:
+        MastError: The URL is not valid or has a password.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -60,8 +60,8 @@ def codebook_markdown(taxonomy: Taxonomy, guidelines: Values) -> str:
     """Return the codebook as Markdown.
 
     Args:
-        taxonomy: The modes and their definitions.
-        guidelines: What was agreed and decided, by code, as in the gold document.
+        taxonomy: The taxonomy.
+        guidelines: The guidelines and cases by the mode's code, as in the gold document.
     """
     return "".join(f"{text}\n\n" for text in _rendered_parts(taxonomy, guidelines, _as_markdown))
 
@@ -79,13 +79,14 @@ def codebook_latex(taxonomy: Taxonomy, guidelines: Values) -> str:
 def _rendered_parts(
     taxonomy: Taxonomy, guidelines: Values, write: Callable[[_CodebookPart], str]
 ) -> Iterator[str]:
-    """Yield the text of each part, without lists that are empty."""
+    """Yield the text that ``write`` returns for each part of a codebook, except empty lists."""
     for part in _codebook_parts(taxonomy, guidelines):
         if not isinstance(part, _List) or part.items:
             yield write(part)
 
 
 def _as_markdown(part: _CodebookPart) -> str:
+    """Return a heading, list or paragraph as Markdown."""
     match part:
         case _Heading(level, text):
             return f"{'#' * (level + 1)} {plain(text)}"
@@ -96,6 +97,7 @@ def _as_markdown(part: _CodebookPart) -> str:
 
 
 def _as_latex(part: _CodebookPart) -> str:
+    """Return a heading, list or paragraph as LaTeX."""
     match part:
         case _Heading(level, text):
             return f"\\{_HEADINGS[level]}{{{_latex_text(text)}}}"
@@ -117,6 +119,7 @@ def _codebook_parts(taxonomy: Taxonomy, guidelines: Values) -> Iterator[_Codeboo
     yield _Heading(0, f"Codebook of {taxonomy.name} ({taxonomy.ref})")
     for category in taxonomy.categories:
         modes = [mode for mode in taxonomy.modes if mode.category == category.id]
+        # A category with only subcategories has no modes to print under its own title.
         if modes or not any(child.under == category.id for child in taxonomy.categories):
             yield _Heading(1, taxonomy.title(category.id))
         for mode in modes:

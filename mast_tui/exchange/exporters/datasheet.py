@@ -58,8 +58,8 @@ def read_datasheet(path: Path) -> dict[str, Any]:
     """Return the values of a ``datasheet.toml``.
 
     Raises:
-        ExchangeError: It cannot be read, is not TOML in UTF-8, has an unknown key or a value of
-            the wrong type. The message names the file, the key and the remedy.
+        ExchangeError: The file cannot be read, is not TOML in UTF-8, or has an unknown key or a
+            value of the wrong type.
     """
     try:
         document = parse_toml(path.read_text(encoding="utf-8-sig"))
@@ -83,7 +83,7 @@ def read_datasheet(path: Path) -> dict[str, Any]:
 
 
 def _check_keys(table: Mapping[str, object], where: str, allowed: tuple[str, ...]) -> None:
-    """Raise ``ExchangeError`` for an unknown key, with a similar known key if there is one."""
+    """Raise ``ExchangeError`` if a table has an unknown key; the message suggests a similar key."""
     from rapidfuzz import fuzz, process
 
     for key in table:
@@ -203,7 +203,7 @@ _AGREEMENT: Final = ("modes", "spans")
 def datasheet(
     document: Values, agreement: Agreement, judges: Mapping[str, JudgeReport] | None = None
 ) -> str:
-    """Return the datasheet of a gold document as Markdown, which a dataset card can hold.
+    """Return the datasheet of a gold document as Markdown.
 
     Args:
         document: The gold document.
@@ -458,7 +458,7 @@ def _agreement_lines(agreement: Agreement) -> list[str]:
 
 
 def _judge_lines(judges: Mapping[str, JudgeReport]) -> list[str]:
-    """Return lines on judges against this gold."""
+    """Return the lines with the figures of judges against this gold."""
     title = "Judges against this gold"
     if not judges:
         return [

@@ -23,11 +23,11 @@ def doccano_lines(
     records: Mapping[str, TraceRecord],
     texts: TextsOf,
 ) -> tuple[list[str], list[str]]:
-    """Return the lines, each with its line break, and the ids of traces whose file is missing.
+    """Return the lines of a Doccano file, and the ids of traces whose file is missing.
 
-    The work on traces without a file is left out. ``label`` holds ``[start, end, name]`` in code
-    points of ``text``; ``cats`` holds the labels of the whole trace. Doccano keeps fields that it
-    does not know.
+    A line is the work of one annotator on one trace. Its field ``label`` holds ``[start, end,
+    name]`` in code points of ``text``, ``cats`` the labels of the whole trace. Other fields are the
+    app's own, which Doccano keeps.
 
     Args:
         all_work: The work of annotators under the taxonomy.
@@ -100,8 +100,9 @@ def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, in
 def _character_range(
     target: Target, spans: Sequence[TextSpan], places: Sequence[tuple[int, int, int]]
 ) -> tuple[int, int] | None:
-    """Return start and end of a target in the whole text.
+    """Return the start and end of a target in the text of the whole trace.
 
+    ``places`` holds the start of the heading, and the start and end of the text, of each span.
     Returns None for the whole trace and for missing spans. Doccano accepts no empty range, so the
     range of a span without text is its heading.
     """

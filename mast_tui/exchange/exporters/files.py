@@ -104,7 +104,7 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
     Args:
         counts: The counts of the export.
         file_format: The name of its format.
-        sight: Whether to mention contents that are hidden from the viewer.
+        sight: True to mention contents that are hidden from the viewer.
     """
     lines = []
     hidden = counts.get("sight")
@@ -120,7 +120,7 @@ def left_out_lines(counts: Mapping[str, Any], file_format: str, *, sight: bool =
 
 
 def _lines_on_missing_ids(left_out: Mapping[str, Any], file_format: str) -> list[str]:
-    """Return lines on the traces and spans whose id in the tool of the scores is unknown."""
+    """Return messages on what was left out, because its id in the target tool is unknown."""
     lines = []
     traces = left_out.get("traces", ())
     if traces:
@@ -201,6 +201,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
     """
 
     def add_files(document: Mapping[str, Any], sheet: str) -> list[str]:
+        """Add the document and its companions, and return the paths of the companions."""
         paths = _add_companion(request, outputs, "datasheet.md", sheet, *MARKS)
         citation = citation_file(document)
         if citation is not None:
@@ -212,7 +213,7 @@ def add_gold(request: ExportRequest, outputs: Outputs) -> Counts:
 
 
 def add_dataset(request: ExportRequest, outputs: Outputs) -> Counts:
-    """Add the folder of a gold data set for ``huggingface``.
+    """Add the folder of a gold data set in the form of the Hugging Face Hub.
 
     Args:
         request: The export.
@@ -320,7 +321,7 @@ def _datasheet_values(request: ExportRequest) -> dict[str, Any] | None:
 
 
 def _agreement_of_sides(request: ExportRequest) -> Agreement:
-    """Return the agreement of the sides on verdicts and on spans."""
+    """Return the agreement of the gold's sides on verdicts and on spans."""
     study = study_from_workspace(
         request.workspace,
         request.taxonomy,
@@ -356,6 +357,7 @@ def _judge_reports(
     may_see = request.viewer.may_see_judges()
 
     def input_of(name: str) -> JudgeInput:
+        """Return a judge's suggestions and the gold, without the traces hidden from the viewer."""
         judge_input = judge_input_from_workspace(
             request.workspace,
             request.taxonomy,
@@ -375,10 +377,10 @@ def _judge_reports(
 def _add_companion(
     request: ExportRequest, outputs: Outputs, suffix: str, text: str, *marks: str
 ) -> list[str]:
-    """Add a second file beside the file that the user has named; return the second file's path.
+    """Add a second file beside the output file, and return a list with its path.
 
-    It replaces an earlier file only if that holds the marks. If the output is a pipe, nothing is
-    added, the user is informed and the list is empty.
+    The second file replaces an earlier file only if that has the marks. If the output is a pipe,
+    the user is told that nothing is written beside it, and the list is empty.
     """
     output = request.output
     path = output.with_name(f"{output.stem}.{suffix}")
@@ -392,9 +394,10 @@ def _add_companion(
 def _add_tables(
     request: ExportRequest, document: Mapping[str, Any], sheet: str, outputs: Outputs
 ) -> list[str]:
-    """Add the card and the tables of a data set, and return their paths.
+    """Add the card and the tables of a data set to the outputs, and return their paths.
 
-    Tables that only the earlier data set in the folder has are removed."""
+    Removes tables of an earlier data set in the folder that the new one lacks.
+    """
     output = request.output
     outputs.add_folder(output / "data")
     card = output / CARD
@@ -404,6 +407,7 @@ def _add_tables(
         earlier_tables = tables_named_in(card.read_text("utf-8", "replace")) or ()
 
     def may_replace(name: str) -> Callable[[bytes], bool]:
+        """Return a function that checks from its content if an existing file may be replaced."""
         return _is_card if name == CARD else lambda _: name in earlier_tables
 
     try:
@@ -430,6 +434,8 @@ def _is_card(head: bytes) -> bool:
 
 def add_codebook(request: ExportRequest, outputs: Outputs) -> Counts:
     """Add the codebook: LaTeX if the file's suffix is ``.tex``, otherwise Markdown.
+
+    Records that the viewer has seen the decided cases in it.
 
     Args:
         request: The export.
@@ -569,7 +575,10 @@ def mast_data_text(labels: LabelsToWrite) -> LabelText:
 
 
 def label_studio_text(labels: LabelsToWrite) -> LabelText:
-    """Return the tasks of ``label-studio``, and add the labelling configuration beside them."""
+    """Return the text of the Label Studio tasks, with the counts of the export.
+
+    Adds the labelling configuration to the outputs, as a file beside them.
+    """
     request = labels.request
     texts = labels.with_progress(texts_from_files(request.workspace, request.masks))
     tasks = label_studio_tasks(labels.work, request.taxonomy, labels.records, labels.kinds, texts)
@@ -639,8 +648,8 @@ def without_hidden_outcome(
     """Return the facts of a trace, without the outcome if a blind annotator may not see it yet.
 
     Args:
-        record: The facts.
-        may_see_outcome: Returns whether the outcome of a trace, by its id, may be seen.
+        record: The facts of the trace.
+        may_see_outcome: Returns True if the outcome of the trace with an id may be seen.
     """
     if may_see_outcome(record.trace_id):
         return record

@@ -54,8 +54,8 @@ class GoldRules(NamedTuple):
     """The verdicts and labels that count as gold.
 
     Attributes:
-        majority: Whether a majority settles verdicts.
-        settled_only: Whether one person's word is left out.
+        majority: True if a majority settles verdicts.
+        settled_only: True if one person's word is left out.
     """
 
     majority: bool = False
@@ -219,6 +219,7 @@ def with_set_facts(
 
 
 def _resolution_shares(verdicts: Sequence[Values]) -> Values:
+    """Return the number of verdicts, and the shares that are adjudicated and unresolved."""
     sources = Counter(verdict["source"] for verdict in verdicts)
     count = len(verdicts)
     return {
@@ -295,6 +296,7 @@ def _trace_values(entry: GoldWithSides, taxonomy: Taxonomy) -> Values:
 
 
 def _verdict_values(verdict: GoldVerdict) -> Values:
+    """Return the JSON values of a verdict of the gold, with the verdict of each side."""
     return {
         "slug": verdict.mode,
         "value": verdict.value,
@@ -350,7 +352,10 @@ def _conflict_values(conflict: Conflict, codes: Mapping[str, str], order: Order)
 def _side_values(
     side: TraceWork, entry: GoldWithSides, codes: Mapping[str, str], all_codes: Mapping[str, str]
 ) -> Values:
-    """Return one annotator's own work in the finished pass, with their open codes."""
+    """Return the JSON values of one annotator's work in the finished pass, with their open codes.
+
+    ``codes`` holds the codes of the taxonomy's modes by slug, ``all_codes`` also the open mode's.
+    """
     finished_pass = entry.passes.get(side.annotator)
     values = {mode: side.verdict(mode) for mode in codes}
     minutes = entry.minutes.get(side.annotator)
@@ -377,6 +382,7 @@ def _side_values(
 
 
 def _label_values(label: Label, codes: Mapping[str, str], order: Order) -> Values:
+    """Return the JSON values of an annotator's label; ``codes`` holds the modes' codes by slug."""
     return {
         "id": label.id,
         "mode": codes[label.mode],

@@ -271,7 +271,10 @@ def _slug_of_code(document: Values, code: str) -> str:
 
 
 def _table_row(columns: Columns, *sources: Values, **values: Any) -> dict[str, Any]:
-    """Return a row with every column; a value in a later source replaces one in an earlier."""
+    """Return a row with a value for every column, None if no source has one.
+
+    Later sources replace values of earlier ones, and ``values`` replaces both.
+    """
     row: dict[str, Any] = {}
     for source in (*sources, values):
         row.update(source)
@@ -295,10 +298,11 @@ def _name_value_pairs(sides: Values) -> list[dict[str, Any]]:
 
 
 def _table_names(names: Iterable[str]) -> list[str]:
-    """Return a different name for each annotator's table, in letters, digits and ``_``."""
+    """Return a table name for each annotator, all different, of letters, digits and ``_``."""
     table_names: list[str] = []
     for name in names:
         table_name = "annotator_" + (re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x")
+        # File systems may ignore the case of names.
         while table_name.casefold() in (used_name.casefold() for used_name in table_names):
             table_name += "_"
         table_names.append(table_name)
@@ -356,7 +360,7 @@ def _size_category(rows: int) -> str:
 
 
 def _feature_values(name: str, kind: str) -> dict[str, Any]:
-    """Return the description of a column for the card."""
+    """Return the description of a column for the data set card, from its name and kind."""
     if kind.startswith(_PAIR):
         fields = ("annotator", kind.removeprefix(_PAIR))
         return {"name": name, "list": [{"name": field, "dtype": "string"} for field in fields]}

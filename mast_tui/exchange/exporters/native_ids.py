@@ -95,6 +95,7 @@ class _NativeTraceFinder:
         self._last_ids: _NativeIds | None = None
 
     def trace(self, trace_id: str) -> NativeTrace | None:
+        """Return the ids of a trace in the tool that recorded it; None if they are not known."""
         record = self._records.get(trace_id, TraceRecord(trace_id))
         identity = record.identity
         # Samples in old logs of Inspect have names, but no ids from which a trace id follows.
@@ -118,11 +119,12 @@ class _NativeTraceFinder:
         return None
 
     def _otel_trace(self, trace_id: str, identity: TraceIdentity) -> NativeTrace | None:
-        """Return a trace of OpenTelemetry; None if its id is not one of OpenTelemetry's."""
+        """Return the ids of an OpenTelemetry trace; None if its id has another form."""
         if not _TRACE_ID.fullmatch(identity.trace_id):
             return None
 
         def span(key: str) -> str | None:
+            """Return the OpenTelemetry id of the span with a key; None if it is not known."""
             if match := _KEY.fullmatch(key):
                 return match[1]
             trace = self._trace_of(trace_id)

@@ -85,7 +85,7 @@ class Score:
         }
 
     def label_facts(self, label: Label) -> dict[str, Any]:
-        """Return a label's target and details, without unknown values."""
+        """Return a label's target and details by name, without unknown values."""
         target = label.target
         facts = {
             "span_first": target.first,
@@ -120,7 +120,7 @@ def scores_of(
     kinds: Mapping[str, AnnotatorKind],
     tools: Container[Tool],
 ) -> tuple[list[Score], LeftOut]:
-    """Return the scores for one tool, and the traces and spans that have no id in it.
+    """Return the scores for one tool, and the traces and spans without an id in that tool.
 
     The scores are sorted by trace, annotator and mode.
 
@@ -129,7 +129,7 @@ def scores_of(
         taxonomy: The taxonomy.
         native_of: Returns the tool's ids of a trace.
         kinds: The kinds of annotators by name; a name without a kind, such as gold, is a person.
-        tools: The tools whose traces have ids in the target tool.
+        tools: The recording tools whose ids the target tool knows.
     """
     scores: list[Score] = []
     left_out = LeftOut()
@@ -212,7 +212,7 @@ def score_text(scores: Iterable[Score], file_format: str) -> str:
 
     Args:
         scores: The scores, sorted by trace, annotator and mode.
-        file_format: The name of the format.
+        file_format: ``phoenix``, ``langfuse``, ``langsmith`` or ``inspect``.
     """
     bodies: Iterable[Mapping[str, Any]]
     match file_format:
@@ -233,7 +233,10 @@ def _without_none(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _langfuse_body(score: Score) -> dict[str, Any]:
-    """Return one body; verdicts are categories, because ``BOOLEAN`` has no ``unsure``."""
+    """Return the body for Langfuse's scores API.
+
+    Verdicts are categories, because Langfuse's type ``BOOLEAN`` has no ``unsure``.
+    """
     return _without_none(
         {
             "dataType": "CATEGORICAL",
@@ -249,7 +252,10 @@ def _langfuse_body(score: Score) -> dict[str, Any]:
 
 
 def _langsmith_body(score: Score) -> dict[str, Any]:
-    """Return one body; a score of the trace goes to its root run, which has the trace's id."""
+    """Return the body for LangSmith's feedback API.
+
+    A score of a whole trace goes to its root run, which has the trace's id.
+    """
     run = score.span or score.trace.id
     return _without_none(
         {
@@ -301,8 +307,12 @@ def _phoenix_annotation(score: Score) -> Mapping[str, Any]:
 
 
 def _inspect_edits(scores: Iterable[Score]) -> Iterator[dict[str, Any]]:
-    """Yield Inspect's edits, one for each sample, annotator and mode."""
+    """Yield the edits of Inspect's scores, one for each sample, annotator and mode.
+
+    A verdict without a number, such as unsure, has no edit.
+    """
     for _, group in groupby(scores, lambda score: (score.trace.id, score.annotator, score.name)):
+        # The score of the whole trace comes before those of its labels.
         verdict, *label_scores = group
         sample = verdict.trace.sample
         number = NUMBERS.get(verdict.value)

@@ -29,10 +29,10 @@ _Moments = dict[PassKey, list[tuple[str, bool]]]
 
 
 def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey, float]:
-    """Return the minutes of each finished pass from its first event, without long pauses.
+    """Return the minutes from the first event to the finish of each pass, without long pauses.
 
-    These passes are left out: passes of judges, passes with imported events, since those have the
-    time of the import, and passes whose only event is the finish.
+    Passes of judges and passes with only a finish are left out. So are passes with imported events,
+    because these have the time of the import.
 
     Args:
         workspace: The workspace.
@@ -42,12 +42,14 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
     imported = set[PassKey]()
 
     def read_moments(rows: Iterator[tuple[Any, ...]]) -> _Moments:
+        """Return the moments of each pass, and add passes with imported events to ``imported``."""
         moments: _Moments = defaultdict(list)
         for annotator, trace_id, number, time, kind, action in rows:
             if trace_id is None or number is None:
                 continue
             key = (annotator, trace_id, number)
             moments[key].append((time, kind == KIND_OF[PassFinished]))
+            # A migration to another version of the taxonomy keeps the times of events.
             if action.startswith(IMPORT_PREFIX) and not action.startswith(_MIGRATED):
                 imported.add(key)
         return moments
@@ -69,7 +71,8 @@ def minutes_worked(workspace: Workspace, taxonomy: Taxonomy) -> Mapping[PassKey,
 def _minutes_until_finish(moments: Iterable[tuple[str, bool]]) -> float | None:
     """Return the minutes of work up to the last finish, from times that may be finishes.
 
-    Returns None if there is no finish, or no event before it.
+    Each moment is a time, and True if the event is a finish. Returns None if there is no finish, or
+    no event before it.
     """
     times = sorted((datetime.fromisoformat(time), is_finish) for time, is_finish in moments)
     finish_indices = [index for index, (_, is_finish) in enumerate(times) if is_finish]

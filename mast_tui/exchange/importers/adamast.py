@@ -40,7 +40,7 @@ def shipped_mast() -> Taxonomy:
 
 
 def is_taxonomy(document: object) -> bool:
-    """Return whether a document is a taxonomy: flat ``codes``, or codes in layers."""
+    """Check whether a document is a taxonomy: it has a list of ``codes``, or layers of codes."""
     if not isinstance(document, Mapping) or "diagnoses" in document:
         return False
     return isinstance(document.get("codes"), list) or any(
@@ -51,11 +51,12 @@ def is_taxonomy(document: object) -> bool:
 def taxonomy_of(document: object, source: str) -> Taxonomy:
     """Return the taxonomy ``adamast@HASH`` of a file's codes; the version is their hash.
 
-    Raises ``ValueError`` for a document without usable codes.
-
     Args:
         document: The JSON document.
-        source: The name of the source.
+        source: The name of the source, for messages.
+
+    Raises:
+        ValueError: The document has no usable codes.
     """
     if not isinstance(document, Mapping):
         raise ValueError("no taxonomy of AdaMAST: it is an object with 'codes'")
@@ -206,7 +207,7 @@ def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incomin
 
 
 def _add_document(file: Path, document: object, batch: _AdamastBatch) -> None:
-    """Add a file's taxonomy or diagnoses to the batch; other records become problems."""
+    """Add the taxonomy or the diagnoses of a file to the batch; other records become problems."""
     if is_taxonomy(document):
         batch.taxonomies_by_path[file.resolve()] = taxonomy_of(document, str(file))
         return
@@ -225,7 +226,11 @@ def _add_document(file: Path, document: object, batch: _AdamastBatch) -> None:
 def _taxonomy_of_file(
     file: Path, diagnoses: Sequence[tuple[Path, str, Record, Record]], batch: _AdamastBatch
 ) -> tuple[Taxonomy, bool, str]:
-    """Return the taxonomy of a file's diagnoses, whether it is complete, and how it was found."""
+    """Return the taxonomy of a file's diagnoses, True if it is complete, and a text on its source.
+
+    It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
+    are MAST's, or else a taxonomy of the codes in use.
+    """
     _, _, header, _ = diagnoses[0]
     taxonomy_path = header.get("taxonomy")
     if isinstance(taxonomy_path, str) and taxonomy_path:
@@ -253,7 +258,8 @@ def _taxonomy_of_file(
 
 
 def _codes_with_names(record: Record) -> list[tuple[str, str]]:
-    """Return the codes in a diagnosis, each with its name there."""
+    """Return the codes in a diagnosis, each with its name in the diagnosis."""
+    # Without a list of modes, the record itself is the only mode.
     modes = record.get("failure_modes", [record])
     return [
         (str(mode["code"]), str(mode.get("name") or mode.get("label") or mode["code"]))
@@ -278,9 +284,14 @@ def _judge_name(head: Record, record: Record) -> str:
 def _diagnosis_work(
     name: str, file: Path, record: Record, taxonomy: Taxonomy, is_complete: bool
 ) -> ImportedWork:
-    """Return the work of a diagnosis; raises ``ValueError`` if it is not valid.
+    """Return the work of a diagnosis.
 
-    Other modes become absent only if the taxonomy is complete and the judge picks all codes."""
+    Modes that it does not name become absent only if the taxonomy is complete and the judge picks
+    all codes.
+
+    Raises:
+        ValueError: The diagnosis is not valid.
+    """
     trace_id = record.get("trace_id")
     if not isinstance(trace_id, str | int) or not str(trace_id).strip():
         raise ValueError("has no 'trace_id'")
@@ -306,17 +317,20 @@ def _diagnosis_work(
 
 
 def _label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Label:
-    """Return the label of a failure mode; raises ``ValueError`` for a wrong confidence."""
+    """Return the label of a failure mode; other details become its note.
+
+    Raises:
+        ValueError: The confidence is a number that is not from 0 to 1.
+    """
     evidence = value.get("evidence")
     confidence = value.get("confidence")
     number = confidence if isinstance(confidence, int | float) else None
     if isinstance(confidence, bool) or (number is not None and not 0 <= number <= 1):
         raise ValueError(f"confidence is {confidence!r}; it lies between 0 and 1")
-    confidence_note = {"confidence": confidence if number is None else None}
-    confidence_note |= {name: value.get(name) for name in ("severity", "recovery_hint")}
-    remarks = [
-        f"{name.replace('_', ' ')}: {word}" for name, word in confidence_note.items() if word
-    ]
+    # A confidence in words, such as "high", is kept in the note.
+    details = {"confidence": confidence if number is None else None}
+    details |= {name: value.get(name) for name in ("severity", "recovery_hint")}
+    remarks = [f"{name.replace('_', ' ')}: {detail}" for name, detail in details.items() if detail]
     quote = evidence if isinstance(evidence, str) and evidence.strip() else None
     return draft.label(
         slug,

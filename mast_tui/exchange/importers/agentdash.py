@@ -35,7 +35,10 @@ Record = Mapping[str, Any]
 
 
 def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incoming:
-    """Read answers of the package: one, a list, one a line, or an object of answers by trace id.
+    """Read answers of the agentdash package.
+
+    A file has one answer, a list of answers, one answer per line, or an object with the answers by
+    trace id.
 
     The labels are on whole traces, with the summary as their note. The model's opinion on the
     success of the task is not imported.
@@ -52,15 +55,13 @@ def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incom
     for file, records in read_each(files, batch.problems, _located_answers):
         for location, trace_id, record in records:
             try:
-                draft, answer_count = _answer_work(
-                    name, file, trace_id, record, binding.slugs, mast
-                )
+                draft, unmentioned = _answer_work(name, file, trace_id, record, binding.slugs, mast)
                 if draft.key in batch.drafts:
                     raise ValueError(f"trace {trace_id!r} comes twice; keep one answer to it")
             except ValueError as error:
                 batch.wrong(file, location, error)
                 continue
-            unmentioned_count += answer_count
+            unmentioned_count += unmentioned
             batch.keep(draft)
     if unmentioned_count:
         subject = counted(unmentioned_count, "zero stands for a mode", "zeros stand for modes")
@@ -74,7 +75,11 @@ def _located_answers(file: Path) -> list[tuple[str, str, Record]]:
 
 
 def _answers_in_document(document: object, file: Path) -> Iterator[tuple[str, str, Record]]:
-    """Yield the location, trace id and content of each answer in a document."""
+    """Yield the location, trace id and content of each answer in a document.
+
+    Raises:
+        ValueError: The document holds no answer, or an answer in a list names no trace.
+    """
     if isinstance(document, list):
         for number, value in enumerate(document, start=1):
             record = _checked_answer(value, f"record {number}")
@@ -99,7 +104,11 @@ def _annotation_or_value(value: Record) -> Record:
 
 
 def _checked_answer(value: object, location: str) -> Record:
-    """Return the answer in a value; raises ``ValueError`` if there is none."""
+    """Return the answer in a JSON value.
+
+    Raises:
+        ValueError: The value holds no answer.
+    """
     if isinstance(value, Mapping):
         answer = value if _MODES in value else _annotation_or_value(value)
         if isinstance(answer.get(_MODES), Mapping):
@@ -121,7 +130,10 @@ def _answer_work(
     slugs: Mapping[str, str],
     mast: Taxonomy,
 ) -> tuple[ImportedWork, int]:
-    """Return the work of one answer, and the number of zeros for modes that it does not mention."""
+    """Return the work of one answer, and the number of zeros for modes that it does not mention.
+
+    ``slugs`` holds the slug of each mode of MAST by its code.
+    """
     draft = ImportedWork(name, trace_id, mast.ref, imported_kind(name), finished_at="", file=file)
     unmentioned_count = 0
     for code, value in record[_MODES].items():
@@ -139,7 +151,7 @@ def _answer_work(
 
 
 def _mentions_mode(answer_text: object, code: str) -> bool:
-    """Return whether the model's text names the mode; True if the text was not kept."""
+    """Check whether the model's text names the mode; True if the text was not kept."""
     if not isinstance(answer_text, str):
         return True
     return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", answer_text) is not None

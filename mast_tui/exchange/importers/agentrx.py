@@ -76,7 +76,10 @@ def _label_records(document: object) -> list[Mapping[str, object]]:
 
 
 def _records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Return the answers of AgentRx's judge as label records."""
+    """Return the answers of AgentRx's judge as label records.
+
+    The list is empty if the document does not hold such answers.
+    """
     results = document.get("detailed_results")
     records: list[Mapping[str, object]] = []
     for result in results if isinstance(results, list) else ():
@@ -96,6 +99,7 @@ def _records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, objec
             for number, failure in enumerate(failures, 1)
             if isinstance(failure, Mapping)
         ]
+        # The first failure of the judge counts as the root cause.
         root = {"failure_id": 1}
         records.append(
             {"trajectory_id": result["task_id"], "failures": run_failures, "root_cause": root}
@@ -104,7 +108,10 @@ def _records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, objec
 
 
 def _records_of_simulation(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """Return the fault that was planted in a simulated run, as a label record."""
+    """Return a list with the fault that was planted in a simulated run, as a label record.
+
+    The list is empty if the document is no simulated run.
+    """
     if not {"run_task_id", "critical_failure_step"} <= document.keys():
         return []
     failure = {
@@ -185,7 +192,11 @@ class _Reader(LabelledRuns):
         return traces[0] if traces else self._run_of_task(trajectory_id)
 
     def _run_of_task(self, task: str) -> Trace | None:
-        """Return the run of a task of τ-bench; raises ``ValueError`` if there are several."""
+        """Return the run of a task of τ-bench, None if there is none.
+
+        Raises:
+            ValueError: There are several runs with different content.
+        """
         records = self._records_by_task.get(task, [])
         runs = {
             trace.identity.content_hash: trace
@@ -210,7 +221,11 @@ class _Reader(LabelledRuns):
     def _add_label(
         self, draft: ImportedWork, trace: Trace | None, failure: object, root: object
     ) -> None:
-        """Add the label of a failure; raise ``ValueError`` if a field is missing or wrong."""
+        """Add the label of a failure to a draft.
+
+        Raises:
+            ValueError: A field of the failure is missing or not valid.
+        """
         if not isinstance(failure, Mapping):
             raise ValueError("a failure is no object")
         mode = self.mode("failure_category", str(failure.get("failure_category") or ""))
@@ -243,7 +258,7 @@ class _Reader(LabelledRuns):
         step: int,
         failure: Mapping[str, object],
     ) -> None:
-        """Record a label whose agent is not the agent of its span."""
+        """Record a sentence if the agent that a label names is not the agent of its span."""
         index = None if trace is None else trace.index_of(key)
         if trace is None or index is None:
             return

@@ -142,7 +142,7 @@ def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Inc
 
 
 def _decisive_event(report: Record) -> str | None:
-    """Return the event of the first hypothesis, otherwise that of the root cause, None if none."""
+    """Return the event id of the first hypothesis, else of the root cause; None without both."""
     attribution = report.get("attribution")
     hypotheses = attribution.get("hypotheses") if isinstance(attribution, Mapping) else None
     first = hypotheses[0] if isinstance(hypotheses, list) and hypotheses else None
@@ -152,9 +152,10 @@ def _decisive_event(report: Record) -> str | None:
 
 
 def _target_of_event(event: object) -> Target:
-    """Return the span of an event, the whole trace for None.
+    """Return the target for the span with an event's id; None is the whole trace.
 
-    Raises ``ValueError`` if the tool has made up the event's id.
+    Raises:
+        ValueError: The tool has made up the event's id.
     """
     if event is None:
         return WHOLE_TRACE
@@ -274,7 +275,7 @@ class _ToolBatch(Gathered):
             target: The target.
             notes: The lines of the note.
             confidence: The confidence as JSON.
-            fatal: Whether the failure decided the outcome.
+            fatal: True if the failure decided the outcome.
         """
         slug = self._modes.get(mode, _OTHER)
         texts = [str(note) for note in notes if note]

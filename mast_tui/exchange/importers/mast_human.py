@@ -37,7 +37,11 @@ class _Heading(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> _Heading:
-        """Return the parts of a heading; raises ``ValueError`` if code or name is missing."""
+        """Return the parts of a heading: code, name and definition.
+
+        Raises:
+            ValueError: The code or the name is missing.
+        """
         match = _FIRST_LINE.match(text)
         if match is None:
             raise ValueError(f"{text[:40]!r} is no heading like '1.3 Step repetition'")
@@ -48,12 +52,14 @@ class _Heading(NamedTuple):
 def taxonomy_of(scheme: str, headings: Iterable[str]) -> Taxonomy:
     """Return the taxonomy ``<scheme>@1`` with one mode per heading, in the order of their codes.
 
-    The first number of a code is its category, which has no name of its own in the file. Raises
-    ``ValueError`` for a heading without code and name.
+    The first number of a code is its category, which has no name of its own in the file.
 
     Args:
         scheme: The name of the label scheme.
         headings: The headings of the codes.
+
+    Raises:
+        ValueError: A heading has no code or no name.
     """
     ordered = sorted(
         map(_Heading.of, headings), key=lambda heading: (heading.first, heading.second)
@@ -141,7 +147,7 @@ def read_mast_human(files: Sequence[Path], annotator: str | None = None) -> Inco
         )
     kinds = {_is_label(record) for record in records}
     if len(kinds) == 1:
-        records += [r for r in _neighbour_records(named) if _is_label(r) not in kinds]
+        records += [r for r in _other_records_in_folders(named) if _is_label(r) not in kinds]
     reader = _Reader([r for r in records if not _is_label(r)], problems)
     for record in filter(_is_label, records):
         reader.people(record)
@@ -166,11 +172,11 @@ def _label_and_trace_records(
                 yield _Record(file, number, fields)
 
 
-def _neighbour_records(named: Sequence[Path]) -> Iterator[_Record]:
-    """Yield the records of the other JSON files in the folders of files."""
-    folders = sorted({file.parent for file in named})
+def _other_records_in_folders(label_files: Sequence[Path]) -> Iterator[_Record]:
+    """Yield the records of the other JSON files in the folders of some files."""
+    folders = sorted({file.parent for file in label_files})
     files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
-    return _label_and_trace_records([file for file in files if file not in named], [])
+    return _label_and_trace_records([file for file in files if file not in label_files], [])
 
 
 class _Reader(Gathered):
@@ -211,7 +217,11 @@ class _Reader(Gathered):
         )
 
     def consensus(self, annotator: str) -> None:
-        """Add the single yes or no per code of each trace record."""
+        """Add the consensus of the annotators: one yes or no for each code of each trace record.
+
+        Args:
+            annotator: The name under which the consensus is imported.
+        """
         if not self._texts:
             return
         mast = load_mast()
@@ -278,7 +288,11 @@ class _Reader(Gathered):
         kind: AnnotatorKind,
         file: Path,
     ) -> None:
-        """Add the answers of one record; add none and raise ``ValueError`` if one is not valid."""
+        """Add the answers of one record, or none of them if one is not valid.
+
+        Raises:
+            ValueError: An answer is not valid.
+        """
         drafts: dict[tuple[str, str, str], ImportedWork] = {}
         for answer in answers:
             new = ImportedWork(
@@ -301,7 +315,7 @@ class _Reader(Gathered):
 
 
 def _trace_record(trace: Trace | None, record: _Record) -> TraceRecord:
-    """Return the facts of a trace, or those in the record if the trace was not found."""
+    """Return the record of a trace; if the trace was not found, from the imported record."""
     if trace is not None:
         return TraceRecord.from_trace(trace)
     return TraceRecord(

@@ -30,9 +30,10 @@ _STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])'
 def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
     """Read label files: objects with ``errors`` and an optional ``trace_id``.
 
-    The id of a run is its ``trace_id``, otherwise the stem of the label file. Its trace is searched
-    among ``files``, beside the label file, and in the folders of the published set. If there is no
-    trace, the labels are stored under the id, and their spans have the ids in the file.
+    The id of a run is the ``trace_id``, or the stem of the label file without it. The trace of the
+    run is searched among ``files``, beside the label file, and in the folders of the published set.
+    If it is not found, the labels are stored under the id of the run, with the span ids of the
+    label file.
 
     Args:
         files: The files and folders.
@@ -57,7 +58,11 @@ def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
 
 
 def _read_lenient_json(file: Path) -> object:
-    """Return the file as JSON; commas before a closing bracket are allowed."""
+    """Return the JSON document in a file; commas before a closing bracket are allowed.
+
+    Raises:
+        ValueError: The file is not JSON even without such commas.
+    """
     try:
         return read_json(file)
     except ValueError as error:
@@ -77,7 +82,10 @@ def _label_records(document: object) -> list[Mapping[str, object]]:
 
 
 def _label_record(value: object) -> Mapping[str, object] | None:
-    """Return a record of labels, or the record in a row of the set's tables; None for others."""
+    """Return the record of labels in a JSON value; None if there is none.
+
+    The value is the record, or a row of the published tables, in which it may be JSON text.
+    """
     if isinstance(value, Mapping) and "labels" in value and "trace" in value:
         value = value["labels"]
         if isinstance(value, str):
@@ -136,7 +144,10 @@ class _Reader(LabelledRuns):
                 self.wrong(file, where, problem)
 
     def _trace_of_run(self, file: Path, native: str) -> Trace | None:
-        """Return the trace of a run from the first candidate file that holds it, None if none."""
+        """Return the trace of a run from the first candidate file that holds it; None without one.
+
+        The only trace of a candidate file is that of the run, whatever its id.
+        """
         for path in self._candidate_files(file, native):
             traces = read_traces(path)
             for trace in traces:
@@ -160,7 +171,11 @@ class _Reader(LabelledRuns):
             yield from (path for path in self._neighbours[folder].get(name, ()) if path != own_path)
 
     def _add_error(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
-        """Add the label of an error; raises ``ValueError`` if a field is missing or wrong."""
+        """Add the label of an error to a draft.
+
+        Raises:
+            ValueError: A field of the error is missing or not valid.
+        """
         if not isinstance(error, Mapping):
             raise ValueError("an error is no object")
         mode = self.mode("category", as_text(error.get("category")) or "")

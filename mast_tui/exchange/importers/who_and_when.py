@@ -39,8 +39,8 @@ def read_who_and_when(
 ) -> Incoming:
     """Read the labels in Who&When files, each on the span of its step.
 
-    If the agent of the span is not the agent in the label, the notes of the import and of the label
-    say so.
+    If the span is of another agent than the label names, the notes of the import and of the label
+    report it.
 
     Args:
         files: The files and folders.
@@ -98,7 +98,11 @@ def _read_file(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
 
 
 def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
-    """Return the file's traces, each with its labelled record; raises ``ValueError``."""
+    """Return the traces of a file, each with its labelled record.
+
+    Raises:
+        ValueError: No trace was recognised, or a record has no ``mistake_step``.
+    """
     document = read_json(file)
     records = document if isinstance(document, list) else [document]
     traces = read_traces(file)
@@ -134,7 +138,11 @@ def _add_record_label(
 
 
 def _step_number(value: object) -> int:
-    """Return a step number, which may be a text; raises ``ValueError`` for other values."""
+    """Return a step number, which may be a number or its digits.
+
+    Raises:
+        ValueError: It is another value.
+    """
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():

@@ -117,9 +117,10 @@ def _items_of(values: dict[str, object], name: str) -> Iterator[dict[str, Any]]:
 
 
 def _toml_value(value: object) -> str:
-    """Return a value as TOML, in which JSON's strings are valid, except for one character."""
+    """Return a string, list or dict as a TOML value."""
     match value:
         case str():
+            # A JSON string is valid TOML, except for this character.
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case list():
             items = ",\n".join(f"    {_toml_value(item)}" for item in value)
@@ -150,7 +151,13 @@ def _next_version(old: Taxonomy, used_versions: Collection[str]) -> str:
 
 
 def _next_code(old: Taxonomy, category: str, slug: str) -> str:
-    """Return the next free code of a category, such as ``1.6``; the slug if codes differ."""
+    """Return the next free code of a category, such as ``1.6``.
+
+    Return the slug if the taxonomy has codes of another form.
+
+    Raises:
+        ExchangeError: No code is free.
+    """
     if not old.coded_by_digits:
         return slug
     codes = {mode.code for mode in old.modes} | {old.open_mode.code}
@@ -158,6 +165,7 @@ def _next_code(old: Taxonomy, category: str, slug: str) -> str:
     if codes_in_category:
         first_digits = [codes_in_category[-1][0]]
     else:
+        # A new category has a first digit of its own.
         used_digits = {code[0] for code in codes}
         first_digits = [digit for digit in "123456789" if digit not in used_digits]
     for first_digit in first_digits:

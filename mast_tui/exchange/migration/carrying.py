@@ -144,7 +144,7 @@ class CarriedWork:
         yield from self._open_again(events[-1])
 
     def _new_event(self, event: Event, fact: Fact, number: int) -> NewEvent:
-        """Return a new event for the fact with this number that an old event becomes."""
+        """Return the new event for one fact, of several by number, that an old event becomes."""
         return NewEvent(
             event.annotator,
             event.trace_id,
@@ -215,7 +215,7 @@ class CarriedWork:
     # A pass
 
     def _carried_changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
-        """Update the new content of a pass from the old content, and yield the changes."""
+        """Update a pass under the new codebook from the old codebook, and yield the changes."""
         earlier = carried_pass.new
         labels_with_modes = [
             *((label, self._map.of_label(label)) for label in carried_pass.old.labels.values()),
@@ -250,10 +250,13 @@ class CarriedWork:
     def _carried_labels(
         self, labels_with_modes: Iterable[tuple[Label, str | None]]
     ) -> dict[str, Label]:
-        """Return the new labels by id, from old labels with their new mode, None if dropped.
+        """Return the labels under the new codebook by id.
 
         Two labels of one mode at one place become one label with both notes. Records in ``owners``
-        what each label became.
+        the new id of each label.
+
+        Args:
+            labels_with_modes: The old labels, each with its new mode, None if it is dropped.
         """
         by_place: dict[tuple[str, Target], Label] = {}
         for label, mode in labels_with_modes:
@@ -292,7 +295,7 @@ class CarriedWork:
     def _carried_verdicts(
         self, carried_pass: _CarriedPass, labels: Iterable[Label]
     ) -> dict[str, VerdictValue]:
-        """Return the verdicts absent and unsure on the new modes without a label."""
+        """Return the verdicts on new modes without a label; none of them is present."""
         present = {label.mode for label in labels}
         values = {
             mode: self._value_of_sources(sources, carried_pass)
@@ -308,7 +311,10 @@ class CarriedWork:
     def _value_of_sources(
         self, sources: Sequence[str], carried_pass: _CarriedPass
     ) -> VerdictValue | None:
-        """Return the verdict that follows from the old modes of a new mode; None if it is open."""
+        """Return the verdict on a new mode from the verdicts on its source modes.
+
+        Return None if they leave it open.
+        """
         labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
         if labelled_modes.intersection(sources):
             return VerdictValue.PRESENT
@@ -331,26 +337,28 @@ class CarriedWork:
         return reviews
 
     def _carried_judgement(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
-        """Return a judge's result under the new modes, and record its verdicts."""
+        """Return a judge's result under the new modes, and set the verdicts of both passes."""
         carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
         carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
         labels = carried_pass.new.labels
         verdicts = carried_pass.new.verdicts = self._carried_verdicts(carried_pass, labels.values())
         present = {label.mode for label in labels.values()}
-        looks_at = tuple(m for m in self._map.sources if m in present or m in verdicts)
-        absent = tuple(m for m in looks_at if verdicts.get(m) is VerdictValue.ABSENT)
-        unsure = tuple(m for m in looks_at if verdicts.get(m) is VerdictValue.UNSURE)
+        looks_at = tuple(mode for mode in self._map.sources if mode in present or mode in verdicts)
+        absent = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.ABSENT)
+        unsure = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.UNSURE)
         return Judged(looks_at, absent, fact.run, unsure)
 
     # What is to be looked at again
 
     def _open_again(self, last: Event) -> Iterator[NewEvent]:
-        """Record which modes to look at again, and yield events that reopen the last reading.
+        """Set ``look_again``, and yield the events that reopen the last reading for these modes.
 
-        Yields nothing for judges, or if no mode that is present in the last reading was split.
+        A mode is looked at again if a mode that was split into it is present. Yields nothing if
+        there is no such mode, and for judges.
         """
         if annotator_kind(last.annotator) is AnnotatorKind.JUDGE:
             return
+        # Pass number 0 holds the events of no pass.
         valid_passes = {
             number: carried_pass
             for number, carried_pass in self._passes.items()
@@ -388,7 +396,7 @@ class CarriedWork:
     # Decisions
 
     def _after_decision(self, fact: Decided, trace_id: str | None) -> Iterator[Fact]:
-        """Apply an old decision, and yield the decisions that change under the new codebook."""
+        """Apply a decision under the old codebook, and yield the changes under the new one."""
         if fact.after is None:
             self._decided.pop(fact.item, None)
         else:
@@ -421,10 +429,10 @@ class CarriedWork:
     def _decided_value(
         self, sources: Sequence[str], decided: Sequence[Decision], trace_id: str | None
     ) -> VerdictValue | None:
-        """Return the decided value of a new mode with these old modes, None if it is undecided.
+        """Return the value of a new mode that follows from decisions on its source modes.
 
-        It stays undecided if only a split mode is present, or if an old mode that was not decided
-        has labels.
+        Return None if they leave it open: no source mode is decided, the only present one was
+        split, or a source mode without a decision has labels.
         """
         values = {decision.value for decision in decided}
         if VerdictValue.PRESENT in values:
@@ -529,13 +537,14 @@ def _guideline_under_map(
 
 
 def _apply_fact(content: _PassContent, fact: Fact) -> bool:
-    """Apply the changes of a fact to the content of a pass; return False if there are none."""
+    """Apply a fact's changes of labels, verdicts and reviews; return False if it has none."""
     is_applied = False
     parts: dict[str, dict[str, Any]] = {
         "labels": content.labels,
         "verdicts": content.verdicts,
         "reviews": content.reviews,
     }
+    # The time occurs only in changes of other parts.
     for part, name, value in changes_in_pass(fact, time=""):
         if part in parts:
             _set_or_remove(parts[part], name, value)

@@ -88,7 +88,7 @@ class CodebookMap:
         return self.targets.get(slug, (OPEN_SLUG,) if slug == OPEN_SLUG else ())
 
     def change(self, slug: str) -> ModeChange:
-        """Return the change of a mode of ``old``."""
+        """Return the kind of change of a mode of the old codebook, by its slug."""
         slugs = self._new_slugs(slug)
         if not slugs:
             return ModeChange.DROPPED

@@ -121,7 +121,7 @@ def migrate(workspace: Workspace, mapping: CodebookMap, author: str | None) -> M
 
 
 def check_lead(workspace: Workspace, old: Taxonomy, author: str | None) -> None:
-    """Check that the user may migrate a codebook: only the lead may, if there is a study.
+    """Raise an error if the user may not migrate a codebook: with a study, only its lead may.
 
     Args:
         workspace: The workspace.
@@ -151,7 +151,10 @@ def standing_migrations(workspace: Workspace) -> tuple[ImportRecord, ...]:
 def _events_by_work(
     workspace: Workspace, ref: str
 ) -> tuple[Mapping[Work, Sequence[Event]], Sequence[Event]]:
-    """Return the events under a taxonomy by work, those of judges first, and events of studies."""
+    """Return the events on traces by work, the works of judges first, and the other events.
+
+    ``ref`` is the taxonomy of the events. The other events are on studies.
+    """
     works: dict[Work, list[Event]] = defaultdict(list)
     study_events = []
     for event in workspace.events(taxonomy=ref):

@@ -109,7 +109,7 @@ class PageStep:
         elapsed: The seconds from the beginning of the run, None if they are not known.
         took: The seconds of the span, None if they are not known.
         labels: The labels that begin at this span.
-        covered: Whether a label covers the span.
+        covered: True if a label covers the span.
         notes: The notes on the span, each with its author.
         opened: The names of sub-agents whose steps begin at this span.
         closed: The number of sub-agents whose steps end at this span.
@@ -209,9 +209,10 @@ class RunPage:
         return ranges
 
     def steps(self) -> Iterator[PageStep]:
-        """Yield the steps in order, with the labels that begin at each."""
+        """Yield a step for each span in order, with the labels that begin at it."""
         trace = self.trace
         labels_by_first: dict[int, list[PageLabel]] = defaultdict(list)
+        # The change of the number of labels that cover a span, from the span before it.
         cover_changes = [0] * (len(trace) + 1)
         for label in self.labels:
             if label.first is None or label.last is None:
@@ -299,7 +300,7 @@ class RunPages:
             masks: Masks in place of personal data and secrets.
         """
         self.hidden = set[str]()
-        """The traces so far of which some work is hidden from the reader."""
+        """The ids of traces with work that is hidden from the reader, as ``page_of`` found them."""
         self._taxonomy = taxonomy
         self._viewer = viewer
         self._blind = blind
@@ -307,7 +308,7 @@ class RunPages:
         self._masks = masks
 
     def page_of(self, trace: Trace) -> RunPage:
-        """Return the page of a trace, whose index must be complete.
+        """Return the page of a trace whose spans have all been indexed.
 
         Adds the trace to ``hidden`` if the reader may not see some of its work.
         """
@@ -412,7 +413,7 @@ class _LabelBuilder:
 
         Args:
             works: The work of annotators and judges.
-            gold: The gold, None where there is none to show.
+            gold: The gold, None if there is none or it is hidden.
         """
         labels = [] if gold is None else [self._label_of_gold(label) for label in gold.labels]
         for work in works:
@@ -507,7 +508,7 @@ class _LabelBuilder:
 
 
 def _location_text(target: Target, first: int | None, last: int | None) -> str:
-    """Return a place in words, such as ``#83 to #90``."""
+    """Return the location of a target in words, such as ``#83 to #90``."""
     if target.first is None:
         return "the whole trace"
     if first is None or last is None:
@@ -548,7 +549,7 @@ def _mode_verdicts(
 
 
 def _span_notes(works: Iterable[TraceWork], trace: Trace) -> dict[int, tuple[tuple[str, str], ...]]:
-    """Return the notes on spans, as author and text, by the index of the span."""
+    """Return the author and text of each note on a span, by the index of the span."""
     notes: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for work in works:
         for key, text in work.notes.items():

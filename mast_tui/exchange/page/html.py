@@ -54,7 +54,7 @@ class _ShownStep:
         head: The text, or the beginning of a long text.
         tail: The rest of a long text, which is folded.
         more: The size of the rest in words.
-        is_open: Whether the fold is open because a quote is in it.
+        is_open: True if the fold is open because a quote is in it.
     """
 
     step: PageStep
@@ -87,7 +87,7 @@ class IndexRow(NamedTuple):
 
 
 def render_page(page: RunPage) -> str:
-    """Write a run as a page."""
+    """Return the HTML page of a run."""
     environment = page_environment(_TEMPLATES)
     return environment.get_template("page.html.j2").render(
         page=page,
@@ -101,7 +101,7 @@ def render_page(page: RunPage) -> str:
 
 
 def render_index(rows: Sequence[IndexRow]) -> str:
-    """Write the index of the pages of a folder."""
+    """Return the HTML index of the pages in a folder."""
     environment = page_environment(_TEMPLATES)
     return environment.get_template("index.html.j2").render(rows=rows, style=Markup(_style_sheet()))
 
@@ -166,7 +166,10 @@ def _readable_call(text: str) -> str:
 
 
 def _readable_value(value: object) -> str:
-    """Return the value of an argument: texts as they are, lists of texts side by side."""
+    """Return the value of an argument: a text as it is, a list of texts side by side, else JSON.
+
+    A text of several lines begins on a new line.
+    """
     if isinstance(value, str):
         return f"\n{value}" if "\n" in value else value
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
@@ -176,7 +179,10 @@ def _readable_value(value: object) -> str:
 
 
 def _head_end(text: str) -> int:
-    """Return the end of the part that is not folded: all of a short text, else its first lines."""
+    """Return the end of the part of a text that a page shows unfolded.
+
+    This is all of a short text, else its first lines, else the words at its beginning.
+    """
     if len(text) <= LONGEST_WHOLE and text.count("\n", 0, LONGEST_WHOLE) < MOST_LINES:
         return len(text)
     end = 0

@@ -18,7 +18,7 @@ _BACKTICKS: Final = re.compile("`+")
 
 
 def render_page_markdown(page: RunPage) -> str:
-    """Write a run: its facts, its labels, its verdicts, and every span with its whole text."""
+    """Return the Markdown of a run: facts, labels, verdicts, and every span with its whole text."""
     return "\n".join(_page_lines(page)) + "\n"
 
 
@@ -29,6 +29,7 @@ def render_index_markdown(titles: Mapping[str, str]) -> str:
 
 
 def _page_lines(page: RunPage) -> Iterator[str]:
+    """Yield the lines of a run's page."""
     yield f"# {_escaped_line(page.title)}"
     yield ""
     for name, value in page.facts:
@@ -76,6 +77,7 @@ def _page_lines(page: RunPage) -> Iterator[str]:
 
 
 def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
+    """Yield the lines of a span with its text, pictures, labels and notes."""
     span = step.span
     for agent in step.opened:
         yield ""
@@ -104,6 +106,7 @@ def _step_lines(page: RunPage, step: PageStep) -> Iterator[str]:
 
 
 def _label_lines(label: PageLabel) -> Iterator[str]:
+    """Yield the list item of a label, with its quote and note."""
     facts = ", ".join((label.location, label.author, *label.details))
     mode = f"{_escaped_line(label.mode.code)} {_escaped_line(label.mode.name)}"
     yield f"- **{mode}** ({_escaped_line(facts)})"
@@ -114,6 +117,7 @@ def _label_lines(label: PageLabel) -> Iterator[str]:
 
 
 def _verdict_lines(page: RunPage) -> Iterator[str]:
+    """Yield the table of verdicts, with a column for each annotator."""
     rows = (
         [
             f"{verdict.mode.code} {verdict.mode.name}",

@@ -108,9 +108,9 @@ def read_pages(
 
     Args:
         files: The pages, and folders of pages.
-        taxonomy: The taxonomy that counts before one of the same name in a page.
+        taxonomy: The taxonomy in use, which replaces a page's taxonomy with the same reference.
         find_taxonomy: Returns a taxonomy of the workspace by ``id@version``, None if it has none.
-        annotator: The name under which the work of the one author of all pages is imported.
+        annotator: The name for the one author of all pages, None to keep the names.
     """
     batch = Gathered()
     authors = set[str]()
@@ -160,7 +160,11 @@ def _add_page(
 ) -> None:
     """Add the work of a page to the batch, and its authors to ``authors``.
 
-    ``named`` is another name for the author of the page, None for the names in the page."""
+    ``named`` replaces the name of the page's author, None to keep the names.
+
+    Raises:
+        ValueError: The page lacks a taxonomy, or another page has work of the same author.
+    """
     taxonomies: dict[str, Taxonomy] = {}
     kinds: dict[str, AnnotatorKind] = {}
     for line in records:
@@ -197,7 +201,11 @@ def _imported_work(
     named: str | None,
     kind: AnnotatorKind | None,
 ) -> ImportedWork:
-    """Return the work in a line of a page; raises ``ValueError`` if a mode is unknown."""
+    """Return the work in a line of a page.
+
+    Raises:
+        ValueError: A mode is unknown.
+    """
     name = annotator_of(line.annotator, named)
     kind_of_name = annotator_kind(name)
     # Only names of judges belong to judges, so a new name can make the kind in the page wrong.

@@ -36,8 +36,8 @@ class Parameters:
         window_tokens: The most tokens of the data of one request.
         answer_tokens: The most tokens of its answer.
         hints: The name of the rules whose findings are sent as facts, empty for none.
-        verify: Whether each finding is verified by a request of its own.
-        artefacts: Whether the model sees the final patch and the test results.
+        verify: True if each finding is verified by a request of its own.
+        artefacts: True if the model sees the final patch and the test results.
         decisive: The method for the decisive step, empty if the judge is asked for modes.
         mode_order: The seed of a random order of the modes, 0 for the taxonomy's own.
         first_number: The number of the first span.
@@ -158,7 +158,7 @@ LEAST_CONTEXT: Final = 2_048
 
 
 def differ_clearly(tokens: int, other_tokens: int) -> bool:
-    """Return whether two requests cannot have equally many tokens.
+    """Check whether two requests cannot have equally many tokens.
 
     Args:
         tokens: The estimate of the first request's tokens.
@@ -171,12 +171,12 @@ def differ_clearly(tokens: int, other_tokens: int) -> bool:
 
 
 def is_context_size(tokens: int) -> bool:
-    """Return whether a number of tokens is the size of a context: a power of two."""
+    """Check whether a number of tokens is the size of a context: a power of two."""
     return tokens >= LEAST_CONTEXT and tokens.bit_count() == 1
 
 
 def was_truncated(counted: int, estimated: int, truncated_estimate: int) -> bool:
-    """Return whether a request was truncated, given a truncated request with the same count.
+    """Check whether a request was truncated, given a truncated request with the same count.
 
     If the count is no common context size, requests of similar length may have the same count by
     chance. Then only a clearly longer or shorter request was truncated too.

@@ -134,12 +134,12 @@ def most_informative(errors: Iterable[JudgeError]) -> list[JudgeError]:
     count_by_trace: Counter[str] = Counter()
 
     def order_key(error: JudgeError) -> tuple[bool, bool, float, int, int]:
-        """Return the sort key of an error; the lowest key is next."""
+        """Return the sort key of an error, given the counts so far; the lowest key is next."""
         kind = (error.mode, error.right)
         return (
             not error.marked_by_person,
             not error.agreed,
-            # As the method of Sainte-Laguë distributes seats to parties.
+            # The method of Sainte-Laguë, which distributes seats to parties.
             (2 * count_by_kind[kind] + 1) / total_by_kind[kind],
             count_by_stratum[error.stratum],
             count_by_trace[error.trace_id],
@@ -190,7 +190,7 @@ def examples_of(
 
 
 def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setup:
-    """Return a setup whose prompt has guidelines; their number and hash go into the run's record.
+    """Return a setup whose prompt has guidelines, and whose runs record their number and hash.
 
     Args:
         setup: The setup.
@@ -204,11 +204,11 @@ def with_guidelines(setup: Setup, guidelines: Sequence[tuple[str, str]]) -> Setu
 
 
 def with_chosen(setup: Setup, chosen_examples: ChosenExamples) -> Setup:
-    """Return a setup whose prompt has examples; their subjects go into the run's record.
+    """Return a setup whose prompt has examples, and whose runs record where these come from.
 
     Args:
         setup: The setup.
-        chosen_examples: The examples with their subjects.
+        chosen_examples: The examples, each with the choice that it was made from.
     """
     return replace(
         setup,
@@ -315,7 +315,7 @@ def record_test(workspace: Workspace, taxonomy_ref: str, judge: str, traces: Seq
 
 
 def default_judge(workspace: Workspace, taxonomy_ref: str) -> str | None:
-    """Return the judge that was made the default, or None.
+    """Return the judge that was made the default last and not taken back, or None.
 
     Args:
         workspace: The workspace.
@@ -339,16 +339,17 @@ def default_version(workspace: Workspace, taxonomy_ref: str) -> JudgeVersion | N
 
 
 def make_default(workspace: Workspace, taxonomy_ref: str, judge: str) -> None:
-    """Make a judge the default.
+    """Make a judge the default for a taxonomy; ``restore_default`` returns to the previous one.
 
     Args:
         workspace: The workspace.
-        taxonomy_ref: The taxonomy of the modes.
-        judge: A version, or the judge that a version comes from.
+        taxonomy_ref: The id and version of the taxonomy.
+        judge: The name of a taught version, or of the judge that it was made from.
     """
     setting = f"{_DEFAULTS_SETTING}:{taxonomy_ref}"
     with workspace.transaction():
         default_history = _read_records(workspace, setting, tuple[str, ...], ())
+        # A second call must not hide the previous default.
         if not default_history or default_history[-1] != judge:
             _write_records(workspace, setting, [*default_history, judge])
 

@@ -38,8 +38,8 @@ class Rule:
         mode: The slug of the mode.
         sees: The pattern that it looks for, in a few words.
         find: Yields its findings in a trace.
-        default: Whether it runs by default; docs/lint.md states the conditions.
-        needs_end: Whether it holds only for a finished run, as it is about the last steps.
+        default: True if it runs by default; docs/lint.md states the conditions.
+        needs_end: True if it holds only for a finished run, as it is about the last steps.
     """
 
     name: str
@@ -216,7 +216,7 @@ class RulesJudge:
         return Judgement(tuple(finding for _, finding in self.findings(trace)))
 
     def findings(self, trace: Trace, /) -> list[tuple[Rule, Finding]]:
-        """Return the findings of each rule in a trace, in reading order.
+        """Return pairs of a rule and its finding in a trace, in reading order.
 
         Raises:
             OSError: The source of the trace cannot be read.
@@ -226,6 +226,7 @@ class RulesJudge:
         index_by_key = {step.span.key: step.index for step in trace_walk.steps}
 
         def reading_order(item: tuple[Rule, Finding]) -> tuple[int, int, str]:
+            """Return the indices of the first and last span, then the mode."""
             _, finding = item
             assert finding.first is not None
             assert finding.last is not None

@@ -84,7 +84,7 @@ def command_of(arguments: str) -> str:
 
 
 def effect_of(tool: str | None, arguments: str) -> Effect:
-    """Return the effect of a call, by the first of these that says something:
+    """Return the effect of a call, by the first of these that is known:
 
     1. The name of a tool with a known effect.
     2. The command or code, if the tool runs commands or code.
@@ -141,7 +141,8 @@ def effect_of_code(code: str) -> Effect:
         if function_name in commands.HANDING_OVER:
             continue
         tokens = name_words(function_name)
-        # Methods of lists and sets have no outside effect: 'api.like_song(' has one, 'x.add(' not.
+        # A name of one word, such as 'x.add(', is often a method of a list or set, without an
+        # outside effect; 'api.like_song(' has one.
         if len(tokens) > 1 and tokens[0] in commands.CHANGING_VERBS:
             return Effect.CHANGES
     return Effect.READS if code.strip() else Effect.NONE
@@ -152,7 +153,7 @@ def effect_of_command(command: str) -> Effect:
     effects: list[Effect] = []
 
     def remove_body(match: re.Match[str]) -> str:
-        """Add the effect of a here-document, and return the rest of its line."""
+        """Add the effect of a here-document to ``effects``, and return its line without it."""
         program = command[max(0, match.start() - 80) : match.start()]
         if re.search(r"(?:python3?|node|ruby)\b[^|;&\n]*\Z", program):
             effects.append(effect_of_code(match["body"]))
@@ -192,7 +193,10 @@ def _effect_of_simple_command(tokens: list[str]) -> Effect:
 
 
 def _without_wrappers(tokens: list[str]) -> list[str]:
-    """Return the words from the program's name on, without ``sudo``, ``A=b``, ``timeout 30``."""
+    """Return the words from the program's name on, without prefixes.
+
+    Prefixes are wrappers such as ``sudo`` or ``timeout 30``, keywords, and assignments ``A=b``.
+    """
     tokens = list(tokens)
     while tokens:
         name = tokens[0].rsplit("/", 1)[-1]
@@ -208,7 +212,7 @@ def _without_wrappers(tokens: list[str]) -> list[str]:
 
 
 def _effect_of_words(tokens: list[str]) -> Effect:
-    """Return the effect of a simple command from its words, without regard to its output."""
+    """Return the effect of a simple command from its words; its redirected output is ignored."""
     tokens = _without_wrappers(tokens)
     if not tokens:
         return Effect.NONE
@@ -217,7 +221,7 @@ def _effect_of_words(tokens: list[str]) -> Effect:
     line = " ".join(arguments)
     if program in commands.SHELL_TOOLS:
         for option, script in pairwise(arguments):
-            if re.match(r"-\w*c\Z", option):
+            if re.match(r"-\w*c\Z", option):  # such as: bash -lc SCRIPT
                 return effect_of_command(script)
         return Effect.UNKNOWN
     if (program in ("kubectl", "docker") and "exec" in arguments) or program == "ssh":
@@ -248,7 +252,7 @@ def _effect_of_remote_command(program: str, arguments: list[str]) -> Effect:
 
 
 def _effect_of_program(program: str, line: str) -> Effect | None:
-    """Return the effect of a program that depends on its arguments, or None for other programs."""
+    """Return the effect of a program whose effect depends on its arguments; None for others."""
     if program in commands.VERBS:
         return _effect_of_subcommand(program, line)
     if program in ("python", "python3", "node", "ruby", "perl"):

@@ -71,8 +71,8 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
         """The rule that finds what the guard guards against.
 
         Raises:
-            InvalidGuards: There is no such condition, it is about another mode, or it needs phrases
-                and there are none.
+            InvalidGuards: The condition is unknown or about another mode, or the guard names no
+                phrases or a phrase of several sentences.
         """
         if self.condition == PHRASES:
             if not self.phrases:
@@ -113,7 +113,7 @@ class GuardsFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     guards: tuple[Guard, ...] = ()
 
     def rules(self, modes: Iterable[str]) -> tuple[Rule, ...]:
-        """Return the rules of the guards that are on.
+        """Return the rules of the guards that are switched on.
 
         Args:
             modes: The slugs of all modes.
@@ -151,7 +151,7 @@ def read_rules(path: Path, taxonomy: Taxonomy, *, others: bool = False) -> tuple
     Args:
         path: The file.
         taxonomy: The taxonomy of the modes.
-        others: Whether guards for another taxonomy are allowed; their modes are not checked.
+        others: True if guards for another taxonomy are allowed; their modes are not checked.
 
     Raises:
         InvalidGuards: The file cannot be read, is for another taxonomy, or has no valid guard that

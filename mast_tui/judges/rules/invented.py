@@ -75,7 +75,7 @@ _HYPOTHESIS: Final = any_of(
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each value of a call that has no source before the call, once.
+    """Yield a finding on each value of a call that has no source before the call, once.
 
     Messages and calls of the same agent do not count as a source.
     """
@@ -110,7 +110,7 @@ find_assumed: Final = Saying(
 
 
 def find_unsourced(walk: Walk) -> Iterator[Finding]:
-    """Suggest messages with figures that are called looked up but occur nowhere before."""
+    """Yield a finding on each message with figures that it calls looked up but that are new."""
     messages: list[tuple[RuleStep, Quote, list[str]]] = []
     for step in walk.steps:
         if not step.is_message or is_output(step) or is_view(step):
@@ -140,16 +140,18 @@ def find_unsourced(walk: Walk) -> Iterator[Finding]:
 
 
 def _first_occurrences(walk: Walk, values: Mapping[str, str | None]) -> dict[str, int]:
-    """Return the index of the step in which each value occurs first; each text is read once.
+    """Return the index of the step in which each value occurs first.
 
     Args:
         walk: The run.
-        values: For each value in its plain form, the agent whose messages and calls do not count.
+        values: For each value in its plain form, the agent whose messages and calls do not count,
+            or None.
 
     Returns:
         The index by value, without values that do not occur.
     """
     first_index: dict[str, int] = {}
+    # All values are searched at once, so that each text is read once.
     pending = dict(values)
     for step in walk.steps:
         if not pending:
@@ -198,7 +200,7 @@ def _plain_form(text: str) -> str:
 
 
 def _value_finding(walk: Walk, use: _ValueUse) -> Finding:
-    """Return the finding of a value without a source."""
+    """Return the finding on a value in a call that no earlier step has."""
     call, name, value = use
     start = max(call.step.head.find(value), 0)
     quote = call.step.quote(start, start + len(value))

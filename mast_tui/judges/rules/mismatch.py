@@ -44,7 +44,7 @@ _Reason: TypeAlias = tuple[str, float]
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each announcement whose next calls do something else."""
+    """Yield a finding on each announcement whose next calls do something else."""
     tools = {call.tool for call in walk.calls if len(call.tool) > 2}
     objects = _objects_of_changes(walk)
     for step, calls in _calls_by_speech(walk):
@@ -84,7 +84,10 @@ def _calls_by_speech(walk: Walk) -> Iterator[tuple[RuleStep, list[Call]]]:
 
 
 def _next_calls(calls: Sequence[Call]) -> list[Call]:
-    """Return the calls that may carry out an announcement: the first calls up to a change."""
+    """Return the calls that may carry out an announcement: the first calls, up to a change.
+
+    ``calls`` are the calls after the announcement.
+    """
     next_calls: list[Call] = []
     for call in calls[:_MOST_NEXT_CALLS]:
         next_calls.append(call)
@@ -208,7 +211,7 @@ def _changes_instead_of_looking(announced: Announcement, first_call: Call) -> _R
 def _changes_another_thing(
     announced: Announcement, change: Call, objects: frozenset[str]
 ) -> _Reason | None:
-    """Return the reason if a change is about other objects than the announced ones."""
+    """Return the reason and confidence if a change is about none of the announced objects."""
     about_words = set(re.findall(r"[\w#-]+", announced.about.lower()))
     announced_objects = {name for name in objects if name.lower() in about_words}
     changed_objects = {name for name in objects if name in change.command}
@@ -222,7 +225,10 @@ def _changes_another_thing(
 
 
 def _changes_by_another_amount(announced: Announcement, change: Call) -> _Reason | None:
-    """Return the reason if a change sets other amounts than the announced ones, in equal units."""
+    """Return the reason and confidence if a change sets none of the announced amounts, else None.
+
+    Only amounts in the units of the announced ones count.
+    """
     announced_amounts = set(_AMOUNT.findall(announced.about))
     units = {_unit_of(amount) for amount in announced_amounts}
     amounts = {

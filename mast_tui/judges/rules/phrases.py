@@ -58,8 +58,8 @@ def last_sentence(
 
     Args:
         step: The step with the sentences.
-        phrases: The phrases, of which the sentence has at least one.
-        without: Phrases that the sentence does not have.
+        phrases: The phrases; the sentence contains at least one of them.
+        without: Phrases that the sentence must not contain.
     """
     for start, sentence in reversed(step.sentences):
         if phrases.search(sentence) and (without is None or not without.search(sentence)):
@@ -77,7 +77,7 @@ class Saying:
         reason: The rest of the rationale, after the number of the message.
         confidence: The confidence of a finding.
         without: Phrases that the sentence does not have.
-        every: Whether each such message is suggested, not only the first.
+        every: True if each such message is suggested, not only the first.
     """
 
     mode: str
@@ -88,7 +88,7 @@ class Saying:
     every: bool = False
 
     def __call__(self, walk: Walk) -> Iterator[Finding]:
-        """Suggest the first message of the run with a phrase, or every one."""
+        """Yield a finding on the first message of the run with a phrase, or every one."""
         for step in walk.steps:
             quote = last_sentence(step, self.phrases, without=self.without)
             if quote is None or not step.is_message or is_output(step) or is_view(step):

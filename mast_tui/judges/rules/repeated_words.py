@@ -52,9 +52,10 @@ class _Message:
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest the messages of an agent that repeat an earlier one."""
+    """Yield a finding on each message of an agent that repeats an earlier one."""
     for group in _message_groups(walk):
         first, *repetitions = group
+        # A short message is repeated by chance more often.
         fewest_messages = 2 if len(first.text) >= _LONG_MESSAGE else _FEWEST_MESSAGES
         if len(group) < fewest_messages:
             continue
@@ -74,8 +75,8 @@ def find(walk: Walk) -> Iterator[Finding]:
 def _message_groups(walk: Walk) -> list[list[_Message]]:
     """Group the messages of each agent that are the same.
 
-    A message counts only if other events precede it since the last message of its group. Without
-    such an event, the log has printed one message twice.
+    A message counts only if there are events by others between it and the last message of its
+    group. Without such an event, the log has printed one message twice.
     """
     agents_by_sentence = _agents_of_sentences(walk)
     groups_by_agent: dict[str, list[list[_Message]]] = defaultdict(list)

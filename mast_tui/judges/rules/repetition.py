@@ -106,7 +106,7 @@ class _Memory:
 
     Attributes:
         after_change: There was a change before them.
-        doubts: The number of calls of unknown effect.
+        doubts: The number of calls of unknown effect, which may be changes.
         chains: The chains by agent, tool, and names in the command.
     """
 
@@ -118,7 +118,7 @@ class _Memory:
 
 
 def find_same(walk: Walk) -> Iterator[Finding]:
-    """Suggest the calls that repeat an earlier call exactly, with the same answer."""
+    """Yield findings on the calls that repeat an earlier call exactly, with the same answer."""
     repetitions = [
         (call, chain)
         for chain in _find_chains(walk)
@@ -129,7 +129,10 @@ def find_same(walk: Walk) -> Iterator[Finding]:
 
 
 def find_similar(walk: Walk) -> Iterator[Finding]:
-    """Suggest calls that nearly repeat an earlier one, or whose answers differ in numbers only."""
+    """Yield findings on calls that nearly repeat an earlier call.
+
+    Their commands are similar, or their answers differ in numbers only.
+    """
     moving: list[tuple[Call, _Chain]] = []
     unanswered: list[tuple[Call, _Chain]] = []
     similar: list[tuple[Call, _Chain]] = []
@@ -149,9 +152,10 @@ def find_similar(walk: Walk) -> Iterator[Finding]:
 
 
 def _find_chains(walk: Walk) -> list[_Chain]:
-    """Return the chains of all working calls, in the order of their first calls.
+    """Return the chains of repeated calls, in the order of their first calls.
 
-    A change ends all chains, and a new request of the user ends the chains of calls that read.
+    A call without a repetition is a chain too. A change ends all chains, and a new request of the
+    user ends the chains of calls that read.
     """
     memory = _Memory()
     chains: list[_Chain] = []
@@ -189,7 +193,7 @@ def _find_chains(walk: Walk) -> list[_Chain]:
 
 
 def _request_indices(walk: Walk) -> Iterator[int]:
-    """Yield the indices of new user messages; a message that a harness repeats is not new."""
+    """Yield the indices of new user messages; one that the agent's harness repeats is not new."""
     result_indices = {call.result.index for call in walk.calls if call.result is not None}
     earlier_texts: set[str] = set()
     for step in walk.steps:
@@ -318,7 +322,10 @@ def _block_findings(
 def _group_by_block(
     walk: Walk, repetitions: Iterable[tuple[Call, _Chain]]
 ) -> list[list[tuple[Call, _Chain]]]:
-    """Group sorted repetitions into blocks without other working calls in between."""
+    """Group repetitions into blocks without other working calls in between.
+
+    The repetitions are in the order of their calls.
+    """
     blocks: list[list[tuple[Call, _Chain]]] = []
     last_index = 0
     for call, chain in repetitions:

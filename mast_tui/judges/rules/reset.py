@@ -42,7 +42,7 @@ _GREETING: Final = any_of(
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each return of the opening after which the first steps are repeated."""
+    """Yield a finding on each return of the opening after which the first steps are repeated."""
     suggested_indices: list[int] = []
     for opening in _opening_messages(walk):
         returns = _find_returns(walk, opening)
@@ -63,7 +63,7 @@ def _is_near_suggestion(suggested_indices: Sequence[int], index: int) -> bool:
 
 
 def _opening_messages(walk: Walk) -> list[RuleStep]:
-    """Return the first messages of the agent that speaks first."""
+    """Return the first messages of the agent that speaks first, without short messages."""
     messages = [
         step
         for step in walk.steps
@@ -81,7 +81,7 @@ def _opening_messages(walk: Walk) -> list[RuleStep]:
 def _find_returns(walk: Walk, opening: RuleStep) -> list[tuple[RuleStep, float]]:
     """Return later steps of the agent that are similar to the opening, with their similarity.
 
-    The similarity is from 0 to 100. Two greetings are the same.
+    The similarity is from 0 to 100. Two greetings have the similarity 100.
     """
     from rapidfuzz import fuzz
 
@@ -161,7 +161,10 @@ def _continues_alike(walk: Walk, opening: RuleStep, later: RuleStep) -> bool:
 
 
 def _repeated_first_calls(walk: Walk, suggested_indices: Sequence[int]) -> Iterator[Finding]:
-    """Suggest the first repetition of the run's first calls in the same order, if these differ."""
+    """Yield a finding on the first repetition of the run's first calls in the same order.
+
+    First calls that are all the same do not count.
+    """
     calls = walk.calls_between(-1, len(walk.steps))
     first_calls = [(call.tool, call.command) for call in calls[:_REPEATED_CALLS]]
     if len(set(first_calls)) < _REPEATED_CALLS:

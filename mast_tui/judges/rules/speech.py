@@ -147,7 +147,7 @@ def _finished_sentence(step: RuleStep) -> Quote | None:
 def says_finished(step: RuleStep) -> Quote | None:
     """Return the sentence that calls the whole work finished.
 
-    None if there is none, or if the step plans more work.
+    Return None if there is none, or if the step plans more work.
     """
     quote = _finished_sentence(step)
     if quote is None:
@@ -188,7 +188,7 @@ class Announcement:
 
 
 def announcements(step: RuleStep) -> list[Announcement]:
-    """Return the announcements of a step, sentence by sentence.
+    """Return what the agent says in a step that it will do or refuses to do.
 
     An announcement under a condition or for later is left out.
     """

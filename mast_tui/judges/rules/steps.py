@@ -108,13 +108,14 @@ class RuleStep:
             yield self.tail_offset, self.tail
 
     def quote(self, start: int, end: int) -> Quote:
-        """Return the quote of a range, without white space at its ends, of at most ``QUOTED``.
+        """Return the quote of a range of the text, of at most ``QUOTED`` characters.
 
-        The quote is empty if its beginning is neither in the head nor in the tail.
+        White space at its ends is left out. The quote is empty if the range begins neither in the
+        head nor in the tail of the text, since only these are kept.
 
         Args:
-            start: The offset of its beginning.
-            end: The offset of its end.
+            start: The offset at which the range begins.
+            end: The offset after the range.
         """
         for offset, piece in self.pieces():
             if offset <= start < offset + len(piece):
@@ -204,11 +205,11 @@ def _with_sentences(steps: Sequence[RuleStep]) -> tuple[RuleStep, ...]:
 def _own_sentences(
     step: RuleStep, owned_by_agents: Mapping[str, bool]
 ) -> tuple[tuple[int, str], ...]:
-    """Return the agent's own sentences in a step, with their offsets.
+    """Return the agent's own sentences in a message or in the comments of a call, with offsets.
 
     Args:
         step: A step.
-        owned_by_agents: Whether a line is an agent's own, by the line; True for other lines.
+        owned_by_agents: For a line, True if it is an agent's own; a missing line is its own.
     """
     if step.is_speech:
         lines = [

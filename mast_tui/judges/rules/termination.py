@@ -54,7 +54,10 @@ _RESULT_END: Final = 400
 
 
 def find_limit(walk: Walk) -> Iterator[Finding]:
-    """Suggest a limit that ends the run, unless one of the last messages before claims success."""
+    """Yield a finding on a limit that ends the run.
+
+    A run does not count if one of its last messages before the limit claims success.
+    """
     for step in walk.steps[-_LAST_STEPS:]:
         quote = _limit_quote(step)
         if quote is None:
@@ -88,9 +91,9 @@ def _limit_quote(step: RuleStep) -> Quote | None:
 
 
 def find_open_plan(walk: Walk) -> Iterator[Finding]:
-    """Suggest the run's last message if the last plan has more open steps than later calls.
+    """Yield a finding on the last message if the plan has more open steps than calls after it.
 
-    Plans are often not kept up to date, but every step takes a call.
+    Agents often do not update their plan, but every step takes a call.
     """
     plans = [call for call in walk.calls if _PLAN_WORDS & set(name_words(call.tool))]
     final = next((step for step in reversed(walk.steps) if step.is_message), None)
@@ -100,6 +103,7 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
     states = _STATE_FIELD.findall(walk.text_of(plan.index))
     open_count = sum(state.lower() not in _STATES_DONE for state in states)
     later_calls = walk.calls_between(plan.index, final.index)
+    # A question to the user does not end the work.
     if open_count > len(later_calls) and not final.own_text.rstrip().endswith("?"):
         yield walk.finding(
             TOO_EARLY,
@@ -112,7 +116,7 @@ def find_open_plan(walk: Walk) -> Iterator[Finding]:
 
 
 def find_early_end(walk: Walk) -> Iterator[Finding]:
-    """Suggest a last message that says that the goal is not met."""
+    """Yield a finding on the last message if it says that the goal is not met."""
     final = _last_message(walk)
     if final is None or speech.claims_success(final) is not None or _is_handed_over(walk, final):
         return
@@ -142,9 +146,9 @@ def _last_message(walk: Walk) -> RuleStep | None:
 
 
 def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
-    """Return the words of the last message by which the goal was not reached, and the reason.
+    """Return a quote of the last message that shows an unmet goal, and a sentence about it.
 
-    None if the message has no such words.
+    Return None if the message does not show that the goal is unmet.
     """
     quote = speech.gives_up(final)
     if quote is not None:
@@ -159,6 +163,7 @@ def _unmet_goal_quote(final: RuleStep) -> tuple[Quote, str] | None:
     ]
     if final.is_message and planned_steps:
         quote = planned_steps[-1].quote
+        # A plan earlier in the message may be carried out in its rest.
         if quote.end >= final.length - _MESSAGE_END:
             return quote, "a next step is announced, and the run ends without it."
     return None

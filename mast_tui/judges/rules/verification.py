@@ -55,7 +55,10 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each claim of success that the last check after the last change contradicts."""
+    """Yield a finding on each claim of success that the last check contradicts.
+
+    Only a check after the last change counts.
+    """
     reported_changes: set[int] = set()
     for claim, quote, change, check in _checked_claims(walk):
         if change is None or change.index in reported_changes:
@@ -67,7 +70,7 @@ def find(walk: Walk) -> Iterator[Finding]:
 
 
 def find_unchecked(walk: Walk) -> Iterator[Finding]:
-    """Suggest the run's last claim of success if nothing was checked after the last change."""
+    """Yield a finding on the last claim of success if no check follows the last change."""
     for claim, quote, change, check in list(_checked_claims(walk))[-1:]:
         if change is not None and check is None:
             yield walk.finding(
@@ -101,7 +104,7 @@ def _checked_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote, Call | None, 
 
 
 def _success_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote]]:
-    """Return the messages that call the work finished, or claim success at the end of a turn.
+    """Return the messages that claim success and end a turn or call the work finished.
 
     Only messages after the first change count, because before it there is nothing to verify. A
     message that also calls the problem unsolved does not count.
@@ -115,6 +118,7 @@ def _success_claims(walk: Walk) -> Iterator[tuple[RuleStep, Quote]]:
         is_final = ends_turn or (quote is not None and speech.says_finished(step) is not None)
         if quote is not None and is_final and speech.leaves_open(step) is None:
             claims.append((step, quote))
+        # The loop goes backwards: the step before a message of the user ends a turn.
         if step.span.kind is not SpanKind.LOG:
             ends_turn = step.span.role is Role.USER
     return reversed(claims)
@@ -128,9 +132,9 @@ def _only_takes_notes(call: Call) -> bool:
 
 
 def _contradicting_quote(change: Call, check: Call, claim: RuleStep) -> Quote | None:
-    """Return the part of a check's result that contradicts a claim; None if none does.
+    """Return the part of a check's result that contradicts a claim; None if no part does.
 
-    A check with the tool of the change counts only if both commands have a common name.
+    A check with the same tool as the change counts only if both commands have a common name.
     """
     result = check.result
     if result is None or not _may_have_same_object(change, check):
@@ -166,9 +170,9 @@ def _contradiction_finding(
 
 
 def _wrong_value(command: str, result: RuleStep, claim: str) -> Quote | None:
-    """Return the quote of the last value of a check if it is on the wrong side of a claim's bound.
+    """Return the last value in a check's result if it is outside the bound that a claim names.
 
-    Only a result that ends in a number counts, and only if the command shows the unit
+    Return None if the result does not end in a number, or if the command does not show its unit
     (``…_milliseconds_…``, ``…_seconds_…``, a ratio).
     """
     bound = _BOUND.search(claim)
@@ -190,7 +194,7 @@ def _wrong_value(command: str, result: RuleStep, claim: str) -> Quote | None:
 
 
 def _unit_of_command(command: str) -> tuple[str, float] | None:
-    """Return the quantity and the factor of the unit in which a command reads a value, or None."""
+    """Return the quantity that a command measures and the factor to its base unit, or None."""
     if re.search(r"millis|_ms\b", command):
         return "time", 0.001
     if "seconds" in command:

@@ -40,7 +40,7 @@ def is_view(step: RuleStep) -> bool:
 
 
 def find(walk: Walk) -> Iterator[Finding]:
-    """Suggest each view that equals the last view of its agent."""
+    """Yield a finding on each view that equals the last view of its agent."""
     last_views: dict[str, _View] = {}
     for step in walk.steps:
         header_match = _VIEW_HEADER.match(step.head) if step.is_message else None

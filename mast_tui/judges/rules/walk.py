@@ -84,7 +84,7 @@ class Walk:
         rationale: str,
         confidence: float,
     ) -> Finding:
-        """Make a suggestion with its evidence.
+        """Return a finding on a range of steps, with a quote as its evidence.
 
         Args:
             mode: The slug of the mode.
@@ -149,9 +149,10 @@ _OUTPUT_BEGINNING: Final = re.compile(
 def _find_calls(steps: Sequence[RuleStep]) -> Iterator[Call]:
     """Yield the calls of tools, and the messages with code whose output is the next step.
 
-    The result of a call is the first result that names it, or the next step if that is a result
-    that names no call.
+    The result of a call is the first result that names it. Without one, it is the next step if that
+    is a result that names no call.
     """
+    # In reversed order, the first result of a call is the last to be set.
     result_by_call = {
         step.span.parent: step
         for step in reversed(steps)
@@ -202,10 +203,10 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 def answer_of(result: RuleStep) -> str:
-    """Return the text of a result for comparison.
+    """Return the text of a result in a form in which results with the same content are equal.
 
-    The header of the harness, times, ages and white space are removed, so that results with the
-    same content are equal. Results with different counters differ.
+    The header of the agent's harness, times and ages are removed, and white space is normalized.
+    Results with different counters stay different.
     """
     text = result.text
     header = _HARNESS_HEADER.match(text)

@@ -50,13 +50,13 @@ class FoundObject(NamedTuple):
 def find_object(
     text: str, fits: Callable[[Mapping[str, object]], bool], content: str = "list of modes"
 ) -> FoundObject:
-    """Find the last complete JSON object of a text.
+    """Return the last complete JSON object of a text.
 
-    JSON with small faults, as models write it, is repaired by a library, unless it breaks off.
+    JSON with small faults, as models write it, is repaired, unless it breaks off.
 
     Args:
         text: The answer of a model, with any text around its JSON.
-        fits: Checks whether an object is the expected one.
+        fits: Returns True if an object is the expected one.
         content: The content of the expected object, for messages.
 
     Raises:
@@ -79,6 +79,7 @@ def find_object(
                 raise
             return FoundObject(repaired, repaired=True)
     if isinstance(value, list) and value and isinstance(value[0], dict):
+        # Some models write the list of modes without the object around it.
         value = {"modes": value}
     if not isinstance(value, dict):
         raise Malformed(f"the answer is {_kind_name(value)}, not a JSON object")
@@ -88,7 +89,10 @@ def find_object(
 
 
 def _repair_object(text: str) -> Mapping[str, object] | None:
-    """Repair the JSON object of a text; None if it breaks off, is too long, or is no object."""
+    """Return the repaired JSON object of a text.
+
+    Return None if the object breaks off, is too long or has too much text after it.
+    """
     start = text.find("{")
     last = text.rfind("}")
     if not 0 <= start < last <= start + MOST_REPAIRED:
@@ -124,7 +128,7 @@ def _has_open_brackets(object_text: str, has_double_quotes: bool) -> bool:
 
     Args:
         object_text: The text of an object.
-        has_double_quotes: Whether strings are in double quotation marks, not in single ones.
+        has_double_quotes: True if strings are in double quotation marks, not in single ones.
     """
     pattern = _BRACKETS if has_double_quotes else _BRACKETS_OF_PYTHON
     depth = 0
@@ -141,7 +145,7 @@ def _has_open_brackets(object_text: str, has_double_quotes: bool) -> bool:
 
 
 def _text_after_thoughts(text: str) -> str:
-    """Return the text after the last closed thought, up to a thought that stays open."""
+    """Return the text after the last closed thought, up to the next thought if it is not closed."""
     start = 0
     end = len(text)
     for tag in _THOUGHT.finditer(text):

@@ -47,12 +47,12 @@ class Sighting:
     def from_finding(
         cls, finding: Finding, trace: Trace, window_spans: tuple[int, int], sample: int
     ) -> Sighting:
-        """Make the sighting of an anchored finding.
+        """Return the sighting of a finding that was located in the trace.
 
         Args:
             finding: The finding.
             trace: The trace.
-            window_spans: The first and last span of the window.
+            window_spans: The indices of the first and last span of the window.
             sample: The number of the sample.
         """
         evidence = finding.evidence
@@ -106,6 +106,8 @@ def judgement_of(
     unsure = []
     for mode in modes:
         sample_verdicts = (verdict_of(sample, mode) for sample in samples)
+        # A sample that says present without a confirmed finding counts as absent. The samples do
+        # not matter if a finding is confirmed.
         verdicts = [
             VerdictValue.ABSENT if verdict is VerdictValue.PRESENT else verdict
             for verdict in sample_verdicts
@@ -166,8 +168,8 @@ def decisive_sightings(samples: Sequence[Sample]) -> list[Sighting]:
 def verdict_of(sample: Sample, mode: str) -> VerdictValue | None:
     """Return the verdict of one sample on a mode.
 
-    A mode with a finding is present. Otherwise the mode is absent if all windows that were asked
-    about it say so, or else unsure.
+    A mode with a finding is present. Otherwise the mode is absent if it is absent in all windows
+    that were asked about it, or else unsure.
 
     Args:
         sample: The answers of the sample.
@@ -193,7 +195,7 @@ def merged_windows(sample: Sample) -> list[Sighting]:
 
 
 def merged_samples(sightings: Sequence[Sighting], sample_count: int) -> list[Sighting]:
-    """Merge the findings of several samples: overlapping findings of a mode are the same.
+    """Merge the findings of several samples that have the same mode and overlap.
 
     Args:
         sightings: The findings of all samples.
@@ -245,7 +247,10 @@ def in_reading_order(sightings: Iterable[Sighting], modes: Sequence[str]) -> lis
 
 
 def _majority_verdict(verdicts: Iterable[VerdictValue | None]) -> VerdictValue | None:
-    """Return absent if more verdicts are absent than unsure, or else unsure; None without any."""
+    """Return absent if more verdicts are absent than unsure, else unsure; None without verdicts.
+
+    The verdict present does not occur.
+    """
     counts = Counter(verdict for verdict in verdicts if verdict is not None)
     if not counts:
         return None
@@ -259,12 +264,10 @@ def _group_same(
 ) -> list[list[Sighting]]:
     """Group the findings of each mode that are the same, directly or through other findings.
 
-    Findings without a common span are never the same. Findings are read in the order of their
-    first span, so a group that ends before that span is complete.
-
     Args:
         sightings: The findings.
-        is_same: Checks whether two findings of a mode are the same.
+        is_same: Returns True if two findings of a mode are the same. It must return False for
+            findings without a common span.
     """
     sightings_by_mode: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in sightings:
@@ -277,6 +280,7 @@ def _group_same(
             still_open: list[list[Sighting]] = []
             merged_group: list[Sighting] = []
             for group in open_groups:
+                # The findings are in the order of their first span: none can join this group.
                 if all(_sort_range(other)[1] < first for other in group):
                     complete_groups.append(group)
                 elif any(is_same(other, sighting) for other in group):

@@ -177,7 +177,7 @@ def parse_answer(text: str, taxonomy: Taxonomy, window: Window, view: NumberedSp
 
 
 def notes_by_mode(text: str, taxonomy: Taxonomy) -> dict[str, str]:
-    """Return the notes of a model's answer by the slug of their mode, of absent modes too.
+    """Return the notes on modes in a model's answer by slug, also on absent modes.
 
     Args:
         text: The answer, with any text around its JSON.
@@ -198,7 +198,10 @@ def notes_by_mode(text: str, taxonomy: Taxonomy) -> dict[str, str]:
 def _mode_entries(
     value: Mapping[str, object], taxonomy: Taxonomy
 ) -> list[tuple[object, object]] | None:
-    """Return pairs of a mode's name and its entry, or None if the object is no answer."""
+    """Return pairs of a mode's name and its entry, or None if the object is no answer.
+
+    The modes may be a list or an object in a field, or the fields of the object itself.
+    """
     value = _object_with_modes(value)
     modes = first_of(value, _MODES_FIELDS)
     if isinstance(modes, list):
@@ -236,7 +239,7 @@ class _Reader:
 
         Args:
             value: The object.
-            repaired: Whether it was invalid JSON that had to be repaired.
+            repaired: True if it was invalid JSON that had to be repaired.
 
         Raises:
             Malformed: The answer names no mode of the window.
@@ -282,9 +285,10 @@ class _Reader:
         self._add_verdict(mode, verdict, self._read_findings(mode, findings))
 
     def _read_findings(self, mode: Mode, findings: object) -> list[Finding]:
-        """Return the readable findings of a mode, and add a remark on each of the others."""
+        """Return the readable findings of a mode, and add a remark on each unreadable one."""
 
         def report(sentence: str) -> None:
+            """Add a remark; the sentence continues the code of the mode."""
             self._add_remark(f"{mode.code} {sentence}")
 
         if findings is None:
@@ -346,7 +350,7 @@ class _Reader:
 def read_spans(fields: Mapping[str, object], view: NumberedSpans, report: Report) -> list[int]:
     """Read the first and last span of a finding.
 
-    A field may itself hold a range, and stands for a missing other field.
+    A field may hold a range. If one of the two fields is missing, the other replaces it.
 
     Args:
         fields: The finding in the answer.
@@ -381,7 +385,7 @@ def read_finding(
     scale: int,
     report: Report,
 ) -> Finding:
-    """Read a finding.
+    """Return the finding in an answer, with its texts cut to their longest lengths.
 
     Args:
         fields: The finding in the answer.
@@ -437,9 +441,9 @@ def find_mode(taxonomy: Taxonomy, name: object) -> Mode | None:
 
 
 def _object_with_modes(value: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the object that holds the modes.
+    """Return the object with the field of the modes: the value itself, or an object in it.
 
-    It is the value itself, or the only object within the value that has such a field.
+    Return the value if none or several objects in it have such a field.
     """
     if first_of(value, _MODES_FIELDS) is not None:
         return value
@@ -502,7 +506,7 @@ def as_number(value: object) -> int | None:
 
 
 def as_verdict(value: object) -> VerdictValue | None:
-    """Read a verdict: its name, a synonym, or a boolean; None for any other value."""
+    """Return the verdict that a name, a synonym or a boolean stands for; None for other values."""
     if isinstance(value, bool):
         return VerdictValue.PRESENT if value else VerdictValue.ABSENT
     if not isinstance(value, str):
@@ -526,7 +530,7 @@ def _as_number_range(value: object) -> tuple[int | None, int | None]:
 
 
 def as_confidence(value: object, scale: int) -> float | None:
-    """Read a confidence in [0, 1].
+    """Return the confidence in a value, as a number from 0 to 1.
 
     Args:
         value: A number on the scale, or a text; a text above 1 is percent.

@@ -37,8 +37,8 @@ class RequestForm:
     Attributes:
         form: The form of the answer.
         limit: The name of the parameter with the most tokens of an answer; None to send none.
-        temperature: Whether the temperature is sent.
-        system: Whether there is a system message. Otherwise its text precedes the user's message.
+        temperature: True if the temperature is sent.
+        system: True if there is a system message. Otherwise its text precedes the user's message.
     """
 
     form: Form = "json_schema"
@@ -77,13 +77,13 @@ class ApiCapabilities:
         schema: Mapping[str, object],
         answer_tokens: int,
     ) -> dict[str, object]:
-        """Make the body of a request.
+        """Return the body of a request.
 
         Args:
-            request_form: The form of the request.
+            request_form: The parameters that the server accepts.
             messages: The messages.
             schema: The JSON schema of the answer.
-            answer_tokens: The most tokens of the answer.
+            answer_tokens: The most tokens of the answer; a lower limit of the server replaces it.
         """
         if not request_form.system:
             messages = _join_system_message(messages)
@@ -108,12 +108,13 @@ class ApiCapabilities:
 
         Args:
             request_form: The form of the refused request.
-            part: The refused part.
+            part: The name of the refused field of the form.
 
         Returns:
             True if the request may be sent in another form.
         """
         current = self.request_form
+        # Another task has changed it after the refused request was sent.
         if getattr(request_form, part) != getattr(current, part):
             return True
         form_and_remark = self._form_without(current, part)
@@ -125,7 +126,7 @@ class ApiCapabilities:
         return True
 
     def lower_answer_limit(self, sent_limit: object, allowed_tokens: int | None) -> bool:
-        """Lower the limit of answers after a refusal.
+        """Lower the limit of answers to the one that the server names when it refuses a request.
 
         Args:
             sent_limit: The limit in the refused request.

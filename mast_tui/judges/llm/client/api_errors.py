@@ -196,7 +196,7 @@ _UNSUPPORTED_STATUS: Final = (400, 404, 415, 422, 500, 501)
 
 
 def error_kind_of(api_error: ApiError) -> ErrorKind:
-    """Classify an error by its status and, if that is not specific, by its words."""
+    """Return the kind of an error, from its status, its message and the names in it."""
     status = api_error.status
     text = " ".join((api_error.message[:MOST_MESSAGE_CHARS].lower(), *api_error.names))
     if 300 <= status < 400:
@@ -228,7 +228,8 @@ def error_kind_of(api_error: ApiError) -> ErrorKind:
 def answer_room(api_error: ApiError) -> int | None:
     """Return the tokens that the context has left for an answer.
 
-    None if the error does not name the sizes of context and request, or if the rest is too small.
+    Return None if the error does not name the sizes of context and request, or if the rest is too
+    small.
     """
     sizes = _SIZES.search(api_error.message[:MOST_MESSAGE_CHARS].lower())
     if sizes is None:
@@ -245,7 +246,7 @@ def context_limit(api_error: ApiError) -> int | None:
 def longest_answer(api_error: ApiError) -> int | None:
     """Return the most tokens of an answer that the model allows.
 
-    None if the error does not name them, or if they are too few.
+    Return None if the error does not name them, or if they are too few.
     """
     token_count = _number_in(_LONGEST_ANSWER, api_error)
     return token_count if token_count is not None and token_count >= LEAST_ROOM else None
@@ -265,7 +266,10 @@ def _is_overflow(api_error: ApiError, text: str) -> bool:
 
 
 def _unsupported_part(api_error: ApiError, text: str) -> ErrorKind | None:
-    """Return the kind for the parameter that an error is about, or None."""
+    """Return the kind of error for the parameter that the server does not support.
+
+    Return None if the error is not about a parameter.
+    """
     if api_error.status not in _UNSUPPORTED_STATUS or api_error.page:
         return None
     if api_error.status == 404:  # no such model, or no endpoint with all parameters
@@ -288,7 +292,7 @@ def _unsupported_part(api_error: ApiError, text: str) -> ErrorKind | None:
 
 
 def _kind_by_status(api_error: ApiError) -> ErrorKind:
-    """Return the kind of an error whose words say nothing specific."""
+    """Return the kind of an error from its status, for an error whose message names no kind."""
     status = api_error.status
     if status in (404, 405):
         return ErrorKind.NOT_FOUND
@@ -300,10 +304,10 @@ def _kind_by_status(api_error: ApiError) -> ErrorKind:
 
 
 def read_api_error(status: int, headers: Mapping[str, str], content: bytes) -> ApiError:
-    """Read an error response.
+    """Return the error in a response whose status reports a failure.
 
     Args:
-        status: The status.
+        status: The HTTP status.
         headers: The headers, by their names in lower case.
         content: The body.
     """
@@ -386,10 +390,11 @@ def _is_page(text: str, headers: Mapping[str, str]) -> bool:
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response asks to wait, at most ``LONGEST_WAIT``, or None.
+    """Return the seconds that a response asks the client to wait, at most ``LONGEST_WAIT``.
 
     - A date is compared with the date of the response, or with this machine's clock.
-    - Without a time to wait, the time until a used-up rate limit is reset counts.
+    - Without a requested wait, return the time until a used-up rate limit is reset, if any.
+    - Otherwise return None.
     """
     milliseconds = _positive_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:

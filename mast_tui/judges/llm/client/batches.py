@@ -214,7 +214,12 @@ class BatchClient:
             ) from error
 
     def _translate_error(self, error: openai.APIStatusError, gone: str | None) -> RunStops:
-        """Return the error to raise for an error response of the server."""
+        """Return the error to raise for an error response of the server.
+
+        Args:
+            error: The error of the SDK.
+            gone: The requested batch or file, None if the request was for neither.
+        """
         response = error.response
         api_error = read_api_error(response.status_code, response.headers, response.content)
         reason = "a web page" if api_error.page else self._endpoint.clean(api_error.message)

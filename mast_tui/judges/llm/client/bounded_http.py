@@ -44,7 +44,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
     async def send(
         self, request: httpx2.Request, *, stream: bool = False, **options: Any
     ) -> httpx2.Response:
-        """Send a request and read the response to its end.
+        """Send a request and return the response, read to its end.
 
         Args:
             request: The request.
@@ -90,11 +90,13 @@ async def _read_content(response: httpx2.Response, max_bytes: int) -> bytes:
 def openai_client(
     endpoint: Endpoint, kind: type[BoundedClient] = BoundedClient
 ) -> openai.AsyncOpenAI:
-    """Make the SDK's client, without retries and redirects, and without proxies for this machine.
+    """Make a client of the OpenAI SDK, without retries and redirects.
+
+    It uses no proxy for a server on this machine.
 
     Args:
         endpoint: The endpoint of the server.
-        kind: The HTTP client with the most bytes of a response.
+        kind: The class of the HTTP client, which limits the bytes of a response.
 
     Raises:
         RunStops: The address or a proxy is not valid.
@@ -131,7 +133,7 @@ def openai_client(
 def _http_client(
     base_url: str, limits: openai.Timeout, kind: type[BoundedClient]
 ) -> httpx2.AsyncClient:
-    """Make the HTTP client; for this machine, proxies are not used."""
+    """Make the HTTP client; a server on this machine is reached without proxies."""
     if not is_this_machine(base_url):
         return kind(timeout=limits, follow_redirects=False)
     is_unencrypted = base_url.strip().lower().startswith("http:")

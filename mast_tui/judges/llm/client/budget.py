@@ -100,6 +100,7 @@ class Budget:
         """
         while True:
             request = Reserved(tokens_in, self._expected_answer_tokens(answer_tokens))
+            # Even the end of all other requests would not leave enough.
             if not self._fits_allowance([request]):
                 raise AllowanceSpent(self._spent_message(request))
             if self._fits_allowance([*self._reservations, request]):
@@ -158,7 +159,7 @@ class Budget:
         return cost <= self._allowed.cost
 
     def _spent_message(self, request: Reserved) -> str:
-        """Return the message that a request does not fit into the rest of the allowance."""
+        """Return the error message for a request that exceeds the rest of the allowance."""
         tokens = request.tokens_in + request.tokens_out
         is_token_limit = (
             self._allowed.tokens is not None and self.tokens + tokens > self._allowed.tokens

@@ -363,7 +363,7 @@ class Client(ModelClient):
             self._last_problem = problem
 
     async def _await_permission(self) -> None:
-        """Count a new request; stop the run if too many requests got no usable answer.
+        """Count a new request, or stop the run if the first requests all got no usable answer.
 
         Requests in flight may still get the first usable answer, so the method waits for them
         before it stops the run.
@@ -384,7 +384,10 @@ class Client(ModelClient):
         self._unproven_count += 1
 
     async def _post_request(self, body: dict[str, object]) -> str | ApiError | _FailedTry:
-        """Return the text of a successful response, or the error; raise nothing."""
+        """Send a request, and return the text of a successful response, or the error.
+
+        Errors are returned, not raised.
+        """
         try:
             async with asyncio.timeout(self._endpoint.timeout):
                 return await self._openai.post(
@@ -440,7 +443,7 @@ class Client(ModelClient):
         return reply if text == reply.text else replace(reply, text=text)
 
     def _is_cut_to_context(self, reply: Reply, request: Request) -> bool:
-        """Return whether the server cut a request to the size of its context.
+        """Check whether the server cut a request to the size of its context.
 
         The token count of the reply is recorded and compared with those of earlier replies:
 

@@ -25,7 +25,7 @@ class Endpoint:
         api_key: The key, which is sent to this address only: redirects are not followed.
         key_variable: The environment variable of the key, for messages.
         timeout: The most seconds for a whole answer.
-        allow_http: Whether requests to another machine may be unencrypted.
+        allow_http: True if requests to another machine may be unencrypted.
         headers: Further headers of each request.
 
     Raises:

@@ -53,11 +53,11 @@ def is_this_machine(base_url: str) -> bool:
 
 
 def check_address(base_url: str, *, allow_http: bool = False) -> None:
-    """Check that traces and a key may be sent to an address.
+    """Raise an error if traces and a key must not be sent to an address.
 
     Args:
         base_url: The address.
-        allow_http: Whether requests to another machine may be unencrypted.
+        allow_http: True to allow unencrypted requests to another machine.
 
     Raises:
         RunStops: The address is no web address, contains a password, or is unencrypted and of

@@ -132,11 +132,11 @@ def _searched_views(visible_text: str) -> Mapping[View, str]:
 
 
 def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
-    """Yield the encoded forms of a key.
+    """Yield the forms in which a key can occur in a text: plain, hexadecimal and Base64.
 
     Yields:
-        The view in which a form is searched, the form, and the fewest of its characters that are
-        removed.
+        The view in which a form is searched, the form, and the fewest characters in a row that
+        count as a part of the key.
     """
     least = min(LEAST_PART, len(key))
     for plain_key in {key, _INVISIBLE.sub("", _ESCAPE.sub(_unescape_match, key))}:
@@ -156,9 +156,10 @@ def _encoded_forms(key: str) -> Iterator[tuple[View, str, int]]:
 
 
 def _find_key_fragments(view: str, needle: str, least: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a view with ``least`` or more consecutive characters of a needle.
+    """Yield the ranges of ``view`` that equal ``least`` or more characters in a row of ``needle``.
 
-    The needle is divided into blocks of half this length: each such range contains a whole block.
+    The needle is divided into blocks of half this length, so that each such range contains a whole
+    block and only blocks need to be searched.
     """
     block_length = (least + 1) // 2
     for block_start in range(0, len(needle) - block_length + 1, block_length):

@@ -50,7 +50,7 @@ class UnusableReply:
 
 
 def read_reply(text: str, *, form: Form, sent_tokens: int) -> Reply | ApiError | UnusableReply:
-    """Read a response with status 200.
+    """Return the reply in a response with status 200, or the error in it.
 
     An empty answer whose tokens were counted is an ordinary reply, since it has to be paid.
 
@@ -109,18 +109,18 @@ def read_body(body: object, *, form: Form, sent_tokens: int) -> Reply | ApiError
 
 
 def was_cut(reply: Reply, texts: Iterable[str], sent_tokens: int) -> bool:
-    """Check whether a server truncated a request, by a count of tokens that is too low.
+    """Check whether a server truncated a request: it counted far fewer tokens than were sent.
 
     Args:
         reply: The reply with the count.
-        texts: The texts of the request. Long runs of one character count little, since they can be
-            a single token.
+        texts: The texts of the request.
         sent_tokens: The estimated tokens of the whole request.
     """
     if not reply.counted or sent_tokens < LEAST_CHECKED:
         return False
     if reply.tokens_in * OVERSHOOT >= sent_tokens:
         return False
+    # A long run of one character can be a single token, so only its start is counted.
     least_tokens = sum(estimate(_LONG_RUN.sub(r"\1\1\1", text)) for text in texts)
     return least_tokens >= LEAST_CHECKED and reply.tokens_in * OVERSHOOT < least_tokens
 
@@ -275,7 +275,7 @@ def _token_count(value: object) -> int:
 
 
 def _error_status(error: object) -> int:
-    """Return the status of an error in a response with status 200."""
+    """Return the status of an error in the body of a response with status 200; 500 if unknown."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)

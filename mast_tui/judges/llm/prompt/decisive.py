@@ -79,13 +79,13 @@ ASKED_STEP: Final = (
 NO_MODE: Final = "It meets the definition of no mode; this one comes closest."
 
 
-def all_words() -> tuple[str, ...]:
+def all_texts() -> tuple[str, ...]:
     """Return all texts of the prompt, for its hash."""
     return (ROLE, RULES, QUOTING, ANSWER, ASKED, ASKED_STEP)
 
 
 def question_text(view: RedactedView, window: Window) -> str:
-    """Write the question about a window, or about one step of it.
+    """Return the question about a window, or about one step of it.
 
     Args:
         view: The trace as it is sent.
@@ -97,7 +97,11 @@ def question_text(view: RedactedView, window: Window) -> str:
 
 
 def schema(codes: Sequence[str]) -> dict[str, object]:
-    """Make the JSON schema of an answer that may name the modes with these codes."""
+    """Return the JSON schema of an answer on the decisive step.
+
+    Args:
+        codes: The codes of the modes that the answer may name.
+    """
     step = object_schema(
         rationale={"type": "string"},
         quote={"type": ["string", "null"]},

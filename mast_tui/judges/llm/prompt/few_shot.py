@@ -206,7 +206,7 @@ def built_in_examples(taxonomy: Taxonomy, redaction: Redaction) -> tuple[Example
 
 
 def _sample_trace(path: Path, record: int | None, cache: dict[str, Trace]) -> Trace:
-    """Return the sample trace of a record; the traces of its file are read once, into ``cache``."""
+    """Return the sample trace with a file and record; its file is read once, into ``cache``."""
     if all(trace.path != path for trace in cache.values()):
         for trace in read_file(path, named=True).traces:
             read_fully(trace)
@@ -323,7 +323,7 @@ class ExampleMaker:
         return chosen_examples
 
     def _make_example(self, candidate: ExampleSource) -> Example | None:
-        """Make the redacted example of a candidate; return None if its spans are not available."""
+        """Return the redacted example of a candidate; None if its trace or spans are not found."""
         choice = candidate.choice
         trace = self._find_trace(choice.trace_id)
         excerpt = None if trace is None else _excerpt_and_quote(trace, candidate, self._most_chars)
@@ -336,6 +336,7 @@ class ExampleMaker:
             mode=choice.mode,
             verdict=choice.verdict,
             excerpt=text,
+            # A quote supports only a present verdict.
             quote=quote if is_present else None,
             rationale=candidate.rationale,
         ).redacted(self._redaction)
@@ -358,10 +359,10 @@ def _present_sources(case: GoldCase) -> Iterator[ExampleSource]:
 
 
 def _near_miss_sources(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSource]:
-    """Yield a source for each near miss: an absent mode that may seem present.
+    """Yield an example source for each near miss: an absent mode that may seem present.
 
-    The source is the label of an annotator, or else the best label of a mode that is confusable
-    with the absent one.
+    The source is a label that was rejected, or else the best label of a present mode that is easily
+    confused with the absent one. A mode without either has no source.
     """
     for verdict in case.gold.verdicts:
         if verdict.source not in _SETTLED or verdict.value is not VerdictValue.ABSENT:
@@ -390,9 +391,10 @@ def _near_miss_sources(case: GoldCase, taxonomy: Taxonomy) -> Iterator[ExampleSo
 
 
 def _best_label(gold: GoldTrace, mode: str) -> GoldLabel | None:
-    """Return the settled label that shows a present mode best; None if there is none.
+    """Return the settled label that shows a mode best.
 
-    A label with a quote is preferred, then a label with a note.
+    A label with a quote is preferred, then a label with a note. Return None if the mode has no
+    settled verdict of present, or no settled label on a part of the trace.
     """
     if not any(
         verdict.mode == mode
@@ -461,7 +463,7 @@ def _no_examples_message(candidates: Sequence[ExampleSource]) -> str:
 def _excerpt_and_quote(
     trace: Trace, candidate: ExampleSource, most_chars: int
 ) -> tuple[str, str] | None:
-    """Write the spans of a candidate as an excerpt.
+    """Return the spans of a candidate as an excerpt.
 
     Long texts are shortened around the quote. Of a long range, the excerpt has the first spans and
     the last one.

@@ -100,6 +100,7 @@ class Prompt:
         self._codes = {mode.slug: mode.code for mode in ordered.modes}
         self.modes = tuple(self._codes)
         """The slugs of all modes, in the order of the prompt."""
+        # A mode that occurs only late in a run is judged with the end of the run.
         self.window_modes = tuple(
             mode.slug
             for mode in ordered.modes
@@ -199,7 +200,7 @@ class Prompt:
         """
         parameters = self._parameters
         parts = [
-            prompt_text.all_words(),
+            prompt_text.all_texts(),
             self.taxonomy.content_hash,
             *self.system.pieces,
             repr(parameters.temperature),
@@ -211,10 +212,10 @@ class Prompt:
             *([ARTEFACTS, LEFT] if parameters.artefacts else []),
             *([f"from #{parameters.first_number}"] if parameters.first_number > 1 else []),
             # Findings of a single window are verified with any setting.
-            *verification.all_words(),
+            *verification.all_texts(),
             *(["verify"] if parameters.verify else []),
-            *story.all_words(),
-            *((parameters.decisive, *decisive.all_words()) if parameters.decisive else ()),
+            *story.all_texts(),
+            *((parameters.decisive, *decisive.all_texts()) if parameters.decisive else ()),
             *(f"{name} {json.dumps(value)}" for name, value in parameters.extra_body),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
@@ -246,7 +247,7 @@ def boundary_of(request: Request, secret: bytes) -> str:
 def messages(
     request: Request, boundary: str, correction: Correction | None = None
 ) -> list[dict[str, str]]:
-    """Write the messages of the chat API, with the boundary between the pieces.
+    """Return the messages of the chat API, with the boundary between the pieces.
 
     Args:
         request: The request.
@@ -274,7 +275,7 @@ def _system_message(
     guidelines: Guidelines,
     parameters: Parameters,
 ) -> SystemMessage:
-    """Write the instructions for verdicts on all modes, with examples if there are any."""
+    """Return the instructions for verdicts on all modes, with examples if there are any."""
     sections = [
         prompt_text.ROLE,
         prompt_text.RULES,
@@ -300,7 +301,7 @@ def _header_rules(parameters: Parameters) -> str:
 def _decisive_system_message(
     taxonomy: Taxonomy, guidelines: Guidelines, parameters: Parameters
 ) -> SystemMessage:
-    """Write the instructions for finding the decisive step."""
+    """Return the instructions for finding the decisive step."""
     return SystemMessage(
         decisive.ROLE,
         f"{decisive.RULES}\n{decisive.QUOTING}",
@@ -313,7 +314,7 @@ def _decisive_system_message(
 
 
 def _answer_form(taxonomy: Taxonomy) -> str:
-    """Return the form of an answer on the first two modes, with placeholders for its values."""
+    """Return an answer as JSON with placeholders for values: one mode is present, one absent."""
     finding = {
         "rationale": "<why, with #numbers>",
         "quote": "<words of one span>",
@@ -325,13 +326,14 @@ def _answer_form(taxonomy: Taxonomy) -> str:
     verdicts: tuple[tuple[str, list[object]], ...] = (("present", [finding]), ("absent", []))
     modes = {
         mode.code: {"notes": "<what comes into question>", "findings": findings, "verdict": verdict}
+        # Only the first two modes: the form of the others is the same.
         for mode, (verdict, findings) in zip(taxonomy.modes, verdicts, strict=False)
     }
     return json.dumps({"modes": modes}, ensure_ascii=False)
 
 
 def _example_line(example: Example, taxonomy: Taxonomy) -> str:
-    """Write an example as one line of JSON, so that no part of it looks like a line of the app."""
+    """Return an example as one line of JSON, so that no part of it looks like a line of the app."""
     fields: dict[str, object] = {
         "spans": example.excerpt,
         "mode": taxonomy.mode(example.mode).code,

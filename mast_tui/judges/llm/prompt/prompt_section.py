@@ -100,7 +100,7 @@ def data_section(
     facts: Sequence[tuple[str, Fact]] = (),
     sections: Sequence[Section] = (),
 ) -> DataSection:
-    """Write the data of a window, with the question at the end.
+    """Return the data of a window, with the question at the end.
 
     Args:
         view: The trace as it is sent.
@@ -137,15 +137,15 @@ def data_section(
 def parts_section(
     view: RedactedView, parts: Sequence[Section], budget: int, question: str
 ) -> DataSection:
-    """Write texts on the parts of a run, with the question at the end.
+    """Return a section with texts on the parts of a run instead of its spans.
 
     Args:
         view: The trace as it is sent.
         parts: The texts, each with the label of its part.
         budget: The approximate most tokens of the data.
-        question: The question.
+        question: The question, which is at the end.
     """
-    data = _Data(view, None)
+    data = _Data(view, window=None)
     data.mark(prompt_text.DATA_BEGINS)
     data.add_task(task_room(budget))
     for part in parts:
@@ -157,7 +157,7 @@ def parts_section(
 
 
 def artefacts_text(view: RedactedView, budget: int) -> str:
-    """Write the final patch and the test results, shortened to their share of the data.
+    """Return the final patch and the test results, shortened to their share of the data.
 
     Args:
         view: The trace as it is sent.
@@ -172,7 +172,7 @@ def artefacts_text(view: RedactedView, budget: int) -> str:
 
 
 def asked_about(codes: Sequence[str]) -> str:
-    """Write the question about the modes with these codes."""
+    """Return the question about the modes with these codes."""
     return f"{prompt_text.ASKED.format(codes=', '.join(codes))} {prompt_text.ASKED_LAST}"
 
 
@@ -257,7 +257,7 @@ class _Data:
         return min(tokens, room)
 
     def add_facts(self, facts: Sequence[tuple[str, Fact]]) -> int:
-        """Add the findings of rules, one in each line."""
+        """Add the findings of rules, one per line, each with the code of its mode."""
         if not facts:
             return 0
         self.mark(prompt_text.FACTS)
@@ -309,9 +309,9 @@ def _shortened_remark(spans: Sequence[tuple[int, int]]) -> str:
 def _cached_header(
     view: RedactedView, span: RedactedSpan, headers: dict[tuple[object, ...], str]
 ) -> str:
-    """Return the header of a span, from ``headers`` if an equal span is there.
+    """Return the header of a span, from ``headers`` if they have one for equal fields.
 
-    The header of the result of a call depends on the call, and is written anew.
+    The header of a call's result is not cached, because it depends on the call.
     """
     if span.answers is not None:
         return _span_header(view, span)
@@ -324,7 +324,7 @@ def _cached_header(
 
 
 def _span_header(view: RedactedView, span: RedactedSpan) -> str:
-    """Write the header of a span; foreign names are one line without ``|``.
+    """Return the header of a span; foreign names are one line without ``|``.
 
     Agent and tool are left out of a result directly after its call.
     """

@@ -127,6 +127,6 @@ BOUNDARY: Final = (
 is the same for all requests, and servers need to read it only once."""
 
 
-def all_words() -> dict[str, object]:
-    """By name all that stands here, for the hash."""
+def all_texts() -> dict[str, object]:
+    """Return all constants of this module by name, for the hash of the prompt."""
     return {name: value for name, value in globals().items() if name.isupper()}

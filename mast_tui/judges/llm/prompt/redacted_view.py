@@ -63,12 +63,13 @@ def _is_fit(text: str) -> bool:
 
 
 def _replacement_character(match: re.Match[str]) -> str:
-    """Return the character that replaces an unfit character, as ``fit`` describes."""
+    """Return the visible character that replaces a control character or a lone surrogate."""
     char = match[0]
     if char == "\r":
         return " "
     if char == "\x7f":
         return "␡"
+    # Unicode has a picture of each control character from U+2400.
     return chr(0x2400 + ord(char)) if char < " " else "�"
 
 
@@ -306,13 +307,16 @@ class RedactedView:
     def _find_task(self, task: str) -> tuple[int | None, str]:
         """Find the message with the task among the first spans.
 
-        - If the message begins with the known task, the task is the whole message, since a reader
-          may have kept only its beginning.
-        - If the message contains the known task, the task stays as it is.
-        - If no task is known, the task is the first message of the user.
+        - If a message begins with ``task``, the task is the whole message, because the reader of
+          the trace may have kept only its beginning.
+        - If a message contains ``task``, the task stays as it is.
+        - If ``task`` is empty, the task is the first message of the user.
+
+        Args:
+            task: The task in the trace's metadata, empty if it is not known.
 
         Returns:
-            The index of the message, None if there is none, and the text of the task.
+            The index of the message, None if no message has the task, and the text of the task.
         """
         head = task.strip()
         for index in range(min(_TASK_WITHIN, len(self._trace))):
@@ -322,6 +326,7 @@ class RedactedView:
             text = self._trace.text(index)
             if text.strip().startswith(head):
                 return index, text
+            # A short task can occur in a message by chance.
             if len(head) >= _LONG_TASK and head in text:
                 return index, task
         return None, task

@@ -75,8 +75,8 @@ _SUMMARY_SCHEMA: Final = object_schema(summary={"type": "string"})
 _STORY_SCHEMA: Final = object_schema(story={"type": "string"})
 
 
-def all_words() -> tuple[str, ...]:
-    """Return all texts, for the hash of the prompt."""
+def all_texts() -> tuple[str, ...]:
+    """Return all prompt texts of this module, for the hash of the prompt."""
     return (
         SUMMARY_ROLE,
         STORY_ROLE,
@@ -157,7 +157,11 @@ def read_story(text: str) -> str:
 
 
 def _read_notes(text: str, name: str) -> str:
-    """Return the text in a field of an answer; raise ``Malformed`` if there is none."""
+    """Return the text in a field of an answer, cut to its longest length.
+
+    Raises:
+        Malformed: The answer has no such field, or its text is empty.
+    """
     fields = find_object(text, lambda value: name in value, content=name).value
     notes = as_text(fields.get(name)).strip()
     if not notes:

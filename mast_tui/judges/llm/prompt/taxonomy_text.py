@@ -117,6 +117,7 @@ def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
     """
 
     def random_key(name: str) -> bytes:
+        """Return a sort key that depends on the seed, and is the same on every machine."""
         return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
     categories = sorted(taxonomy.categories, key=lambda category: random_key(category.id))
@@ -128,7 +129,7 @@ def reordered(taxonomy: Taxonomy, seed: int) -> Taxonomy:
 
 
 def taxonomy_text(taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
-    """Write the definitions of all modes under the headings of their categories.
+    """Return the definitions of all modes under the headings of their categories.
 
     Args:
         taxonomy: The taxonomy.
@@ -144,7 +145,7 @@ def taxonomy_text(taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) ->
 
 
 def mode_text(mode: Mode, taxonomy: Taxonomy, guidelines: Guidelines = NO_GUIDELINES) -> str:
-    """Write the definition of a mode, its boundaries and its guidelines, after its code and name.
+    """Return the definition of a mode, its boundaries and its guidelines, after its code and name.
 
     Args:
         mode: The mode.

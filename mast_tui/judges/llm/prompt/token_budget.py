@@ -48,12 +48,12 @@ def artefacts_room(budget: int) -> int:
 
 
 def spans_room(view: RedactedView, budget: int, *, alone: bool) -> int:
-    """Return the tokens for spans with their headers.
+    """Return the tokens that a request has left for spans with their headers.
 
     Args:
         view: The trace as it is sent.
         budget: The tokens of the request.
-        alone: Whether the request has no story of the run.
+        alone: True if the request has no story of the run.
     """
     room = budget - FRAME_TOKENS - min(estimate(view.task), task_room(budget))
     if not alone:

@@ -35,7 +35,7 @@ _CHANGES: Final = (
 
 
 def _kind_of_byte(byte: int) -> int:
-    """Return the kind of a byte of UTF-8."""
+    """Return the kind of a UTF-8 byte: the length of its character, or the kind of ASCII."""
     if byte >= 0xF0:
         return _FOUR_BYTES
     if byte >= 0xE0:

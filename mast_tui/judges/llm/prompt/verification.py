@@ -81,7 +81,7 @@ OTHERS: Final = "others say"
 ASKED: Final = "The mode:\n\n{mode}\n\nDoes the finding hold? Answer with the JSON object."
 
 
-def all_words() -> tuple[str, ...]:
+def all_texts() -> tuple[str, ...]:
     """Return all texts of the verification, for the hash of the prompt."""
     return (ROLE, RULES, ANSWER, FINDING, OTHERS, ASKED, str(SHOWN_TOKENS))
 
@@ -159,7 +159,7 @@ class VerificationPrompt:
         return self.system.request(data, SCHEMA, view.trace_id)
 
     def _finding_text(self, view: RedactedView, sighting: Sighting) -> str:
-        """Write the finding, with its quote in the words of the judge and of the record."""
+        """Return the finding, with its quote in the words of the judge and of the record."""
         finding = sighting.finding
         lines = [f"{_full_name(self._taxonomy.mode(finding.mode))}, {_range_name(view, sighting)}"]
         if finding.rationale:
@@ -180,8 +180,8 @@ class VerificationPrompt:
     ) -> Iterator[str]:
         """Yield a line for each other claim on the spans of a finding.
 
-        A claim is a finding of another mode, one for each mode, or a window that shows the spans
-        and in which the mode is absent. A finding on the whole trace has no other claims.
+        A claim is a finding of another mode, of which each mode has one line, or the verdict absent
+        on a window that shows the spans. A finding on the whole trace has no other claims.
         """
         if sighting.first is None or sighting.last is None:
             return

@@ -112,6 +112,14 @@ class _SpanCosts:
     """The tokens of a range of spans; a long text counts only as far as it is shown."""
 
     def __init__(self, view: RedactedView, unit: int, first: int, last: int) -> None:
+        """Compute the tokens of the spans ``first`` to ``last``.
+
+        Args:
+            view: The trace as it is sent.
+            unit: The most tokens of a text with weight 1.
+            first: The index of the first span.
+            last: The index of the last span.
+        """
         span_count = len(view)
         costs = (
             HEADER_TOKENS + min(view.tokens[index], unit * weight(index, span_count))
@@ -119,6 +127,7 @@ class _SpanCosts:
         )
         self._first = first
         self._last = last
+        # Item i is the sum of the first i costs.
         self._sums = array("Q", accumulate(costs, initial=0))
 
     def range_tokens(self, first: int, last: int) -> int:
@@ -160,13 +169,11 @@ class _SpanCosts:
 def split(
     window: Window, view: RedactedView, prompt: Prompt, parameters: Parameters
 ) -> tuple[Window, ...]:
-    """Split a window that is too long for the model.
+    """Split a window that is too long for the model; the same window is always split alike.
 
-    - A window of several spans becomes two windows with less room each.
+    - A window of several spans is split into two windows with fewer tokens each.
     - A window of a single span keeps the span with less of its text.
-    - The first window is left out if all its modes are judged at the end of a run.
-
-    A window is always split in the same way.
+    - The first of two windows is left out if all its modes are judged at the end of a run.
 
     Args:
         window: The window.

@@ -72,12 +72,12 @@ class BatchFileError(MastError):
 
 
 def custom_id(request: Request, key: str, answer_count: int) -> str:
-    """Name a request, in at most 64 characters.
+    """Return the name of a request in a batch, of at most 64 characters.
 
     Args:
         request: The request.
         key: The hash of all that its answer depends on.
-        asked: The number of earlier answers to it.
+        answer_count: The number of earlier answers to it.
     """
     trace_hash = hashlib.sha256(request.about.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{trace_hash}-{request.sample}-{key[:_KEY_DIGITS]}-{answer_count}"
@@ -141,7 +141,7 @@ class RequestFiles:
         return self._byte_count + line_bytes > self._most_bytes
 
     def finish(self) -> None:
-        """Put the files in their places, and delete older files with higher numbers."""
+        """Rename the partial files to their paths, and delete older files with higher numbers."""
         if self._file is not None:
             self._file.close()
         for path in self.paths:
@@ -163,7 +163,7 @@ class RequestFiles:
             _partial_path(path).unlink(missing_ok=True)
 
     def _open_next_file(self) -> IO[bytes]:
-        """Close the last file, and return a new one."""
+        """Close the current file of requests, and return the next one."""
         if self._file is not None:
             self._file.close()
         self.paths.append(self._numbered_path(len(self.paths) + 1))
@@ -288,7 +288,7 @@ class AnswerFiles:
 
 
 def _parse_answer(line: bytes) -> Mapping[str, Any] | None:
-    """Return the fields of an answer; None if the line is no answer."""
+    """Return the fields of a line in a result file; None if the line is no answer."""
     try:
         answer = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -382,9 +382,7 @@ class _BatchClient(ModelClient):
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Return the answer to a request from the files, or write the request.
-
-        An unusable answer that is to be corrected is returned again.
+        """Return the answer to a request from the result files, or write the request to a file.
 
         Args:
             request: The request.
@@ -400,6 +398,7 @@ class _BatchClient(ModelClient):
         key = self._setup.prompt.answer_key(request, answer_limit)
         unusable_answers = self._batch.unusable_by_key.get(key, [])
         if correction is None:
+            # Return the answer to be corrected again, so that the correction is requested.
             stored_reply = _correctable_reply(unusable_answers)
             if stored_reply is not None:
                 return stored_reply
@@ -433,7 +432,9 @@ class _BatchClient(ModelClient):
         self._batch.requests.write(name, body)
 
     def _read_reply(self, line: Mapping[str, Any], request: Request) -> Reply | None:
-        """Return the reply in a line, without the API key; None if it has to be requested again.
+        """Return the reply in a line of a result file, without the API key.
+
+        Return None if it has to be requested again.
 
         Raises:
             ContextOverflow: The request was too long, or the server read only a part of it.
@@ -473,7 +474,7 @@ class _BatchClient(ModelClient):
         if error_kind is ErrorKind.OVERFLOW:
             raise ContextOverflow(f"the request is too long: {message}")
         if error_kind is ErrorKind.FILTERED:
-            return Reply(message, "refusal", form, 0, 0, counted=False)
+            return Reply(message, "refusal", form, tokens_in=0, tokens_out=0, counted=False)
         problem = f"the request was refused: {message} ({error.status})"
         self._batch.troubles[problem] += 1
         raise Unanswered(problem)
@@ -499,7 +500,7 @@ def _correctable_reply(unusable: Sequence[Asked]) -> Reply | None:
 
 
 def outcome_of(line: Mapping[str, Any], form: Form, sent: int) -> Reply | ApiError | UnusableReply:
-    """Read the outcome of a request: a reply, or the error of the server.
+    """Return the reply in a line of a result file, or the error of the server.
 
     Args:
         line: The fields of the answer.

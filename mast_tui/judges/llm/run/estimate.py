@@ -97,13 +97,13 @@ def estimate_run(
     again: bool = False,
     on_trace: Callable[[RunEstimate], object] = lambda _: None,
 ) -> RunEstimate:
-    """Estimate a run; each trace is read once, and nothing is written.
+    """Return an estimate of a run's requests and tokens; nothing is written.
 
     Args:
         setup: The judge and its server.
         traces: The traces.
         workspace: The workspace with judged traces and earlier answers, if there is one.
-        again: Whether the run judges known traces too.
+        again: True if the run judges known traces too.
         on_trace: Called with the estimate so far after each trace.
     """
     judged_before = None if workspace is None or again else JudgedBefore(setup, workspace)
@@ -112,6 +112,7 @@ def estimate_run(
     for trace in traces:
         had_no_requests = total.requests == 0
         total += _estimate_trace(trace, setup, judged_before, expected)
+        # Once per run: a thinking model fails first, until it is allowed enough tokens.
         if had_no_requests and total.requests:
             total += RunEstimate(tokens_out=expected.first_try_out)
         on_trace(total)
@@ -203,7 +204,7 @@ def _request_tokens(setup: Setup, view: RedactedView, window: Window, *, is_whol
         setup: The judge and its server.
         view: The trace.
         window: The window.
-        is_whole: Whether the window is the only one of the trace.
+        is_whole: True if the window is the only one of the trace.
     """
     budget = window.tokens or setup.parameters.window_tokens
     task_tokens = min(estimate(view.task), task_room(budget))
@@ -287,6 +288,7 @@ def expected_answers(setup: Setup, workspace: Workspace | None) -> ExpectedAnswe
         statistics = workspace.answer_statistics(run_ids)
         if statistics.answers:
             longest = statistics.longest_request
+            # The longest request shows the limit only if one was too long or filled a context.
             has_limit = statistics.overflows > 0 or is_context_size(longest)
             return ExpectedAnswers(
                 answer=ceil((statistics.tokens_out + statistics.repeats_out) / statistics.answers),

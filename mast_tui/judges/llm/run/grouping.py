@@ -164,7 +164,7 @@ def what_it_takes(setup: Setup, notes: Sequence[str]) -> str:
 
 
 def used_words(used: Usage) -> str:
-    """Write a usage: ``1 request, 812 tokens in and 96 out``."""
+    """Return a usage as a text: ``1 request, 812 tokens in and 96 out``."""
     requests = counted(used.requests, "request")
     return f"{requests}, {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
 

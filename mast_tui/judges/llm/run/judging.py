@@ -105,6 +105,7 @@ async def _gather_results(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """
 
     async def result_or_deferred(work: Coroutine[Any, Any, T]) -> T | Deferred:
+        """Return ``Deferred`` instead of raising it, since ``gather`` ends at the first error."""
         try:
             return await work
         except Deferred as error:
@@ -196,7 +197,7 @@ class TraceJudge:
         try:
             window_count = await self._judge_all_samples(windows, on_part)
         except _NothingSmaller:
-            # Stored refusals led here, but the server may accept longer requests by now.
+            # Refusals stored by an earlier run led here; the server may accept longer requests now.
             if not (self._answer_requests.has_used_note or self._note_requests.has_used_note):
                 raise
             self._answer_requests.forget_limits()
@@ -246,7 +247,7 @@ class TraceJudge:
 
     @staticmethod
     def _has_story(windows: Sequence[Window]) -> bool:
-        """Return whether windows are judged with the story of the run.
+        """Check whether windows are judged with the story of the run.
 
         The windows of single steps have no story.
         """
@@ -256,8 +257,8 @@ class TraceJudge:
         """Summarise the windows of a trace, and merge the summaries into a story.
 
         Returns:
-            The windows, as small as the model needs them, and the story. The story is empty if the
-            windows need none, or if the model reads too little to write one.
+            The windows, split if they were too long for the model, and the story. The story is
+            empty if the windows need none, or if the summaries are too long for the model.
         """
         if not self._has_story(windows):
             return windows, ""
@@ -296,7 +297,7 @@ class TraceJudge:
         return self._prompt.story.summary_request(self._view, window, budget)
 
     def _is_found_in_one_window(self, mode: str) -> bool:
-        """Return whether only one window has found a mode, and several were asked about it."""
+        """Check whether only one window has found a mode, and several were asked about it."""
         if self._parameters.decisive:
             return False
         asked_windows = set()
@@ -431,7 +432,8 @@ class TraceJudge:
         return tuple(answer.window for answer in answers)
 
     async def _ask_about_window(self, sample: int, window: Window) -> Answer:
-        """Request the answer on a window, and record the remarks on both."""
+        """Request the answer on a window; record the remarks on the request and the answer."""
+        # The first request was made before, to prepare the trace outside the event loop.
         request = self.first_request
         self.first_request = None
         if request is None:
@@ -463,6 +465,7 @@ class TraceJudge:
             " give the model a larger context (llama.cpp -c, vLLM --max-model-len, Ollama"
             " OLLAMA_CONTEXT_LENGTH) or ask about fewer modes (--taxonomy)"
         )
+        # Every window has the instructions, so no window of any trace would fit.
         if limit is not None and instruction_tokens > _largest_fitting_estimate(overflow):
             raise RunStops(f"{overflow}; {sizes}") from overflow
         try:
@@ -479,7 +482,10 @@ class TraceJudge:
         return partial_judgement(self._merged_sightings())
 
     def _window_answer(self, sample: int, window: Window, answer: Answer) -> WindowAnswer:
-        """Return the answer on a window with its findings anchored."""
+        """Return the answer on a window, with its findings located in the trace.
+
+        Findings of modes that the window does not ask about are left out.
+        """
         span_range = (window.first, window.last)
         locate = partial(self._locator.locate, around=span_range)
         findings = (
@@ -493,7 +499,12 @@ class TraceJudge:
         return WindowAnswer(window, answer.verdicts, tuple(sightings))
 
     def _trace_result(self, window_count: int, confirmed: Sequence[Sighting]) -> TraceResult:
-        """Return the result of the confirmed findings, with all remarks."""
+        """Return the result of judging the trace, from the confirmed findings.
+
+        Args:
+            window_count: The number of windows.
+            confirmed: The merged findings of all samples that hold.
+        """
         remarks: list[str] = []
         if self._parameters.decisive:
             judgement = partial_judgement(confirmed)  # without verdicts on other modes
@@ -525,7 +536,7 @@ def _largest_fitting_estimate(overflow: ContextOverflow) -> float:
 
 
 def _rule_facts(trace: Trace, view: RedactedView) -> tuple[Fact, ...]:
-    """Return the findings of the default rules on spans of a trace, redacted."""
+    """Return the findings of the default rules on spans of a trace, with redacted rationales."""
     facts = []
     for finding in RulesJudge().judge(trace).findings:
         first = trace.index_of(finding.first or "")

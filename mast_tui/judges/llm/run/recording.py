@@ -74,7 +74,7 @@ def open_record(path: Path) -> IO[bytes]:
 
 
 def recording(file: IO[bytes]) -> Connect:
-    """Return a connection to the server that appends every answer to a file.
+    """Return a function that connects to the server and appends every answer to a file.
 
     Args:
         file: The file, opened by ``open_record``.
@@ -143,6 +143,7 @@ class _Recorder(ModelClient):
         room = _SentRoom(answer_tokens)
 
         def write_line(**outcome: object) -> None:
+            """Append the outcome of the request to the file at once, so that a crash keeps it."""
             line = {"request": key, "about": request.about, "room": room.tokens, **outcome}
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             self._file.flush()
@@ -181,8 +182,8 @@ class _Player(ModelClient):
     ) -> Reply:
         """Return the recorded reply to a request, or raise the recorded error.
 
-        The most tokens of an answer depend on earlier answers of the run. If there is no outcome
-        for a number of tokens, the outcome for the next higher number counts, or for the highest.
+        The most tokens of an answer depend on earlier answers of the run, so they can differ from
+        the recorded number. The outcome for the next higher number counts, or for the highest.
 
         Args:
             request: The request.
@@ -231,7 +232,9 @@ def _request_key(request: Request, parameters: Parameters, correction: Correctio
 
 
 def _read_outcome(line: Mapping[str, object]) -> _Outcome:
-    """Read the outcome of a request from the fields of a line.
+    """Return the outcome of a request from the fields of a line.
+
+    This is a reply, the error that the request was too long, or the reason for no answer.
 
     Raises:
         KeyError: The line has no outcome.

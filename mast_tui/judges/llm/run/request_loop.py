@@ -51,7 +51,7 @@ class AnswerStore(Protocol):
         Args:
             key: The key of the request.
             reply: The answer.
-            usable: Whether the answer need not be requested again.
+            usable: True if the answer need not be requested again.
             sent: An estimate of the tokens of the request.
         """
         ...
@@ -77,7 +77,7 @@ class AnswerRoom:
 
     Args:
         asked_for: The setting.
-        learns: Whether the need of one trace raises the tokens for all traces.
+        learns: True if the need of one trace raises the tokens for all traces.
     """
 
     def __init__(self, asked_for: int, *, learns: bool = True) -> None:
@@ -107,14 +107,14 @@ class AnswerRoom:
         self._has_usable_answer = True
 
     def more_tokens(self, room: int, *, thinking: bool) -> int | None:
-        """Return twice the tokens that were too few, or None if more are not allowed.
+        """Return twice the tokens that were too few for an answer, or None if it had the most.
 
-        If thinking used up the tokens, return four times as many. A room that learns allows these
-        for all further requests.
+        If thinking used up the tokens, return four times as many. If this room learns, these
+        tokens are allowed for all further requests too.
 
         Args:
             room: The tokens that were too few.
-            thinking: Whether thinking used them up.
+            thinking: True if thinking used them up.
         """
         if room == self.all[-1]:
             return None
@@ -179,9 +179,9 @@ class RequestLoop(Generic[A]):
         self._shortest_overflow: int | None = None
 
     async def answer(self, request: Request, parse: Callable[[str], A], subject: str) -> A:
-        """Get a usable answer.
+        """Return a usable answer, stored or new.
 
-        Every answer is stored before it is read. If the request is too long, a note is stored.
+        A new answer is stored before it is read. If the request is too long, a note is stored.
 
         Args:
             request: The request.
@@ -193,6 +193,7 @@ class RequestLoop(Generic[A]):
             TraceFails: There is no usable answer; the message says why.
             RunStops: No request will get an answer.
         """
+        # Save the cost of a request that cannot fit.
         if self._shortest_overflow is not None and request.tokens >= self._shortest_overflow:
             raise ContextOverflow("a shorter request was longer than the model reads")
         ignored_notes: set[str] = set()
@@ -294,7 +295,7 @@ class RequestLoop(Generic[A]):
     async def _request_reply(
         self, request: Request, room: _RequestRoom, correction: Correction | None
     ) -> Reply:
-        """Send a request; if the answer does not fit into the context, send it with less room.
+        """Send a request; if its answer would exceed the context, send it again with less room.
 
         Raises:
             ContextOverflow: The request is too long, which is stored as a note.
@@ -313,7 +314,7 @@ class RequestLoop(Generic[A]):
             return reply
         except ContextOverflow as error:
             form: Form = min(self.forms, default="json_schema")
-            note = Reply("", "length", form, 0, 0)
+            note = Reply("", "length", form, tokens_in=0, tokens_out=0)
             usage = error.truncated_usage
             if usage is not None:
                 note = Reply(
@@ -325,7 +326,7 @@ class RequestLoop(Generic[A]):
                     tokens_cached=usage.tokens_cached,
                 )
                 await self._store.take_back(usage.tokens_in, request.tokens)
-            await self._store.keep(self._key_of(request, room.tokens), note, True)
+            await self._store.keep(self._key_of(request, room.tokens), note, usable=True)
             self._record_overflow(request, room.tokens)
             raise
 
@@ -353,7 +354,7 @@ class RequestLoop(Generic[A]):
 
 
 def _has_filled_context(reply: Reply, allowed: int) -> bool:
-    """Return whether an answer was cut by the server's full context, before its own limit.
+    """Check whether an answer was cut by the server's full context, before its own limit.
 
     Request and answer then take what a context holds, which is a multiple of 256 tokens.
     """
@@ -406,7 +407,7 @@ class _UsableAnswer(Generic[A]):
 def _read_answer(reply: Reply, parse: Callable[[str], A]) -> tuple[_UsableAnswer[A] | None, str]:
     """Return the answer and an empty text, or None and the problem.
 
-    A cut answer is not read, even if that is possible.
+    A truncated answer is not read, even if its JSON could be repaired.
     """
     if reply.finish != "stop":
         return None, reply.finish

@@ -189,10 +189,10 @@ class RunRecord:
         return run if _has_settings(run, self._setup) else None
 
     def begin(self, trace: Trace) -> StartedTrace:
-        """Look up a trace that was read to its end.
+        """Return the state of a trace that was read to its end, compared with the workspace.
 
-        A grown trace keeps its old length in the workspace until its new judgement is stored, so
-        that a run that ends before does not count the old judgement as the new one.
+        The length of a grown trace is stored only with its new judgement. Otherwise a run that ends
+        before could take the old judgement for the new one.
         """
         record = TraceRecord.from_trace(trace)
         earlier_record = self._judged.find(record)
@@ -216,6 +216,7 @@ class RunRecord:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Return a context in which all writes are one transaction; an error undoes all of them."""
+        # The run and its form may be stored in the transaction, so an error undoes them here too.
         saved_state = self.id, self._form
         try:
             with self._workspace.transaction():
@@ -247,13 +248,13 @@ class RunRecord:
         return reply_from_record(stored_answer)
 
     def keep(self, trace_id: str, key: str, reply: Reply, usable: bool, sent: int) -> None:
-        """Store an answer.
+        """Store an answer, and note whether its request may have been truncated.
 
         Args:
             trace_id: The id of the trace.
             key: The hash of all that the answer depends on.
             reply: The answer.
-            usable: Whether the answer need not be requested again.
+            usable: True if the answer need not be requested again.
             sent: An estimate of the tokens of the request.
         """
         stored_answer = Asked(
@@ -272,6 +273,7 @@ class RunRecord:
         self._workspace.record_asked(stored_answer)
         if usable:
             self._answer_keys.add(key)
+        # The server may have truncated a request of which it counted fewer tokens than were sent.
         if usable and reply.counted and sent > reply.tokens_in:
             self._answers_by_token_count[reply.tokens_in].append(
                 (replace(stored_answer, answer=""), sent)
@@ -318,7 +320,7 @@ class RunRecord:
         return withdrawn_traces
 
     def _withdraw_judgement(self, trace_id: str, limit: int) -> WithdrawnTrace:
-        """Remove the suggestions on a trace, and record the trace as failed."""
+        """Remove the suggestions on a trace that the server truncated, and record it as failed."""
         labels = self._workspace.labels(
             trace_id=trace_id, annotator=self.judge, taxonomy=self._taxonomy_ref
         )
@@ -326,6 +328,7 @@ class RunRecord:
             f"it was judged before it was noticed that the server had read only {limit:,} tokens"
             " of it; the same command judges it anew"
         )
+        # A judgement without findings on no mode replaces the earlier one.
         self._store_judgement(trace_id, Judgement(judged=()))
         self.note_failed(trace_id, problem)
         path = self._workspace.trace(trace_id).path or Path()
@@ -336,7 +339,7 @@ class RunRecord:
         return trace_id in self._suspect_traces
 
     def pop_withdrawn(self, trace_id: str) -> bool:
-        """Return whether answers on a trace were withdrawn since the last call with its id."""
+        """Check whether answers on a trace were withdrawn, and forget that they were."""
         has_withdrawn = trace_id in self._withdrawn_traces
         self._withdrawn_traces.discard(trace_id)
         return has_withdrawn
@@ -372,6 +375,7 @@ class RunRecord:
             remarks=result.remarks,
         )
         if started.grown:
+            # Store the new length only together with the new judgement (see ``begin``).
             with self._workspace.transaction():
                 self._workspace.register_trace(started.record)
                 count = self._store_judgement(
@@ -399,7 +403,7 @@ class RunRecord:
             trace_id: The id of the trace.
             judgement: The findings and verdicts.
             trace: The record of the trace in the run, which is stored too.
-            partial: Whether more findings will follow.
+            partial: True if more findings will follow.
             indices: The indices of the spans of the findings, by key.
         """
         modes = self._setup.prompt.modes if judgement.judged is None else judgement.judged
@@ -465,7 +469,7 @@ class KeptAnswers:
         Args:
             key: The key of the request.
             reply: The answer.
-            usable: Whether the answer need not be requested again.
+            usable: True if the answer need not be requested again.
             sent: An estimate of the tokens of the request.
         """
         keep = partial(self._record.keep, self._trace_id, key, reply, usable, sent)
@@ -480,8 +484,8 @@ class KeptAnswers:
         """Withdraw the answers and judgements that depend on truncated requests.
 
         Args:
-            limit: The tokens that the server counted.
-            sent: An estimate of the tokens of the request that showed it.
+            limit: The tokens that the server counted for a truncated request.
+            sent: An estimate of that request's tokens before the truncation.
         """
         for withdrawn in await self._writer.do(partial(self._record.take_back, limit, sent)):
             self._on_withdrawn(withdrawn)

@@ -19,8 +19,8 @@ if sys.platform != "win32":
 def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
     """Hold the lock of a judge on a workspace.
 
-    The lock is on a small file beside the workspace, and ends with the process. If the file system
-    or the operating system has no such locks, nothing is locked.
+    The lock is on a small file beside the workspace, and ends with the process. Nothing is locked
+    if the file system or the operating system has no file locks.
 
     Args:
         workspace: The file of the workspace; None for a workspace on a server.
@@ -40,7 +40,9 @@ def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
 
 
 def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
-    """Lock the file of a judge, and return its path and descriptor; None if there are no locks.
+    """Lock the file of a judge, and return its path and descriptor.
+
+    Return None if the system has no file locks.
 
     Raises:
         RunStops: Another process holds the lock.
@@ -56,6 +58,7 @@ def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another process may have removed the file between the two calls: then try again.
             if _is_same_file(path, file):
                 return path, file
         except BlockingIOError as error:

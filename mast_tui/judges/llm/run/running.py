@@ -137,10 +137,10 @@ async def run_model_judge(
         setup: The judge and its server.
         traces: The traces, which are read in a thread, one after the other.
         workspace: The workspace in which answers and suggestions are stored.
-        again: Whether to judge all traces again, without stored answers.
+        again: True to judge all traces again, without stored answers.
         watch: The observers of the run.
         connect: Opens a client of the model.
-        deferred: Whether answers come with other commands. Then one trace does not change the
+        deferred: True if answers come with other commands. Then one trace does not change the
             requests on other traces, and traces that fail for one reason do not end the run.
 
     Raises:
@@ -167,7 +167,7 @@ async def connect_to_server(
         spent: The usage of the run so far.
         on_wait: Called with the reason when requests wait.
         on_remark: Called with settings that the server does not accept.
-        budget: The budget, if it is not that of the setup.
+        budget: The budget; None for one with the setup's allowance.
 
     Raises:
         RunStops: The address is not allowed, or there is no key for it.
@@ -209,7 +209,7 @@ class _DeferringClient(ModelClient):
     async def ask(
         self, request: Request, answer_tokens: SupportsInt, correction: Correction | None = None
     ) -> Reply:
-        """Defer the request.
+        """Send nothing: a stored judgement is checked with its stored answers only.
 
         Args:
             request: The request.
@@ -248,7 +248,7 @@ class _Feed:
             loaded = await asyncio.get_running_loop().run_in_executor(
                 self._reading_thread, self._read_next
             )
-            # A trace may have been put back meanwhile.
+            # A trace that must be judged again may have been put back meanwhile.
             self._is_exhausted = self._was_ended or (loaded is None and not self._returned_traces)
             return loaded
 
@@ -267,7 +267,10 @@ class _Feed:
         self._reading_thread.shutdown(wait=False, cancel_futures=True)
 
     def _read_next(self) -> _LoadedTrace | None:
-        """Read the next trace to its end, and prepare its judge unless it needs no judging."""
+        """Read the next trace to its end, and make its judge if it must be judged.
+
+        Return None if there are no more traces.
+        """
         trace = (
             self._returned_traces.popleft() if self._returned_traces else next(self._traces, None)
         )
@@ -359,6 +362,7 @@ class _Run:
     async def _judge_feed(self, feed: _Feed, client: ModelClient) -> None:
         """Judge all traces of a feed in concurrent tasks; the first error cancels all tasks."""
         concurrency = self._setup.concurrency
+        # More tasks than requests at once: some prepare traces while others wait for answers.
         ahead_count = max(LEAST_READ_AHEAD, concurrency // READ_AHEAD)
         workers = [
             asyncio.create_task(self._judge_traces(feed, client))
@@ -374,7 +378,7 @@ class _Run:
             worker.result()
 
     async def _judge_traces(self, feed: _Feed, client: ModelClient) -> None:
-        """Judge traces of a feed one after the other until it returns no more.
+        """Judge traces of a feed one after the other until it has no more.
 
         Raises:
             RunStops: No trace can be judged, or too many traces in a row failed for one reason.
@@ -397,11 +401,12 @@ class _Run:
             del loaded  # frees the trace before the next one is read
 
     async def _judge_trace(self, loaded: _LoadedTrace, client: ModelClient) -> Progress:
-        """Judge one trace, store the result or the failure, and return its status."""
+        """Judge one trace, store the result or the failure, and return the trace's status."""
         started = loaded.started
         trace_judge = loaded.trace_judge
         if started.new:  # not in the thread that reads, which would wait for each commit
             started = await self._writer.do(partial(self._run_record.register, started))
+        # The summary replaces the number 0.
         progress = partial(Progress, 0, started.trace_id, loaded.trace.path)
         if started.stale and trace_judge is not None:
             await self._check_again(trace_judge, started, loaded.trace)
@@ -411,6 +416,7 @@ class _Run:
             if trace_judge is None:
                 raise TraceFails(loaded.problem or "")
             result = await self._ask_model(trace_judge, started, client)
+            # Another task has noticed that the server truncated requests on this trace.
             if self._run_record.pop_withdrawn(started.trace_id):
                 result = await self._ask_model(trace_judge, started, client)
         except (TraceFails, OSError) as error:
@@ -433,13 +439,16 @@ class _Run:
     async def _check_again(
         self, trace_judge: TraceJudge, started: StartedTrace, trace: Trace
     ) -> None:
-        """Replace a stored judgement by what its stored answers give with the current search.
+        """Replace a stored judgement by a new one from its stored answers.
 
-        Nothing is sent: if an answer is missing, the stored judgement stays.
+        The new judgement locates quotes with the current search. No request is sent: if an answer
+        is missing, the stored judgement stays.
         """
         answers = self._answer_store(started)
         try:
-            result = await trace_judge.judge(_DeferringClient(), answers, self._answer_room, None)
+            result = await trace_judge.judge(
+                _DeferringClient(), answers, self._answer_room, on_part=None
+            )
         except (Deferred, TraceFails, OSError):
             return
         indices = finding_indices(trace, result.judgement.findings)
@@ -447,10 +456,11 @@ class _Run:
         self._summary.remarks[CHECKED_AGAIN] += 1
 
     def _count_failure(self, reason: str) -> None:
-        """Count the traces that fail in a row for one reason; note the reason if they are many.
+        """Count the traces that fail in a row for one reason; set ``_common_failure`` if too many.
 
         Reasons that differ only in their numbers are the same.
         """
+        # With deferred answers, failures must not change the requests on other traces.
         if self._deferred:
             return
         failure = _NUMBERS.sub("0", reason)
@@ -531,7 +541,7 @@ class _Run:
         summary.quotes += result.quotes
 
     def _finish_summary(self, stopped: str | None) -> None:
-        """Complete the counts of the run, and record its end unless it can be continued.
+        """Complete the summary of the run, and record the run's end unless it can be continued.
 
         Args:
             stopped: The reason why the run stopped before its end; None otherwise.

@@ -49,7 +49,7 @@ class Setup:
         key_variable: The name of the environment variable with the key.
         concurrency: The number of concurrent requests.
         timeout: The most seconds of a request.
-        allow_http: Whether requests to another machine may be unencrypted.
+        allow_http: True if requests to another machine may be unencrypted.
         allowance: The most tokens and money of the run.
         noted: Further settings for the record of the run, as names and values.
         headers: The headers of each request.
@@ -99,7 +99,7 @@ class Setup:
         return is_this_machine(self.base_url)
 
     def endpoint(self) -> Endpoint:
-        """Return the server with its key.
+        """Return the server that is to be asked, with its key.
 
         Raises:
             RunStops: The address is not allowed, or there is no key for it.
@@ -154,7 +154,7 @@ def configured_setup(
         configuration: The ``[judge]`` table, with the options of the command applied.
         base_url: The address of the server, if it is not that of the environment.
         allowance: The most tokens and money of the run.
-        no_redact: Whether texts are sent without redaction, also of the key.
+        no_redact: True if texts are sent without redaction, also of the key.
 
     Raises:
         ConfigurationError: There is no model, its name cannot be a part of a judge's name, or the
@@ -201,7 +201,7 @@ def configured_setup(
 
 
 def _check_model(model: str) -> None:
-    """Check that a model is named, and that its name can be a part of a judge's name.
+    """Check that the model has a name that can be a part of a judge's name.
 
     Raises:
         ConfigurationError: There is no name, or it cannot be used.

@@ -58,7 +58,7 @@ class VendorBatches:
     Args:
         setup: The judge and its server.
         workspace: The workspace that records pending batches.
-        again: Whether to ignore stored answers.
+        again: True to ignore stored answers.
         say: Called with messages on the progress.
         timing: The way to wait.
     """
@@ -156,7 +156,7 @@ class VendorBatches:
         return state.id
 
     def _record_batch_id(self, file: str, state: BatchState) -> None:
-        """Record the id of the batch of a file in the workspace."""
+        """Record in the workspace which batch of the vendor answers a file of requests."""
         self._save_pending(
             [
                 replace(pending, batch=state.id) if pending.file == file else pending
@@ -165,7 +165,10 @@ class VendorBatches:
         )
 
     async def _collect_answers(self, client: BatchClient, folder: Path) -> list[Path]:
-        """Wait for all pending batches, and return the files of their answers."""
+        """Wait for all pending batches, and download their answers into files in ``folder``.
+
+        A batch that the server no longer knows is reported and left out.
+        """
         paths: list[Path] = []
         for pending in self._load_pending():
             batch = pending.batch or await self._find_or_create(client, pending.file)

@@ -59,7 +59,10 @@ class WriterThread:
         await asyncio.to_thread(self._thread.shutdown)
 
     def _queue_work(self, work: Callable[[], object], *, alone: bool) -> asyncio.Future[Any]:
-        """Queue work, and return the future of its result."""
+        """Queue work for the writer thread, and return the future of its result.
+
+        ``alone`` keeps the work out of a transaction with other work.
+        """
         loop = asyncio.get_running_loop()
         task = _Task(work, loop.create_future(), alone)
         self._queued_tasks.append(task)
