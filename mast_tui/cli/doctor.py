@@ -171,7 +171,7 @@ def _check_encoding() -> Check:
 
 
 def _check_colours() -> Check:
-    """Name the colours that the terminal can show."""
+    """Check which colours the terminal can show."""
     if os.environ.get("NO_COLOR"):
         return Check(
             "colours", CheckState.NOTE, "NO_COLOR is set: none are used, signs say the same"
@@ -186,7 +186,7 @@ def _check_colours() -> Check:
 
 
 def _check_copying() -> Check:
-    """Name the way in which text is copied."""
+    """Check in which way text is copied."""
     programs = tools(os.environ)
     if programs:
         return Check(

@@ -93,7 +93,7 @@ def build_command(request: GuardBuildRequest) -> None:
     workspace, taxonomy = open_with_taxonomy(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     assert request.output is not None, "the option is required"
-    outputs = Outputs(ReplacementRules(lambda _path: None, protected_kind, request.force))
+    outputs = Outputs(ReplacementRules(precious=protected_kind, force=request.force))
     outputs.check(request.output)
     runs, missing = _labelled_runs(workspace, taxonomy, request.labels, viewer)
     if missing:
@@ -315,7 +315,7 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
 
 
 def _reason_for_off(rates: TestedRates) -> str:
-    """Say how many runs without the failure the guard needs to be on."""
+    """Return the reason why a guard is off: it needs more runs without the failure."""
     needed_runs = next(
         n
         for n in range(rates.runs + 1, 10**6)

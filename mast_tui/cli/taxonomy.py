@@ -332,10 +332,11 @@ def _carry_over(
 ) -> dict[str, Any]:
     """Carry labels over, and return the JSON document of the changes.
 
-    With ``dry_run`` this happens on a copy. The visible traces are recorded as shown to the viewer.
+    With ``dry_run`` the labels of a copy are changed. In both cases the traces that the viewer may
+    see are recorded as shown.
     """
     workspace = viewer.workspace
-    hidden_traces = viewer.hidden
+    hidden_traces = viewer.hidden  # reading this before the viewer is shown the traces
     with workspace.trial() if dry_run else nullcontext(workspace) as target_workspace:
         migrated = migrate(target_workspace, mapping, annotator)
         document = _migration_json(migrated, mapping, target_workspace, _visibility_test(viewer))

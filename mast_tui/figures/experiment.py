@@ -366,7 +366,8 @@ def _student_interval(value: float, standard_error: float, degrees: int, kind: K
 def _least_task_count(sides: Sequence[TaskMeans], *, paired: bool) -> int:
     """Return the number of tasks with a hit or with a miss, whichever is less.
 
-    If a judge labelled the runs, it is the least number of either arm.
+    If a judge labelled the runs, this is the least of four numbers: the tasks with a hit and those
+    with a miss, in each arm.
 
     Args:
         sides: The means of both arms by task.

@@ -64,13 +64,13 @@ _OF_PAIRS: Final = {
     "cohen_kappa": ("Mean κ rests only on the pairs for which it is defined", "n_of_pairs"),
     "fleiss_kappa": ("Fleiss' κ rests only on what all of them judged", "n_complete"),
 }
-"""What few shared traces pull down or leave without units: it comes last where pairs rotate.
+"""The coefficients that few shared traces lower or make undefined: last if pairs rotate.
 
 Each has the words and the reason of the note on its n.
 """
 
 _LEADS: Final = 99
-"""What the coefficient keeps that leads."""
+"""The rank (``Column.keeps``) of the column of the leading coefficient."""
 
 _HEADLINE: Final = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1")
 _KAPPA: Final = "cohen_kappa"
@@ -224,7 +224,7 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
 
 
 def _number_text(figure: Figure) -> str:
-    """Write a figure with its interval, or undefined."""
+    """Return a figure with its interval as text, or ``undefined``."""
     return in_words(replace(figure, reason="")) if figure.value is not None else "undefined"
 
 
@@ -234,7 +234,7 @@ def _name_with_source(column: Column) -> str:
 
 
 def _intervals_sentence(agreement: Agreement) -> str:
-    """Say by which method the intervals were computed."""
+    """Return the sentence on the method of the intervals."""
     rounds = agreement.bootstrap["rounds"]
     if not rounds:
         return "No intervals were computed."
@@ -251,7 +251,7 @@ def _intervals_sentence(agreement: Agreement) -> str:
 
 
 def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
-    """Say for how many modes κ is undefined, and for how many it has no interval."""
+    """Yield a sentence on modes with an undefined κ, and one on modes with no interval of κ."""
     undefined_counts: dict[str, int] = {}
     withheld_counts: dict[str, int] = {}
     for _, code, _ in agreement.modes:
@@ -501,7 +501,7 @@ class _People:
                 yield fact(column.title, pooled[column.key])
 
     def _interval_notes(self, *tables: FigureTable) -> tuple[Note, ...]:
-        """Say why figures of these tables, or of pairs in them, have no interval."""
+        """Return notes on why figures of these tables, or of pairs in them, have no interval."""
         pairs = [pair for table in tables for pair in self.agreement.index.pairs(table).values()]
         return withheld_notes(*tables, *pairs)
 
@@ -784,7 +784,7 @@ class _People:
         )
 
     def pairs(self) -> Table:
-        """Make a row per pair with what it rests on."""
+        """Return the table of the figures of each pair of annotators."""
         pairs = self.agreement.index.pairs(self.pooled)
         shared_counts = few_shared_by_pair(self.agreement)
         rows = []
@@ -922,7 +922,7 @@ class _People:
     # Sentences
 
     def _caption_text(self) -> str:
-        """Name the annotators, traces, taxonomy and pass, and the method of the intervals."""
+        """Return the caption: annotators, traces, taxonomy, pass, and method of the intervals."""
         agreement = self.agreement
         return (
             f"Labels of {_annotators_text(agreement)} on {traces_compared(agreement)} "
@@ -1009,7 +1009,7 @@ def _row_cells(table: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]
 
 
 def _present_shares(table: FigureTable) -> str:
-    """Write the annotators' shares of present; for three or more, the lowest and the highest."""
+    """Return the annotators' shares of present as text; for three or more, the extremes."""
     shares = list(table.values("prevalence").values())
     if len(shares) > 2:
         defined_shares = [share for share in shares if share is not None]
@@ -1022,7 +1022,7 @@ def _present_shares(table: FigureTable) -> str:
 
 
 def _verdicts_sentence(table: FigureTable, unit: str) -> str:
-    """Say how many units have verdicts, and how often each annotator says present."""
+    """Return the sentence on the units with verdicts, and on the annotators' shares of present."""
     n = table.count("n")
     prevalence = table.values("prevalence")
     raters = "both" if len(prevalence) == 2 else "two or more"
@@ -1035,7 +1035,7 @@ def _verdicts_sentence(table: FigureTable, unit: str) -> str:
 
 
 def _undefined_sentences(table: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
-    """Say why coefficients of the table are undefined."""
+    """Return the sentences on why coefficients of the table are undefined."""
     figures: list[tuple[str, Figure | Values]] = [
         (column.name, table[column.key]) for column in columns if column.key in table
     ]

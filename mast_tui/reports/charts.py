@@ -75,7 +75,7 @@ def group_words(figures: SignatureReport, name: str) -> str:
 
 
 def source_words(figures: SignatureReport) -> str:
-    """Name the annotators of the labels and the taxonomy; explain bounds if there are any."""
+    """Return the sentences on the source of the labels, on the taxonomy, and on any bounds."""
     inputs = figures.inputs
     sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
@@ -198,7 +198,7 @@ class _GroupCharts:
             yield self.categories()
 
     def occurrence(self) -> tuple[str, Chart]:
-        """Draw how often each mode occurs in all labelled traces."""
+        """Return the chart of each mode's share in all labelled traces, with its kind."""
         note = (
             "Bars: share of all labelled traces that show the mode, of those judged on it, "
             "whatever their outcome; lines: Wilson 95 % intervals; right: share and counts. "
@@ -209,7 +209,7 @@ class _GroupCharts:
         return self.chart("occurrence", "Share of traces with each mode", note, drawing)
 
     def distribution(self) -> tuple[str, Chart]:
-        """Draw the number of modes per failed trace."""
+        """Return the chart of the number of modes per failed trace, with its kind."""
         group = self.group
         note = (
             "Bars: failed traces by how many modes they show; "
@@ -221,7 +221,7 @@ class _GroupCharts:
         return self.chart("distribution", "Modes per failed trace", note, distribution(group))
 
     def shapes(self) -> tuple[str, Chart]:
-        """Draw the shares of isolated and cascading failures."""
+        """Return the chart of the shares of isolated and cascading failures, with its kind."""
         rules = self.figures.rules
         isolated_counts = "1 mode" if rules.isolated == 1 else f"1 to {rules.isolated} modes"
         labels = {
@@ -245,17 +245,17 @@ class _GroupCharts:
             _Row(
                 mode.code,
                 mode.name,
-                self.modes[mode.code].find("rate", "failed"),
-                self.modes[mode.code].find("rate", "succeeded"),
-                self.modes[mode.code]["difference"],
-                severity(self.modes[mode.code], self.figures.rules)[0],
-                self.figures.stated_of(mode) or "–",
+                first=self.modes[mode.code].find("rate", "failed"),
+                second=self.modes[mode.code].find("rate", "succeeded"),
+                difference=self.modes[mode.code]["difference"],
+                word=severity(self.modes[mode.code], self.figures.rules)[0],
+                published=self.figures.stated_of(mode) or "–",
             )
             for mode in self.figures.inputs.modes
         ]
 
     def prevalence(self) -> tuple[str, Chart]:
-        """Draw the share of each mode in failed and in successful traces."""
+        """Return the chart of each mode's shares in failed and successful traces, with its kind."""
         note = (
             "Bars: share of traces that show the mode, of those judged on it; lines: Wilson 95 % "
             f"intervals; right: share and counts, and the class that follows. n = {self.sides} "
@@ -266,7 +266,7 @@ class _GroupCharts:
         return self.chart("prevalence", "Failed against successful traces", note, drawing)
 
     def difference(self) -> tuple[str, Chart]:
-        """Draw the differences and classes of the modes."""
+        """Return the chart of the differences and classes of the modes, with its kind."""
         rules = self.figures.rules
         published = self.figures.stated
         note = (
@@ -278,12 +278,12 @@ class _GroupCharts:
         )
         if published is not None:
             note += f" Published: what the {published.source} say, not what follows here."
-        heads = ("class", "" if published is None else "published")
-        drawing = difference_rows(self.rows(), heads)
+        headings = ("class", "" if published is None else "published")
+        drawing = difference_rows(self.rows(), headings)
         return self.chart("difference", "Difference and class of each mode", note, drawing)
 
     def categories(self) -> tuple[str, Chart]:
-        """Draw the shares of the categories."""
+        """Return the chart of the shares of the categories, with its kind."""
         tables = self.figures.rows("category", self.name)
         failed, succeeded = (
             [(name, tables[id].count("shown", side)) for id, name in self.figures.inputs.categories]
@@ -352,7 +352,7 @@ class _GroupCharts:
 
 
 def _signed_points(value: float) -> str:
-    """Write a difference in points, rounded and with its sign."""
+    """Return a rounded difference in points as text, with its sign."""
     rounded = round(value)
     return f"{rounded:+d}".replace("-", "−") if rounded else "0"
 

@@ -151,7 +151,7 @@ def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[m
 
 
 def _report_description(experiment: Experiment) -> str:
-    """Name the taxonomy, the annotators of the labels, the number of runs and the baseline."""
+    """Return the line on the taxonomy, the source of the labels, the runs and the baseline."""
     inputs = experiment.inputs
     judge = "" if experiment.judged is None else ", with a judge on all runs"
     return (
@@ -172,6 +172,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         default=1,
     )
     for k in range(2, highest_k + 1):
+        # If space is short, the columns of high k are left out first.
         table_columns += columns(_PASS.format(k=k, keeps=50 - k))
     rows = []
     for arm in experiment.inputs.group_names:

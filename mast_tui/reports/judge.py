@@ -288,7 +288,7 @@ def _compared_cells(table: FigureTable) -> dict[str, Cell]:
 
 
 def against_words(report: JudgeReport) -> str:
-    """Name the reference of a judge; gold of one annotator's labels bears their name."""
+    """Return the name of a judge's reference; gold of one annotator's labels bears their name."""
     return report.against if report.gold is None else gold_name(report.gold)
 
 
@@ -617,7 +617,7 @@ def width_words(overall: FigureTable) -> Iterator[str]:
 
 
 def widest_words(report: JudgeReport) -> str:
-    """Name the mode with the widest interval over all traces, and its width; empty if none."""
+    """Return the mode with the widest interval over all traces, and the width; empty if none."""
     tables = report.rows("prevalence_overall")
     widths: dict[str, float] = {}
     for code, table in tables.items():
@@ -632,7 +632,7 @@ def widest_words(report: JudgeReport) -> str:
 
 
 def _correction_sentences(table: FigureTable) -> Iterator[str]:
-    """Say why a prevalence is not corrected, and which traces are left out."""
+    """Yield sentences on why a prevalence is not corrected, and on the traces left out."""
     reason = table["corrected"].undefined
     if reason is not None:
         yield f"It cannot be corrected: {_NOT_CORRECTED.get(reason, reason.replace('_', ' '))}."
@@ -822,7 +822,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
 
 
 def _left_out_counts(left_out: FigureTable, template: str) -> list[str]:
-    """Write the number of left out units for each reason."""
+    """Return the texts on the units left out, one for each reason."""
     return [
         template.format(reason=reason, units=left_out.count(statistic))
         for statistic, reason in _LEFT_OUT.items()
@@ -925,7 +925,7 @@ def _macro_note(report: JudgeReport, columns: Sequence[Column]) -> Note:
 
 
 def _caption_text(report: JudgeReport) -> str:
-    """Name the number of traces, the taxonomy, and the methods of the intervals."""
+    """Return the caption: the number of traces, the taxonomy, and the methods of the intervals."""
     trace_count = report.count("compared")
     return (
         f"{counted(trace_count, 'trace')} (taxonomy {report.taxonomy}). "

@@ -498,7 +498,7 @@ def _prevalence_of(group: _Group) -> Iterator[model.Part]:
 
 
 def _report_description(figures: SignatureReport, grouping: str) -> str:
-    """Name the taxonomy, the annotators of the labels, the grouping, and the counted outcomes."""
+    """Return the line on the taxonomy, the source of the labels, the grouping, and the outcomes."""
     inputs = figures.inputs
     overall = figures.group(OVERALL)
     limit = inputs.failed_below
@@ -770,12 +770,12 @@ class _Group:
         """Make a table of this group.
 
         Args:
-            id: The table in ``_TABLES``, which has its title and columns by default.
+            id: The key of the table in ``_TABLES``, with its default title and columns.
             rows: The rows.
             notes: The notes.
             title: Another title.
             columns: Other columns.
-            n: The traces of the caption; by default those of each outcome.
+            n: The number of traces, in words; by default the number of each outcome.
             folded: Whether a page shows it folded.
 
         Returns:
@@ -1092,7 +1092,14 @@ class _Group:
     def _category_table(
         self, ident: str, scope: str, names: Mapping[str, str], level: str
     ) -> Table | None:
-        """Make the table of the shares of one level of categories."""
+        """Make the table of the shares of one level of categories.
+
+        Args:
+            ident: The id of the table.
+            scope: The scope of the figures of the level.
+            names: The names of the categories by id.
+            level: The name of the level; empty for the first.
+        """
         title, lines = _TABLES["category_shares"]
         table_columns = columns(lines if self.compares else _ALL_SHARES)
         if level:
@@ -1107,8 +1114,8 @@ class _Group:
             for id, name in names.items()
             if tables[id].count("shown", "all")
         ]
-        folded = self.over_all_traces is None
-        return self.table(ident, rows, title=title, columns=table_columns, folded=folded)
+        is_page = self.over_all_traces is None
+        return self.table(ident, rows, title=title, columns=table_columns, folded=is_page)
 
     # Places.
 
@@ -1127,7 +1134,7 @@ class _Group:
         yield self._chains_table()
 
     def _traces_with_place(self) -> str:
-        """Count the traces with a place, for a caption."""
+        """Return the part of a caption that counts the traces with a known place."""
         places = self.places
         assert places is not None
         return (
@@ -1191,7 +1198,7 @@ class _Group:
         return self.table("first_failure", rows, *notes, n=self._traces_with_place(), folded=folded)
 
     def _first_modes_table(self, places: FigureTable) -> Table | None:
-        """Make the table of the modes that set on first, the most frequent above."""
+        """Make the table of the modes that begin first in a trace, the most frequent on top."""
         tied_count = places.count("tied")
         sentence = (
             f"In {counted(tied_count, 'trace')} several modes set on at the first span; each "
@@ -1217,7 +1224,7 @@ class _Group:
         return self.table("transitions", rows, *notes, n=self._traces_with_place())
 
     def _step_sentence(self, step: FigureTable) -> Iterator[str]:
-        """Say how often each of the two modes of a step sets on before the other."""
+        """Yield the sentence on how often each mode of a step begins before the other mode."""
         first, second = step.mode.split(PAIR)
         for pair, table in self.rows("order").items():
             if set(pair.split(PAIR)) == {first, second}:
@@ -1423,7 +1430,7 @@ class _Group:
         return fixes or ("The taxonomy names no strategy.",)
 
     def _helps_order_sentence(self) -> str:
-        """Say by which number the modes are ordered, and when a mode decided a trace."""
+        """Return the sentences on the order of the modes, and on when a mode decided a trace."""
         if not self.compares:
             return (
                 "Ordered by the number of traces that show each mode. The strategies are those of "
@@ -1553,7 +1560,7 @@ class _Group:
 
 
 def _rate_words(rate: Figure) -> str:
-    """Write a share with its count, n and interval."""
+    """Return a share with its count, n and interval as text."""
     ends = rate.interval or rate.bounds
     if rate.value is None or ends is None:
         return "no trace was judged on it"
@@ -1592,7 +1599,7 @@ def _pair_sentences(traces_text: str, pair: FigureTable) -> Iterator[str]:
 
 
 def _example_paragraph(mode: str, example: LabelExample) -> str:
-    """Write a label: mode, trace and spans, then the quoted text and the note."""
+    """Return a label as text: mode, trace and spans, then the quoted text and the note."""
     location = "whole trace" if example.whole else ""
     if example.first is not None:
         location = f"#{example.first}"

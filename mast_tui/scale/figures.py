@@ -297,7 +297,7 @@ class _Counts:
         self.columns: Final = tuple(names)
 
     def add(self, table: Any, counts_row: NDArray[np.bool_]) -> None:
-        """Count rows.
+        """Add rows to the counts.
 
         Args:
             table: The table with the columns ``columns``.
@@ -330,7 +330,7 @@ class _Counts:
         self._numbers += counts_by_number.reshape(self._numbers.shape)
 
     def join(self, other: _Counts) -> None:
-        """Add the counts of other rows, whose groups may be new here."""
+        """Add the counts of other rows; their groups may be missing here so far."""
         self._unread += other._unread
         groups = [self._group_number(name) for name in other._groups]
         self._add_cells_for_new_groups()
@@ -440,9 +440,9 @@ class _Counts:
             all_counts,
             failed,
             succeeded,
-            int(traces.sum()),
-            self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
-            [FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
+            traces=int(traces.sum()),
+            unsure=self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
+            scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )
         tables = FigureIndex(figures).rows("mode")
         onsets = self._onsets[cells].sum(axis=0)
@@ -528,12 +528,13 @@ def _count_files(
     failed_below: float | None,
     items: Sequence[Sequence[str]],
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-    """Yield for each item the keys of the traces in its files, and the sums over their rows."""
+    """Yield the keys of the traces and the sums of their rows, for each item: a list of files."""
     for files in items:
         counts = _Counts(manifest, group_by, failed_below)
         keys = []
         for table in _read_tables(folder, files, counts.columns):
             keys.append(table["key"].to_numpy().copy())
+            # The mask selects all rows.
             counts.add(table, np.ones(table.num_rows, dtype=bool))
         yield np.concatenate(keys), counts
 

@@ -352,7 +352,7 @@ def _write_all(
 def _write_without_lost_units(
     write: WriteShards, shard: Shard, workers: Workers | None
 ) -> ShardTotals:
-    """Write a lost shard unit by unit, without the units that end a process."""
+    """Judge a shard again, one unit per task, and write it without the units that kill a worker."""
     units = each(write.judging, shard.units, workers)
     return write.write(
         shard,

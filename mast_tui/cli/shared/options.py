@@ -189,6 +189,7 @@ def takes(
         @wraps(command)
         def with_request(**values: Any) -> Result:
             typed_options = typed_names()
+            # The request as a whole is no option, so it has no name.
             request: Request = declared.value("", values)
             for rule in (_BLIND_OR_ASSISTED, *rules):
                 refusal = rule.refusal(request, typed_options)

@@ -386,7 +386,7 @@ def _combined_test(
     p_values += [p_value for p_value in pair_p_values if p_value is not None]
     if not p_values:
         return None, None
-    # At 0 and 1 the tangent has no end.
+    # The tangent is infinite for p-values of 0 and 1, so they are moved inwards.
     mean_tangent = sum(
         tan((0.5 - min(max(p_value, 1e-15), 1 - 1e-6)) * pi) for p_value in p_values
     ) / len(p_values)

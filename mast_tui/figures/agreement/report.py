@@ -598,7 +598,7 @@ class _ResampledStudy:
         return np.flatnonzero(self.finished.sum(axis=0) > 1)
 
     def tables(self, verdicts: VerdictArray) -> Tables:
-        """Return the tables of some verdicts on all traces."""
+        """Return the tables of agreement over some verdicts on all traces."""
         return Tables(
             self.study.annotators,
             verdicts,

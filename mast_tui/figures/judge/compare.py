@@ -274,7 +274,7 @@ def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld
 def _differences_of_shares(
     differences: Mapping[str, Coefficient], cells: NDArray[np.float64]
 ) -> dict[str, Coefficient]:
-    """Return differences of rates of one mode with Newcombe's paired interval.
+    """Return the differences of one mode's rates, with Newcombe's paired intervals.
 
     Args:
         differences: The differences of all figures.

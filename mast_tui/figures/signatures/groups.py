@@ -184,13 +184,13 @@ def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -
 def _distinct_traces(
     verdicts: NDArray[np.uint8], weights: Values | None, *, complete: bool
 ) -> tuple[Values, NDArray[np.int64]]:
-    """Return the different traces as features, with the number of traces of each.
+    """Return the distinct features of the traces, and the number of traces with each.
 
     The features of a trace are what it adds to the sums of present and of judged modes.
     """
     present = (verdicts == PRESENT).astype(np.float64)
     if complete:
-        # Of complete traces only the number of modes matters.
+        # All modes of complete traces are judged, so their total is enough.
         features = np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
     else:
         features = np.concatenate([present, _judged_mask(verdicts)], axis=1)
@@ -345,9 +345,9 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
             Counts.from_verdicts(verdicts, weights),
             Counts.from_verdicts(verdicts[failed], failed_weights),
             Counts.from_verdicts(verdicts[succeeded], succeeded_weights),
-            len(verdicts),
-            (verdicts == UNSURE).sum(axis=0).tolist(),
-            [group.scope("mode", code, code) for code in codes],
+            traces=len(verdicts),
+            unsure=(verdicts == UNSURE).sum(axis=0).tolist(),
+            scopes=[group.scope("mode", code, code) for code in codes],
         )
     )
     figures += mode_figures_of_group
@@ -479,7 +479,7 @@ def _category_figures(
     group: GroupScope,
     name: str,
 ) -> Iterator[Figure]:
-    """Yield the number of present modes of each category, their share, and the rate of traces."""
+    """Yield the figures of each category of modes, over all traces and over each outcome."""
     sides = {
         "all": in_group,
         "failed": in_group & (inputs.outcome == FAILED),

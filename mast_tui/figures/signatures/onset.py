@@ -178,7 +178,7 @@ def places_figures(
 def position_figures(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
     """Yield the figures on positions of spans in their runs, without runs of unknown length.
 
-    A position is the index of a span by the number of spans, from 0 up to below 1.
+    A position is the index of a span divided by the number of spans: at least 0 and below 1.
 
     Args:
         scope: The scope of the figures.
@@ -294,7 +294,7 @@ def _most_frequent_chains(in_traces: Onsets, codes: list[str]) -> list[tuple[Cha
 
 
 def chains(in_traces: Onsets, codes: list[str]) -> dict[int, Chain]:
-    """Return the chain of modes of each trace, by the row of the trace.
+    """Return the chain of each trace: its modes in the order of their onsets, by row of the trace.
 
     Args:
         in_traces: The onsets.

@@ -211,7 +211,7 @@ class SpanAgreement:
 
 
 def spans_json(spans: SpanAgreement) -> dict[str, Any]:
-    """Return the part ``spans`` of the document of ``agree --json``; it never holds NaN."""
+    """Return the part ``spans`` of the document of ``agree --json``."""
     pairs = [PAIR.join(pair) for pair in spans.pairs]
     document: dict[str, Any] = {
         "pass": spans.pass_label,
@@ -287,9 +287,10 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
                 _as_pair_figure(figure, pair) for figure in group.figures(rounds, seed)
             ]
         if len(sums_by_pair) == 1:
-            # Of two annotators, the pair is all of them.
+            # With two annotators, the figures of their pair are those of all annotators.
             yield from map(_as_total_figure, pair_figures)
         else:
+            # No annotator has an empty name, so these sums are 0.
             no_findings = finding_sums(looked_traces, ("", ""), slugs)
             all_annotators = _Group(
                 span_input, names, looked_traces, sum(sums_by_pair.values(), start=no_findings)

@@ -46,9 +46,10 @@ class ReadBy:
             for first, after in stretches:
                 changes[first] += 1
                 changes[after] -= 1
-        # The indices at which the number of readers changes, and the counts up to each of them.
+        # At each index where the number of readers changes: the index, the new number, and the
+        # number of spans before it by their number of readers.
         self._changes: list[int] = []
-        self._rated: list[int] = []
+        self._reader_counts: list[int] = []
         self._counts: list[tuple[int, ...]] = []
         counts = [0] * (self.raters + 1)
         reader_count = 0
@@ -58,13 +59,13 @@ class ReadBy:
             reader_count += change
             previous = index
             self._changes.append(index)
-            self._rated.append(reader_count)
+            self._reader_counts.append(reader_count)
             self._counts.append(tuple(counts))
 
     def up_to(self, index: int) -> tuple[int, ...]:
         """Return the numbers of spans before an index that were read by 0, 1, 2 … raters."""
         change_number = bisect_right(self._changes, index) - 1
-        reader_count = self._rated[change_number]
+        reader_count = self._reader_counts[change_number]
         counts = self._counts[change_number]
         further_spans = index - self._changes[change_number]
         return (
@@ -123,7 +124,7 @@ def coverage_alpha(sums: Floats) -> Floats:
 def _marked_stretches(
     stretches_by_rater: Iterable[Sequence[Stretch]],
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield stretches (first, after) with the number of raters who marked them."""
+    """Yield each marked stretch as (first, after, number of raters who marked it)."""
     changes: Counter[int] = Counter()
     for stretches in stretches_by_rater:
         for first, after in stretches:
@@ -325,7 +326,7 @@ class SpanSums:
 def span_sums(
     traces: Sequence[LookedTrace], names: Sequence[str], modes: Sequence[str]
 ) -> SpanSums:
-    """Return the sums of traces for α and α_U.
+    """Return the sums of traces for Krippendorff's α and α_U.
 
     Args:
         traces: The traces.

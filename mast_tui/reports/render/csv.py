@@ -253,7 +253,7 @@ def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) 
         (keys for pattern, keys in layout.rests_on.items() if _matches_key_or_path(pattern, path)),
         None,
     )
-    # A rule without keys says that the value has no n; without a rule it has that of its parent.
+    # A rule with no keys means that the value has no n. Without a rule, the parent's n applies.
     n = None if n_keys is not None and not n_keys else context.n_by.get(key, context.n)
     n = next((part[name] for name in n_keys or () if name in part), n)
     key_context = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))
