@@ -271,7 +271,7 @@ def _span_agreement(
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanAgreement:
-    """Compute where annotators put labels; read the order of spans only if it is known."""
+    """Compute the agreement on places; if no shared trace was ever read, read no span orders."""
     span_input = _input_without_traces(workspace, study)
     if span_input is None:
         orders = SpanOrders(workspace)
@@ -687,15 +687,15 @@ def time_document(
             TimedPass(
                 annotator,
                 trace_id,
-                first_pass.withheld,
-                minutes.get(key),
-                label_counts[key],
-                verdicts.get(key, {}),
-                None if modes is None else frozenset(modes),
+                withheld=first_pass.withheld,
+                minutes=minutes.get(key),
+                labels=label_counts[key],
+                verdicts=verdicts.get(key, {}),
+                suggested=None if modes is None else frozenset(modes),
             )
         )
-    slugs = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
-    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed_passes, slugs)}
+    mode_names = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
+    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed_passes, mode_names)}
 
 
 def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) -> None:

@@ -210,6 +210,7 @@ def _labelled_runs(
             }
             label_targets = [(label.mode, label.target) for label in gold.labels]
         elif sides:
+            # Of one annotator there is one side.
             modes = [mode.slug for mode in taxonomy.modes]
             values = {mode: sides[0].verdict(mode) for mode in modes}
             verdicts = {mode: value for mode, value in values.items() if value is not None}
@@ -229,7 +230,7 @@ def _labelled_runs(
 
 
 def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -> Iterator[Guard]:
-    """Yield guards that are chosen on the first half of the runs, and tested on the second half.
+    """Yield the guards that are chosen on one half of the runs, tested on the other half.
 
     A guard is a rule of the package, or phrases that agents say only in runs with a failure.
     """
@@ -261,6 +262,7 @@ def _is_chosen(guard: Guard, runs: Iterable[LabelledRun]) -> bool:
     rates = rates_of(guard, runs)
     if not rates.hits:
         return False
+    # The share of hits is compared with that of false alarms.
     return rates.hits * rates.runs > rates.false_alarms * rates.failures or not rates.runs
 
 
@@ -392,7 +394,8 @@ _SETTINGS: Final[Mapping[str, Path]] = {
 }
 """The file of a project in which each coding agent looks for hooks."""
 
-_SECONDS: Final = 60
+_TIMEOUT_SECONDS: Final = 60
+"""The time after which a coding agent ends the hook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -421,7 +424,7 @@ def hook_command(request: GuardHookRequest) -> None:
     entry: dict[str, Any] = {
         "type": "command",
         "command": shlex.join(arguments),
-        "timeout": _SECONDS,
+        "timeout": _TIMEOUT_SECONDS,
     }
     hooks = settings.setdefault("hooks", {})
     stop_groups = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
@@ -434,7 +437,7 @@ def hook_command(request: GuardHookRequest) -> None:
         print_line(f"{path}: the hook is there already")
         return
     stop_groups.append({"hooks": [entry]})
-    outputs = Outputs(ReplacementRules(lambda _path: None, lambda _path: None, True))
+    outputs = Outputs(ReplacementRules(force=True))
     path.parent.mkdir(parents=True, exist_ok=True)
     outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     outputs.commit()

@@ -573,7 +573,7 @@ class _TableMaker:
         )
 
     def levels(self) -> Iterator[Table]:
-        """Make a table for each level of categories; none if the taxonomy has one level."""
+        """Yield a table for each level of categories; none if the taxonomy has one level."""
         agreement = self.agreement
         index = agreement.index
         for number, (level, groups) in enumerate(agreement.levels.items(), start=1):
@@ -824,14 +824,14 @@ class _TableMaker:
             self._caption_text(),
             (
                 _N_POOLED,
-                *self._pulled_note(),
+                *self._low_kappa_note(),
                 *_paradox_note({joined_names(pair): table for pair, table in pairs.items()}),
                 *withheld_notes(*pairs.values()),
             ),
         )
 
     def by_pair(self) -> Iterator[Table]:
-        """Make a folded table per pair: a row per mode."""
+        """Yield a folded table for each pair, with a row for each mode."""
         agreement = self.agreement
         pooled_pairs = agreement.index.pairs(self.pooled)
         by_code = {code: agreement.index.pairs(table) for code, table in self.mode_tables.items()}
@@ -860,7 +860,7 @@ class _TableMaker:
     # Rows
 
     def _macro_cells(self, macro: FigureTable, tables: Iterable[FigureTable]) -> dict[str, Cell]:
-        """Return the cells of means, each with its n if it is lower than that of the rows."""
+        """Return the cells of the means over modes, with each n that differs from the rows."""
         cells: dict[str, Cell] = {}
         units = macro.values("units")
         row_tables = list(tables)
@@ -881,7 +881,7 @@ class _TableMaker:
         *,
         unit: str = "",
     ) -> Row:
-        """Make a row of all annotators, or of the pair that is the subject of the table.
+        """Return the row of a table: of all annotators, or of the pair that is its subject.
 
         Args:
             ident: The id of the row.
@@ -899,9 +899,9 @@ class _TableMaker:
                 "name": name,
                 **_row_cells(table, self.pair_columns if table.subject else self.columns),
             },
-            mark + paradox_mark(table),
-            (*self._detail_sentences(table, unit or _UNITS), *sentences),
-            table.sources,
+            mark=mark + paradox_mark(table),
+            detail=(*self._detail_sentences(table, unit or _UNITS), *sentences),
+            sources=table.sources,
         )
 
     def _detail_sentences(self, table: FigureTable, unit: str) -> Iterator[str]:
@@ -968,7 +968,8 @@ class _TableMaker:
                 "few_shared_traces",
             )
 
-    def _pulled_note(self) -> Iterator[Note]:
+    def _low_kappa_note(self) -> Iterator[Note]:
+        """Yield a note if pairs share so few traces that their κ is too low."""
         if few_shared_by_pair(self.agreement):
             yield Note("Few shared traces pull κ of a pair down.", "few_shared_traces")
 
