@@ -747,7 +747,7 @@ def _paired_figures(
     sums = sums_of(table.verdicts, range(len(table.traces)), resampled.rounds, resampled.seed)
     scope = replace(resampled.scope(name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
-    yield from _pair_figures(sums.everything().pair(0), scope, table.annotators)
+    yield from _pair_figures(sums.everything().pair(pair_number=0), scope, table.annotators)
 
 
 def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Capture:

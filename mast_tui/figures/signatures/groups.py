@@ -420,7 +420,7 @@ def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: 
         cluster_count / (cluster_count - 1) * float((cluster_sums**2).sum()) / len(values) ** 2
     )
     case_count = mean * (1 - mean) / variance if variance else float(cluster_count)
-    # Wilson's formula uses the normal quantile, so fewer cases stand in for Student's wider one.
+    # Wilson's formula has the normal quantile; fewer cases stand in for Student's wider one.
     score_interval = wilson_of(mean, case_count * (Z / student_t(cluster_count - 1)) ** 2)
     return scope.figure(
         "mean_score", mean, condition=metric, interval=score_interval, n=len(values)
