@@ -398,7 +398,7 @@ def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
     Args:
         task_count: The number of tasks that are compared.
         least_task_count: The number of tasks with a hit or with a miss, whichever is less.
-        kind: Only a share can be too rare.
+        kind: ``share``, which may also be too rare, or ``mean``.
     """
     if task_count < LEAST_TASKS:
         return "few_tasks"
@@ -406,8 +406,9 @@ def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
 
 
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
-    (apart,) = _whole_numbers([sides[0].values - sides[1].values], sides)
-    return float(sign_flips_of_rows(apart[None, :])[0])
+    """Return the p-value of the differences of tasks, by flipping their signs."""
+    (task_differences,) = _whole_numbers([sides[0].values - sides[1].values], sides)
+    return float(sign_flips_of_rows(task_differences[None, :])[0])
 
 
 def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
@@ -449,9 +450,9 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
             mode.code,
             "share",
             _values_where_defined(present[:, mode_index], judged[:, mode_index]),
-            inputs.verdicts[:, mode_index] == UNRESOLVED,
-            by_judge,
-            (mode.slug,),
+            unresolved=inputs.verdicts[:, mode_index] == UNRESOLVED,
+            judged=by_judge,
+            sources=(mode.slug,),
         )
     judged_modes = judged.any(axis=0)
     for category, _ in inputs.categories:
@@ -500,6 +501,7 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
     figures = [
         figure for arm in experiment.inputs.group_names for figure in _size_figures(experiment, arm)
     ]
+    # P-values are adjusted for each other within a family.
     figures_by_family: dict[str, list[list[Figure]]] = {}
     for measure in measures(experiment):
         family = measure.name

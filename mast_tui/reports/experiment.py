@@ -266,12 +266,13 @@ def _measure_row(
     code: str,
     name: str,
 ) -> Row | None:
-    """Make the row of a measure in an arm and the baseline; None if it has no value in the arm."""
+    """Return the row of a measure in an arm and the baseline; None without a value in the arm."""
     table = figures.table(scope, group=arm, mode=key)
     baseline_table = figures.table(scope, group=experiment.baseline, mode=key)
     if all(figure.value is None for figure in table.figures):
         return None
     cells: dict[str, Cell] = {"code": code, "name": name}
+    # The first figure of a table is the share or the mean itself.
     cells["baseline"] = Estimate.from_figure(baseline_table.figures[0])
     cells["arm"] = Estimate.from_figure(table.figures[0])
     cells |= _estimate_cells(table, ("arm_difference", "flip_p", "flip_p_adjusted"))
@@ -315,7 +316,7 @@ def _success_and_changes(
 
 
 def _change_text(table: FigureTable) -> tuple[str, str]:
-    """Return a difference in points with its interval, and whether chance may explain it."""
+    """Return two texts: a difference in points with its interval, and whether it may be chance."""
     difference = table.get("arm_difference")
     if difference is None or difference.value is None:
         return "unknown", ""
