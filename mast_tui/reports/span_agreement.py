@@ -31,7 +31,7 @@ from mast_tui.reports.sentences import (
 )
 
 BIAS_CORRECTED: Final = "bias-corrected percentiles (BCa) of"
-"""What is done with resamples for figures on places and for a judge's."""
+"""The method of intervals by resampling, for figures on places and of judges."""
 
 _HALF: Final = "0.5"
 _ANY: Final = "0.1"

@@ -125,12 +125,12 @@ def _layout_of(report: str) -> _Layout:
 
 
 def render_csv(report: Report) -> str:
-    """Write all figures of a report's document as CSV."""
+    """Return all figures of a report's document as CSV."""
     return csv_text(csv_columns(report.document), tidy_rows(report.document))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    """Write a table as the text of a CSV file with ``\\n`` line ends.
+    """Return a table as the text of a CSV file with ``\\n`` line ends.
 
     Args:
         columns: Its columns, in their order.
@@ -143,7 +143,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
 
 def _quoted_cell(text: str) -> str:
-    """Write a cell, in quotation marks if it holds a separator or outer spaces."""
+    """Return the text of a cell, in quotation marks if it has a separator or outer spaces."""
     # csv.writer of Python before 3.13 leaves a lone carriage return unquoted, which breaks the row.
     if any(char in text for char in ',"\r\n') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'

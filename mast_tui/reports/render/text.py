@@ -25,7 +25,7 @@ _LOW: Final = 50
 
 
 def render_text(report: Report, width: int | None) -> list[str]:
-    """Write a report as lines: warnings first, then its tables, each with its notes.
+    """Return a report as lines: warnings first, then its tables, each with its notes.
 
     Folded parts and charts are not written. A repeated caption or note is written only once.
 
