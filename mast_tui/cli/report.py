@@ -518,7 +518,7 @@ def signature_input(
     """
 
     def gold(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
-        # ``order_of`` is set below, before this is called.
+        # Gold is computed only for traces with decisions, and after ``order_of`` is set below.
         return gold_of(workspace, taxonomy, order_of)(trace_ids)
 
     if pool is not None and pool.workers is not None:

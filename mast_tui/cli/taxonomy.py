@@ -336,7 +336,7 @@ def _carry_over(
     see are recorded as shown.
     """
     workspace = viewer.workspace
-    hidden_traces = viewer.hidden  # reading this before the viewer is shown the traces
+    hidden_traces = viewer.hidden
     with workspace.trial() if dry_run else nullcontext(workspace) as target_workspace:
         migrated = migrate(target_workspace, mapping, annotator)
         document = _migration_json(migrated, mapping, target_workspace, _visibility_test(viewer))
