@@ -271,7 +271,7 @@ def _span_agreement(
     study: StudyInput,
     passes: Sequence[Pass],
 ) -> SpanAgreement:
-    """Compute where annotators put labels; read the order of spans only if it is known."""
+    """Compute the agreement on places; if no shared trace was ever read, read no span orders."""
     span_input = _input_without_traces(workspace, study)
     if span_input is None:
         orders = SpanOrders(workspace)
@@ -687,15 +687,15 @@ def time_document(
             TimedPass(
                 annotator,
                 trace_id,
-                first_pass.withheld,
-                minutes.get(key),
-                label_counts[key],
-                verdicts.get(key, {}),
-                None if modes is None else frozenset(modes),
+                withheld=first_pass.withheld,
+                minutes=minutes.get(key),
+                labels=label_counts[key],
+                verdicts=verdicts.get(key, {}),
+                suggested=None if modes is None else frozenset(modes),
             )
         )
-    slugs = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
-    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed_passes, slugs)}
+    mode_names = tuple((mode.slug, mode.code, mode.name) for mode in taxonomy.modes)
+    return {"taxonomy": ref, "longest_pause": LONGEST_PAUSE, **time_study(timed_passes, mode_names)}
 
 
 def _show_time(document: dict[str, Any], viewer: Viewer, request: AgreeRequest) -> None:
@@ -722,10 +722,10 @@ def print_time(document: Mapping[str, Any]) -> None:
         TableColumn("", lambda row: row["name"]),
         TableColumn("passes", lambda row: str(row["passes"]), right=True),
         TableColumn(
-            "minutes per trace", lambda row: _time_text(row["minutes_per_trace"]), right=True
+            "minutes per trace", lambda row: _figure_text(row["minutes_per_trace"]), right=True
         ),
         TableColumn(
-            "minutes per label", lambda row: _time_text(row["minutes_per_label"]), right=True
+            "minutes per label", lambda row: _figure_text(row["minutes_per_label"]), right=True
         ),
     )
     print_table(columns, conditions)
@@ -735,7 +735,7 @@ def print_time(document: Mapping[str, Any]) -> None:
             "what these change; 'mast-tui study set --withhold SHARE' plans it."
         )
         return
-    minutes = _time_text(document["minutes_difference"])
+    minutes = _figure_text(document["minutes_difference"])
     print_line(f"Minutes per trace, shown less hidden, within annotators: {minutes}")
     print_line("How much more often people say present with suggestions than without:")
     rows = [
@@ -745,17 +745,17 @@ def print_time(document: Mapping[str, Any]) -> None:
     bias_columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("mode", lambda row: row["code"]),
         TableColumn(
-            "where a judge suggests it", lambda row: _time_text(row["suggested"]), right=True
+            "where a judge suggests it", lambda row: _figure_text(row["suggested"]), right=True
         ),
         TableColumn("verdicts", lambda row: str(row["units"]), right=True),
-        TableColumn("elsewhere", lambda row: _time_text(row["other"]), right=True),
+        TableColumn("elsewhere", lambda row: _figure_text(row["other"]), right=True),
         TableColumn("verdicts", lambda row: str(row["other_units"]), right=True),
     )
     print_table(bias_columns, [row for row in rows if row["units"] or row["other_units"]])
 
 
-def _time_text(figure: Mapping[str, Any]) -> str:
-    """Write a figure with its interval; a dash if it is undefined."""
+def _figure_text(figure: Mapping[str, Any]) -> str:
+    """Return a figure with its interval as text; a dash if it is undefined."""
     if figure["value"] is None:
         return "—"
     if figure.get("ci") is None:
@@ -854,7 +854,7 @@ def traces_document(
 
 
 def _trace_count_text(document: Mapping[str, Any]) -> str:
-    """Write the number of traces, and how many of them have a disagreement."""
+    """Return the number of traces as text, and how many of them have a disagreement."""
     traces = document["traces"]
     if not traces:
         return "no trace has verdicts on it by two of the compared annotators"

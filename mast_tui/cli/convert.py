@@ -127,12 +127,12 @@ def convert_command(request: ConvertRequest) -> int:
     hide_outcomes = hides_outcomes(request.common)
     key = partial(_mask_key, request.common)
     masks = requested_masks(request.redact, request.redact_file, key)
-    failed = 0
-    traces = 0
+    failed_count = 0
+    trace_count = 0
 
     def lines() -> Iterator[bytes]:
-        """Yield the traces as written; report what cannot be converted on stderr."""
-        nonlocal failed, traces
+        """Yield the converted traces; report on stderr what cannot be converted."""
+        nonlocal failed_count, trace_count
         write = partial(_converted_line, request.text_format, hide_outcomes, masks)
         reports = each_trace(
             pool.reachable(request.paths),
@@ -143,7 +143,7 @@ def convert_command(request: ConvertRequest) -> int:
         )
         for report, trace_lines in reports:
             if report.failed is not None:
-                failed += 1
+                failed_count += 1
                 say(f"mast-tui convert: {report.path}: {report.failed}")
             for line in trace_lines:
                 pool.on_trace()
@@ -151,8 +151,8 @@ def convert_command(request: ConvertRequest) -> int:
                     say(f"mast-tui convert: {report.path}: no steps to judge; left out")
                     continue
                 yield line
-                traces += 1
-        if traces == 0:
+                trace_count += 1
+        if trace_count == 0:
             raise click.ClickException(
                 "there are no traces to write; 'mast-tui inspect' shows what the files are"
             )
@@ -165,8 +165,8 @@ def convert_command(request: ConvertRequest) -> int:
     with WorkerPool(request.workers) as pool:
         outputs.add(request.output, lines(), ours=_is_converted)
         outputs.commit()
-    say(f"{traces} {'trace' if traces == 1 else 'traces'} written to {request.output}")
-    return 1 if failed else 0
+    say(f"{trace_count} {'trace' if trace_count == 1 else 'traces'} written to {request.output}")
+    return 1 if failed_count else 0
 
 
 def _mask_key(common: CommonOptions) -> bytes:
@@ -194,7 +194,7 @@ def _is_converted(head: bytes) -> bool:
 
 
 def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
-    """Return a function that gives the reason why a file must not be replaced; None if it may.
+    """Return a function: it returns the reason why a file must not be replaced, None if it may be.
 
     The workspace, traces to convert and other known traces stay. An earlier output of this command
     is replaced even if the workspace knows it as a trace.

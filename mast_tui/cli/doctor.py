@@ -171,7 +171,7 @@ def _check_encoding() -> Check:
 
 
 def _check_colours() -> Check:
-    """Name the colours that the terminal can show."""
+    """Check which colours the terminal can show."""
     if os.environ.get("NO_COLOR"):
         return Check(
             "colours", CheckState.NOTE, "NO_COLOR is set: none are used, signs say the same"
@@ -186,7 +186,7 @@ def _check_colours() -> Check:
 
 
 def _check_copying() -> Check:
-    """Name the way in which text is copied."""
+    """Check in which way text is copied."""
     programs = tools(os.environ)
     if programs:
         return Check(
@@ -211,6 +211,7 @@ def _check_editor() -> Check:
 
 
 def _check_pictures() -> Check:
+    """Check that the package for pictures is installed."""
     if find_spec("textual_image") is None:
         hint = "pip install 'mast-tui[pictures]' draws them"
         return Check("pictures", CheckState.NOTE, "only their type and size are shown", hint)
@@ -228,7 +229,7 @@ def _check_settings() -> Check:
 
 
 def _check_cache() -> Check:
-    """Check that the cache is writable, and name its size."""
+    """Check that the cache is writable, and report its size."""
     folder = user_cache_path("mast-tui", appauthor=False)
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):

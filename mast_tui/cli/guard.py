@@ -93,7 +93,7 @@ def build_command(request: GuardBuildRequest) -> None:
     workspace, taxonomy = open_with_taxonomy(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     assert request.output is not None, "the option is required"
-    outputs = Outputs(ReplacementRules(lambda _path: None, protected_kind, request.force))
+    outputs = Outputs(ReplacementRules(precious=protected_kind, force=request.force))
     outputs.check(request.output)
     runs, missing = _labelled_runs(workspace, taxonomy, request.labels, viewer)
     if missing:
@@ -210,6 +210,7 @@ def _labelled_runs(
             }
             label_targets = [(label.mode, label.target) for label in gold.labels]
         elif sides:
+            # Of one annotator there is one side.
             modes = [mode.slug for mode in taxonomy.modes]
             values = {mode: sides[0].verdict(mode) for mode in modes}
             verdicts = {mode: value for mode, value in values.items() if value is not None}
@@ -229,7 +230,7 @@ def _labelled_runs(
 
 
 def _tested_guards(runs: Sequence[LabelledRun], taxonomy: Taxonomy, seed: int) -> Iterator[Guard]:
-    """Yield guards that are chosen on the first half of the runs, and tested on the second half.
+    """Yield the guards that are chosen on one half of the runs, tested on the other half.
 
     A guard is a rule of the package, or phrases that agents say only in runs with a failure.
     """
@@ -261,6 +262,7 @@ def _is_chosen(guard: Guard, runs: Iterable[LabelledRun]) -> bool:
     rates = rates_of(guard, runs)
     if not rates.hits:
         return False
+    # The share of hits is compared with that of false alarms.
     return rates.hits * rates.runs > rates.false_alarms * rates.failures or not rates.runs
 
 
@@ -315,7 +317,7 @@ def tested_guard(guard: Guard, runs: Iterable[LabelledRun]) -> Guard:
 
 
 def _reason_for_off(rates: TestedRates) -> str:
-    """Say how many runs without the failure the guard needs to be on."""
+    """Return the reason why a guard is off: it needs more runs without the failure."""
     needed_runs = next(
         n
         for n in range(rates.runs + 1, 10**6)
@@ -392,7 +394,8 @@ _SETTINGS: Final[Mapping[str, Path]] = {
 }
 """The file of a project in which each coding agent looks for hooks."""
 
-_SECONDS: Final = 60
+_TIMEOUT_SECONDS: Final = 60
+"""The time after which a coding agent ends the hook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -421,7 +424,7 @@ def hook_command(request: GuardHookRequest) -> None:
     entry: dict[str, Any] = {
         "type": "command",
         "command": shlex.join(arguments),
-        "timeout": _SECONDS,
+        "timeout": _TIMEOUT_SECONDS,
     }
     hooks = settings.setdefault("hooks", {})
     stop_groups = hooks.setdefault("Stop", []) if isinstance(hooks, dict) else None
@@ -434,7 +437,7 @@ def hook_command(request: GuardHookRequest) -> None:
         print_line(f"{path}: the hook is there already")
         return
     stop_groups.append({"hooks": [entry]})
-    outputs = Outputs(ReplacementRules(lambda _path: None, lambda _path: None, True))
+    outputs = Outputs(ReplacementRules(force=True))
     path.parent.mkdir(parents=True, exist_ok=True)
     outputs.add(path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     outputs.commit()

@@ -400,7 +400,7 @@ def _report_problems(problems: Iterable[RowProblem]) -> None:
 
 
 def _remedies_text(problems: Iterable[RowProblem], *, has_good_rows: bool) -> str:
-    """Return the remedies for the problems that stopped an import."""
+    """Return the sentences that say that nothing was written, and how to solve the problems."""
     remedies = {problem.remedy for problem in problems}
     sentences = ["nothing was written"]
     if Remedy.FIX_ROW in remedies:

@@ -200,7 +200,7 @@ def _print_files(files: list[_File], spans: bool) -> None:
     if spans:
         for file in files:
             for number, inspected in enumerate(file.traces):
-                # Spans that are not in the document are printed one by one: there may be many.
+                # Without a list in the document, spans are read one by one: there may be many.
                 span_list = inspected.document.get("span_list")
                 _print_spans(
                     inspected.document, span_list or _span_list(file.report.traces[number]), file

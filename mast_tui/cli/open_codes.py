@@ -153,29 +153,29 @@ def visible_coding(viewer: Viewer, workspace: Workspace, taxonomy: Taxonomy) -> 
 
 def _group_by(
     by: Literal["words", "model"],
-    notes: Sequence[str],
+    texts: Sequence[str],
     viewer: Viewer,
     workspace: Workspace,
     taxonomy: Taxonomy,
 ) -> None:
-    """Group open codes by words, or as a model proposes.
+    """Store how open codes are grouped: by their words, or as a model proposes.
 
     Grouping by words deletes the stored groups of a model. Before a model is asked, what is sent
     and its cost are reported.
     """
     scope = (taxonomy.ref, viewer.name if viewer.limited else None, viewer.traces)
     if by == "words":
-        keep_groups(workspace, *scope, None, {})
+        keep_groups(workspace, *scope, model=None, groups={})
         return
     configuration = read_judge_configuration()
     if configuration.model is None:
         say("no model is set in [judge] of config.toml: codes are grouped by their words")
         return
-    if not notes:
+    if not texts:
         return
     setup = configured_setup(taxonomy, configuration)
-    say(what_it_takes(setup, notes))
-    grouping = asyncio.run(propose_groups(setup, notes, on_wait=say))
+    say(what_it_takes(setup, texts))
+    grouping = asyncio.run(propose_groups(setup, texts, on_wait=say))
     keep_groups(workspace, *scope, configuration.model, grouping.groups)
     say(used_words(grouping.usage))
 

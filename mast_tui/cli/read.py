@@ -163,6 +163,7 @@ class LineReader:
             say: Prints a line.
         """
         self._lines: Iterator[str] = iter(())
+        """The lines that the user types, none before ``run``."""
         self._span_text = ""
         self._session = session
         self._trace: Trace = session.trace
@@ -171,6 +172,7 @@ class LineReader:
         self._say = say
         self._index = 0
         self._remaining_lines: Iterator[str] = iter(())
+        """The lines of the span's text that were not printed yet."""
         self._search_text = ""
         self._range_from: int | None = None
         self._quote: Target | None = None
@@ -248,7 +250,7 @@ class LineReader:
     # Moving
 
     def _move_to(self, index: int) -> None:
-        """Go to a span and print it; forget a selected quote and a new open code."""
+        """Go to a span and print it; forget the quote and the new open code of the last span."""
         if not 0 <= index < len(self._trace):
             self._say("There is no such span")
             return
@@ -281,7 +283,7 @@ class LineReader:
         self._show_next_page()
 
     def _show_next_page(self) -> None:
-        """Print the next lines of the span; mark the span as read at its end."""
+        """Print the next lines of the span's text; after the last line, mark the span as read."""
         lines = list(islice(self._remaining_lines, PAGE))
         for line in lines:
             self._say(f"  {line}")
@@ -295,6 +297,7 @@ class LineReader:
             self._session.mark_read([self._trace.span(self._index).key])
 
     def _find_text(self, text: str) -> None:
+        """Search the text from the current span on, and keep it for ``_find_next``."""
         self._search_text = text
         self._find_text_from(self._index)
 
@@ -399,11 +402,11 @@ class LineReader:
             return
         self._say(self._session.note_span(self._trace.span(self._index).key, text).message)
 
-    def _edit_last_label(self, values: Callable[[Label], dict[str, Any]]) -> None:
+    def _edit_last_label(self, new_values: Callable[[Label], dict[str, Any]]) -> None:
         """Change fields of the last label on the current span."""
         labels = self._session.labels_at(self._trace.span(self._index).key)
         if labels:
-            self._say(self._session.edit_label(labels[-1].id, **values(labels[-1])).message)
+            self._say(self._session.edit_label(labels[-1].id, **new_values(labels[-1])).message)
         else:
             self._say("No label of yours on this span")
 
@@ -435,7 +438,7 @@ class LineReader:
     # Suggestions
 
     def _go_to_suggestion(self, step: int) -> None:
-        """Select the suggestion ``step`` places on, print it, and go to its span."""
+        """Select the next (``step`` 1) or previous (-1) suggestion, go there, and print it."""
         pending = self._session.pending
         if not pending:
             self._say("No suggestion is left")
@@ -459,7 +462,7 @@ class LineReader:
         self._say(f"  {one_line(suggestion.rationale)}")
 
     def _answer_suggestion(self, apply: Callable[[str], object]) -> None:
-        """Accept or reject the selected suggestion, as ``apply`` does."""
+        """Answer the selected suggestion with ``apply``: the session's ``accept`` or ``reject``."""
         if self._suggestion is None or self._suggestion not in self._session.pending:
             self._say("No suggestion is selected; ] goes to the next")
             return
@@ -470,10 +473,11 @@ class LineReader:
     # The pass
 
     def _report_undo(self, change: object) -> None:
+        """Print the message of a change that was undone or redone; None if there was none."""
         self._say("Nothing to undo" if change is None else getattr(change, "message", ""))
 
     def _finish_pass(self) -> None:
-        """Finish the pass; ask about modes without a verdict if spans were not read."""
+        """Finish the pass; if needed, first ask what becomes of the modes without a verdict."""
         answer = self._session.open_modes_answer
         if answer is None and not self._session.finished:
             unread = sum(map(len, self._session.unread()))

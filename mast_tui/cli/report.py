@@ -362,7 +362,7 @@ def report_command(request: ReportRequest) -> None:
         report, extras=extras, groups_asked=by_typed, experiment=experiment
     )
     figures = report.figures.figures
-    if experiment is not None:
+    if experiment is not None:  # the experiment and the index of its figures
         figures += experiment[1].figures
     output = ReportOutput(files, request.stdout)
     output.show(presentation, {**presentation.document, **extra_fields}, outputs, figures)
@@ -435,7 +435,7 @@ def compute_report(
 def experiment_of_pair(
     inputs: SignatureInput, request: ReportRequest
 ) -> tuple[Experiment, FigureIndex] | None:
-    """Compare two groups as the arms of an experiment; None if the command compares none.
+    """Return the experiment whose arms are the two groups, and its figures; None without a pair.
 
     Args:
         inputs: The input of the report.
@@ -518,7 +518,7 @@ def signature_input(
     """
 
     def gold(trace_ids: Collection[str]) -> Mapping[str, GoldTrace]:
-        # Gold is computed only for traces with decisions.
+        # Gold is computed only for traces with decisions, and after ``order_of`` is set below.
         return gold_of(workspace, taxonomy, order_of)(trace_ids)
 
     if pool is not None and pool.workers is not None:

@@ -88,7 +88,7 @@ def _fill_samples(workspace: Workspace) -> None:
 
 
 def _missing_path_text(path: str) -> str:
-    """Say that a path does not exist, with the command that it resembles."""
+    """Return the error for a missing path, with the command that it resembles."""
     from difflib import get_close_matches
 
     matches = get_close_matches(path, COMMANDS, n=1)

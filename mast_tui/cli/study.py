@@ -248,6 +248,7 @@ class StudySetRequest:
 
 
 _ROUNDING: Final = 1e-6
+"""The greatest rounding error of the sum of the shares of ``--split``."""
 
 _SETTINGS: Final = (
     "per_trace",
@@ -475,6 +476,7 @@ def export_command(request: StudyExportRequest) -> None:
     workspace, taxonomy, study = open_study(request.common)
     viewer = command_viewer(workspace, taxonomy.ref, request.common)
     annotator = viewer.name if viewer.limited else request.common.annotator
+    # Without an annotator, the rows of all are written.
     text = assignments_csv(study, annotator if annotator in study.annotators else None)
     outputs = outputs_beside(workspace, force=request.force)
     outputs.add(request.output, text)

@@ -122,7 +122,7 @@ def queue_command(request: StudyQueueRequest) -> None:
     Prints their ids in order, one per line. Without a study everybody has all traces.
     """
     annotator = request.common.annotator
-    assert annotator is not None  # by the rule
+    assert annotator is not None  # _QUEUE_RULES require --annotator
     workspace, taxonomy = open_with_taxonomy(request.common)
     study = workspace.study(taxonomy.ref)
     names = {info.name for info in workspace.annotators()}
@@ -248,6 +248,7 @@ def traces_to_label(workspace: Workspace, taxonomy: Taxonomy, study: Study) -> d
     count_by_code = {
         mode.code: counts.more_labels(column) for column, mode in enumerate(labels.modes)
     }
+    # The count is None for a mode without a verdict.
     return {code: count for code, count in count_by_code.items() if count is not None}
 
 

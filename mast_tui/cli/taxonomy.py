@@ -332,7 +332,8 @@ def _carry_over(
 ) -> dict[str, Any]:
     """Carry labels over, and return the JSON document of the changes.
 
-    With ``dry_run`` this happens on a copy. The visible traces are recorded as shown to the viewer.
+    With ``dry_run`` the labels of a copy are changed. In both cases the traces that the viewer may
+    see are recorded as shown.
     """
     workspace = viewer.workspace
     hidden_traces = viewer.hidden

@@ -119,6 +119,7 @@ def _compared_taxonomies(workspace: Workspace, requested: Sequence[str]) -> list
                 f"{name}: no taxonomy of that name in the workspace; there are "
                 f"{', '.join(sorted(stored_by_ref))}"
             )
+    # There are fewer than two, or one is named twice.
     if len(set(requested)) < max(2, len(requested)):
         raise click.UsageError("name two different taxonomies at least")
     return [stored_by_ref[name] for name in requested]

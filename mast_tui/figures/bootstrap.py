@@ -67,7 +67,7 @@ def ratio(
 
 
 def resamples(units: int, rounds: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """Yield how often each unit is drawn in each resample with replacement.
+    """Yield the number of times that each unit is drawn in each resample, with replacement.
 
     Args:
         units: The number of units.

@@ -40,7 +40,7 @@ from mast_tui.figures.significance import group_permutations, holm, sign_flips_o
 Values = NDArray[np.float64]
 
 LEAST_TASKS: Final = 5
-"""Tasks that an interval needs; of a share, also tasks that have it in a run, and that lack it."""
+"""The fewest tasks for an interval; for a share, also the fewest with a hit and with a miss."""
 
 AMOUNTS: Final = ("tokens", "minutes", "money")
 """The amounts that runs use: tokens in and out, minutes, and money by the prices of models."""
@@ -242,7 +242,7 @@ def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
 
     Args:
         means: The means by task.
-        kind: A share lies between 0 and 1.
+        kind: ``share`` for values between 0 and 1, else ``mean``.
     """
     values = means.values[means.defined]
     task_count = len(values)
@@ -267,7 +267,7 @@ def estimate(means: TaskMeans, kind: Kind) -> MeanEstimate:
             if variance and binomial_variance
             else float(task_count)
         )
-        # Wilson's formula has the quantile of the normal distribution in it.
+        # Wilson's formula has the normal quantile; fewer cases stand in for Student's wider one.
         interval = wilson_of(
             value, effective_runs * (Z / student_t(_degrees_of_freedom(values))) ** 2
         )
@@ -308,7 +308,7 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference
     Args:
         first: The means of one arm by task.
         second: The means of the other arm, by the same tasks.
-        kind: A share lies between 0 and 1.
+        kind: ``share`` for values between 0 and 1, else ``mean``.
     """
     shared_tasks = first.defined & second.defined
     if not shared_tasks.any():
@@ -318,17 +318,19 @@ def difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> ArmDifference
     task_count = len(task_differences)
     value = float(task_differences.sum()) / task_count
     p_value = _flip_test(sides)
-    few_cases = _least_task_count(sides, paired=True)
-    reason = _lacking_reason(task_count, few_cases, kind)
+    least_count = _least_task_count(sides, paired=True)
+    reason = _lacking_reason(task_count, least_count, kind)
     if task_count < 2:
-        return ArmDifference(value, None, reason, p_value, task_count)
+        return ArmDifference(value, reason=reason, p_value=p_value, tasks=task_count)
     standard_error = float(task_differences.std(ddof=1)) / sqrt(task_count)
     if standard_error <= _ROUNDING * float(np.abs(sides[0].values).max()):
-        return ArmDifference(value, None, reason or "no_variance", p_value, task_count)
+        return ArmDifference(
+            value, reason=reason or "no_variance", p_value=p_value, tasks=task_count
+        )
     degrees = task_count - 1
     if any(side.labelled is not None for side in sides):
         # The correction of the judge rests on the few tasks that people have labelled.
-        degrees = min(degrees, max(1, 2 * few_cases))
+        degrees = min(degrees, max(1, 2 * least_count))
     return ArmDifference(
         value, _student_interval(value, standard_error, degrees, kind), reason, p_value, task_count
     )
@@ -348,7 +350,9 @@ def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Arm
     p_value = group_permutations(*_whole_numbers([side.values for side in sides], sides))
     reason = _lacking_reason(task_count, _least_task_count(sides, paired=False), kind)
     if task_count < 2 or not variance:
-        return ArmDifference(value, None, reason or "no_variance", p_value, task_count)
+        return ArmDifference(
+            value, reason=reason or "no_variance", p_value=p_value, tasks=task_count
+        )
     welch_terms = (part**2 / (size - 1) for part, size in zip(variances, sizes, strict=True))
     degrees = max(1, int(variance**2 / sum(welch_terms)))
     interval = _student_interval(value, sqrt(variance), degrees, kind)
@@ -356,7 +360,7 @@ def _unpaired_difference(first: TaskMeans, second: TaskMeans, kind: Kind) -> Arm
 
 
 def _student_interval(value: float, standard_error: float, degrees: int, kind: Kind) -> Interval:
-    """Return Student's interval; that of a difference of shares ends at -1 and 1."""
+    """Return Student's interval; for a difference of shares, cut at -1 and 1."""
     half_width = student_t(degrees) * standard_error
     if kind == "mean":
         return value - half_width, value + half_width
@@ -366,7 +370,8 @@ def _student_interval(value: float, standard_error: float, degrees: int, kind: K
 def _least_task_count(sides: Sequence[TaskMeans], *, paired: bool) -> int:
     """Return the number of tasks with a hit or with a miss, whichever is less.
 
-    If a judge labelled the runs, it is the least number of either arm.
+    If a judge labelled the runs, this is the least of four numbers: the tasks with a hit and those
+    with a miss, in each arm.
 
     Args:
         sides: The means of both arms by task.
@@ -393,7 +398,7 @@ def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
     Args:
         task_count: The number of tasks that are compared.
         least_task_count: The number of tasks with a hit or with a miss, whichever is less.
-        kind: Only a share can be too rare.
+        kind: ``share``, which may also be too rare, or ``mean``.
     """
     if task_count < LEAST_TASKS:
         return "few_tasks"
@@ -401,8 +406,9 @@ def _lacking_reason(task_count: int, least_task_count: int, kind: Kind) -> str:
 
 
 def _flip_test(sides: tuple[TaskMeans, TaskMeans]) -> float:
-    (apart,) = _whole_numbers([sides[0].values - sides[1].values], sides)
-    return float(sign_flips_of_rows(apart[None, :])[0])
+    """Return the p-value of the differences of tasks, by flipping their signs."""
+    (task_differences,) = _whole_numbers([sides[0].values - sides[1].values], sides)
+    return float(sign_flips_of_rows(task_differences[None, :])[0])
 
 
 def _whole_numbers(values: Sequence[Values], sides: Sequence[TaskMeans]) -> list[Whole]:
@@ -444,9 +450,9 @@ def measures(experiment: Experiment) -> Iterator[Measure]:
             mode.code,
             "share",
             _values_where_defined(present[:, mode_index], judged[:, mode_index]),
-            inputs.verdicts[:, mode_index] == UNRESOLVED,
-            by_judge,
-            (mode.slug,),
+            unresolved=inputs.verdicts[:, mode_index] == UNRESOLVED,
+            judged=by_judge,
+            sources=(mode.slug,),
         )
     judged_modes = judged.any(axis=0)
     for category, _ in inputs.categories:
@@ -495,6 +501,7 @@ def experiment_figures(experiment: Experiment) -> list[Figure]:
     figures = [
         figure for arm in experiment.inputs.group_names for figure in _size_figures(experiment, arm)
     ]
+    # P-values are adjusted for each other within a family.
     figures_by_family: dict[str, list[list[Figure]]] = {}
     for measure in measures(experiment):
         family = measure.name

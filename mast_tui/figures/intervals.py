@@ -63,7 +63,7 @@ def wilson(hits: float, n: float) -> Interval | None:
         return None
     centre = (hits + Z * Z / 2) / (n + Z * Z)
     half_width = Z / (n + Z * Z) * sqrt(hits * (n - hits) / n + Z * Z / 4)
-    # At either end the interval ends there; subtraction alone leaves a rounding error.
+    # A share of 0 or 1 is an end of its interval; subtraction alone leaves a rounding error.
     return (0.0 if hits == 0 else centre - half_width), (1.0 if hits == n else centre + half_width)
 
 
@@ -79,7 +79,7 @@ def wilson_of(share: float, n: float) -> Interval:
     """
     centre = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half_width = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-    # At either end the interval ends there, as above.
+    # A share of 0 or 1 is an end of its interval; subtraction alone leaves a rounding error.
     return (0.0 if share <= 0 else centre - half_width), (
         1.0 if share >= 1 else centre + half_width
     )
@@ -350,7 +350,7 @@ def rate(
 
     Args:
         scope: The scope of the figure.
-        condition: The name of the traces that it is over: ``failed``.
+        condition: The name of the traces that the share is over, such as ``failed``.
         count: The number of hits.
         n: The number of traces.
         effective: The effective hits and traces if they are weighted; the share is then that of

@@ -28,20 +28,23 @@ from mast_tui.figures.intervals import Z, wilson_of
 from mast_tui.figures.record import STATISTICS, Basis
 
 FEWEST: Final = 3
-"""Traces below which no interval holds."""
+"""The fewest traces for an interval."""
 
 MANY: Final = 2000
-"""Traces from which on resampling costs less than leaving out each, and its percentiles hold."""
+"""The number of traces from which resampling costs less than leaving out each in turn.
+
+With as many traces its percentiles hold, too.
+"""
 
 SEEN_TWICE: Final = 2
-"""In so many traces the rarer answer must occur: without that trace the figure means nothing."""
+"""The fewest traces with the rarer answer: without a single one, the figure means nothing."""
 
-# From how much on an interval holds, by simulation.
+# The least data with which an interval holds, by simulation.
 _LEAST_UNITS: Final = 16
 _LEAST_ANSWERS: Final = 5
 _LEAST_TRACES_OF_STEADY_MEAN: Final = 10
 _LEAST_TRACES_OF_MEAN: Final = 25
-"""For each rating that a unit has: with more of them the spread is less, and not the bias."""
+"""The number for each rating of a unit: more ratings lower the spread but not the bias."""
 
 _ALIKE: Final = 1e-12
 _HALVINGS: Final = 80
@@ -57,7 +60,7 @@ class Scale:
             have several units, which are not independent.
         of_answer: Whether the figure is agreement on one answer: 2J / (1 + J), where J is the share
             of agreement in the ``traces`` in which the answer occurs.
-        capped: Whether an interval never rests on more cases than that.
+        capped: Whether an interval rests on no more cases than ``cases`` returns.
     """
 
     lowest: float
@@ -77,7 +80,7 @@ def scale_of_mean(name: str) -> Scale:
 
 
 def least_over_chance(by_chance: float) -> float:
-    """Return the least of (observed - by chance) / (1 - by chance): that of nothing observed."""
+    """Return (observed - by chance) / (1 - by chance) if no agreement is observed."""
     return -by_chance / (1 - by_chance)
 
 
@@ -234,7 +237,7 @@ def jackknife_interval(
         cases = position * (1 - position) / standard_error**2 * traces / (traces - 1)
         cases = min(cases, scale.cases(position)) if scale.capped else cases
     else:
-        # Wilson's formula has the normal distribution's quantile in it.
+        # Wilson's formula has the normal quantile; fewer cases stand in for Student's wider one.
         cases = position * (1 - position) / standard_error**2 * (Z / student_t(traces - 1)) ** 2
     low, high = wilson_of(position, cases)
     # Rounding may put an end of the scale beyond the figure.

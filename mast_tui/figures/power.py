@@ -40,9 +40,14 @@ PLANNED_MODES: Final = 3
 """The modes that are planned for where none were named: the most frequent ones."""
 
 _DRAWS: Final = 2_000
+"""The number of simulated experiments for a power."""
+
 _MANY: Final = 20_000
+"""The number of tasks from which the spread of the differences is estimated."""
+
 _HALVINGS: Final = 60
 _STEPS: Final = 7
+"""The number of bisections for the least change, of which each simulates a power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +57,15 @@ class RateChange:
     Args:
         baseline: The rate of the baseline.
         changed: The rate of the other arm.
-        between: The correlation of two runs of one task in one arm.
-        shared: The correlation of two runs of one task in two arms, at most ``between``.
+        within_arm: The correlation of two runs of one task in one arm.
+        across_arms: The correlation of two runs of one task in two arms, at most ``within_arm``.
         alpha: The level of the test.
     """
 
     baseline: float
     changed: float
-    between: float = 0.0
-    shared: float = 0.0
+    within_arm: float = 0.0
+    across_arms: float = 0.0
     alpha: float = ALPHA
 
 
@@ -93,21 +98,21 @@ def _mean_logit_for(rate: float, spread: float) -> float:
 
 
 @cache
-def logit_normal(rate: float, between: float) -> tuple[float, float]:
+def logit_normal(rate: float, within_arm: float) -> tuple[float, float]:
     """Return the mean and the standard deviation of the logits of tasks.
 
     Args:
         rate: The mean rate over tasks.
-        between: The correlation of two runs of one task.
+        within_arm: The correlation of two runs of one task in one arm.
     """
-    if not 0 < rate < 1 or between <= 0:
+    if not 0 < rate < 1 or within_arm <= 0:
         return _mean_logit_for(min(max(rate, 1e-9), 1 - 1e-9), 0.0), 0.0
     low = 0.0
     high = 20.0
     for _ in range(_HALVINGS // 2):
         spread = (low + high) / 2
         _, variance = _rate_moments(_mean_logit_for(rate, spread), spread)
-        if variance < between * rate * (1 - rate):
+        if variance < within_arm * rate * (1 - rate):
             low = spread
         else:
             high = spread
@@ -130,10 +135,12 @@ def draw_hits(
         Two tables of experiments × tasks.
     """
     shared_part = random.standard_normal((draws, tasks))
-    shared_share = min(1.0, max(0.0, design.shared / design.between)) if design.between > 0 else 0.0
+    shared_share = (
+        min(1.0, max(0.0, design.across_arms / design.within_arm)) if design.within_arm > 0 else 0.0
+    )
     hits_by_arm = []
     for rate in (design.baseline, design.changed):
-        mean_logit, spread = logit_normal(rate, design.between)
+        mean_logit, spread = logit_normal(rate, design.within_arm)
         arm_part = random.standard_normal((draws, tasks))
         logits = mean_logit + spread * (
             np.sqrt(shared_share) * shared_part + np.sqrt(1 - shared_share) * arm_part
@@ -171,7 +178,7 @@ def tasks_needed(design: RateChange, runs: int, *, seed: int = 0) -> int | None:
     def is_seen(tasks: int) -> bool:
         return power(design, tasks, runs, draws=_DRAWS // 2, seed=seed) >= TARGET
 
-    hits, changed_hits = draw_hits(design, _MANY, runs, 1, np.random.default_rng(seed))
+    hits, changed_hits = draw_hits(design, _MANY, runs, draws=1, random=np.random.default_rng(seed))
     differences = (changed_hits - hits)[0].astype(np.float64)
     normal = NormalDist()
     quantile_sum = normal.inv_cdf(1 - design.alpha / 2) + normal.inv_cdf(TARGET)
@@ -254,8 +261,10 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> RateCh
     if not baseline_means.defined.any():
         return None
     rate = float(np.nanmean(baseline_means.values))
-    within_arms_values = [between_runs(means) for means in arms.values()]
-    across_arms_values = [across_arms(baseline_means, arms[arm]) for arm in experiment.compared]
+    within_arms_values = [correlation_within_arm(means) for means in arms.values()]
+    across_arms_values = [
+        correlation_across_arms(baseline_means, arms[arm]) for arm in experiment.compared
+    ]
     defined_within = [value for value in within_arms_values if value is not None]
     defined_across = [value for value in across_arms_values if value is not None]
     across_correlation = max(0.0, float(np.mean(defined_across))) if defined_across else 0.0
@@ -268,12 +277,12 @@ def design_of(experiment: Experiment, measure: Measure, change: float) -> RateCh
     return RateChange(
         rate,
         changed_rate,
-        min(within_correlation, 0.99),
-        min(across_correlation, within_correlation, 0.99),
+        within_arm=min(within_correlation, 0.99),
+        across_arms=min(across_correlation, within_correlation, 0.99),
     )
 
 
-def between_runs(means: TaskMeans) -> float | None:
+def correlation_within_arm(means: TaskMeans) -> float | None:
     """Return the correlation of two runs of one task in one arm.
 
     Return None with fewer than two tasks that have several runs, or if the mean rate is 0 or 1.
@@ -289,7 +298,7 @@ def between_runs(means: TaskMeans) -> float | None:
     return 1 - variance_in_tasks / total_variance if total_variance else None
 
 
-def across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
+def correlation_across_arms(first: TaskMeans, second: TaskMeans) -> float | None:
     """Return the correlation of two runs of one task in two arms.
 
     Args:

@@ -181,8 +181,8 @@ def _overall_figures(
 ) -> Iterator[Figure]:
     """Yield the prevalence over all traces.
 
-    ``bounds`` are the prevalences with all unresolved verdicts absent, and present. If they are
-    given, they replace the intervals.
+    ``bounds`` are two prevalences: with all unresolved verdicts absent, and with all of them
+    present. They replace the intervals, unless they are None.
     """
     yield scope.number("n", powered_prevalence.n)
     yield scope.number("n_labelled", powered_prevalence.n_labelled)
@@ -240,6 +240,7 @@ def _corrected_bounds(tables: tuple[Tables, Tables], unlabelled: Tables) -> tupl
     absent, present = tables
     shares = np.linspace(0, 1, _STEPS)
     tables_by_share = absent + shares[:, None] * (present - absent)
+    # TP and FP are the traces that the judge calls present, FN and TN the others.
     grid = np.empty((_STEPS, _STEPS, 4))
     grid[..., :2] = tables_by_share[:, None, :2]
     grid[..., 2:] = tables_by_share[None, :, 2:]
@@ -407,7 +408,7 @@ def prediction_powered(
 
 
 def _share_of_these(hits: int, n: int, total: int) -> Coefficient:
-    """Return the share of these traces alone, of which a part was labelled."""
+    """Return the share of hits in exactly these traces, of which only ``n`` were labelled."""
     if n < _LEAST_OF_THESE:
         return Coefficient(hits / n, withheld=("few_traces", _LEAST_OF_THESE))
     return Coefficient(hits / n, ci=share_of_all(hits, n, total))
@@ -473,7 +474,7 @@ def _powered_from_chances(
     covariance = float((spreads * (_PEOPLE - people_share) * (_JUDGE - judge_share)).sum())
     weight = min(1.0, max(0.0, covariance / judge_variance)) if judge_variance else 0.0
     value = min(1.0, max(0.0, people_share + weight * (judge_share_of_all - judge_share)))
-    # A part of a trace for either kind of error, with the mean spread of its judge's verdict.
+    # Of each kind of error, a part of a trace is added, with the mean spread of such traces.
     false_positive, false_negative = (
         float(spreads[cells].sum() / max(labelled[cells].sum(), 1)) for cells in ([0, 1], [2, 3])
     )
@@ -526,7 +527,7 @@ def _undefined_reason(labelled: Tables, unlabelled: Tables) -> Undefined | None:
         return "no_positives"
     if not tn + fp:
         return "no_negatives"
-    # In whole numbers, so that a judge at chance is not saved by a rounding error.
+    # The products of whole numbers have no rounding error that would hide a judge at chance.
     return None if tp * tn > fp * fn else "no_better_than_chance"
 
 

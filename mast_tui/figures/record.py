@@ -129,19 +129,19 @@ class Figure:
         group: The round, level or group of traces.
         mode: The code of a mode, or the id of a category.
         subject: The annotators, the pair or the judge.
-        condition: What narrows the statistic further: a degree of overlap, an outcome, a bin, one
-            of two annotators, or the statistic that a count belongs to.
+        condition: The part of the scope: a degree of overlap, an outcome, a bin, one of two
+            annotators, or the statistic that a count belongs to.
         taxonomy: The taxonomy, as ``id@version``.
         value: None if the figure is undefined.
         low: The lower end of the interval.
         high: The upper end of the interval.
-        bound_low: The least value once all unresolved disagreements are decided.
-        bound_high: The greatest value of the same.
+        bound_low: The least possible value once all unresolved disagreements are decided.
+        bound_high: The greatest possible value once they are decided.
         count: The units that a share counts, of ``n``.
         n: The units that the figure rests on.
         unresolved: The further units on which annotators differ, if there are any.
         reason: Why the value is undefined, or why the interval is withheld.
-        needs: How many units an interval takes, if it is withheld.
+        needs: The number of units that an interval needs, if it is withheld.
         sources: The query for its traces.
     """
 
@@ -243,7 +243,7 @@ class FigureScope:
         Args:
             statistic: The name of the statistic.
             coefficient: Its value and interval, or why it has none.
-            condition: What narrows the statistic.
+            condition: The part of the data, such as an outcome; empty for all of it.
             n: The units that it rests on; by default the coefficient's own.
         """
         withheld, needs = coefficient.withheld or ("", None)
@@ -276,7 +276,7 @@ class FigureScope:
         Args:
             statistic: The name of the statistic.
             value: Its value; None if it is undefined.
-            condition: What narrows the statistic.
+            condition: The part of the data, such as an outcome; empty for all of it.
             interval: Both ends of its interval; None if it has none.
             bounds: Its bounds, where disagreements are unresolved.
             count: The units that a share counts, of ``n``.
@@ -324,7 +324,7 @@ class FigureScope:
             statistic: The name of the statistic.
             value: The number; None if it is undefined.
             annotator: The one annotator that it is about, where the scope itself names none.
-            condition: What narrows the statistic.
+            condition: The part of the data, such as an outcome; empty for all of it.
             n: The units that it rests on.
             reason: Why it is undefined.
         """
@@ -343,7 +343,7 @@ class FigureScope:
 
 
 class FigureIndex:
-    """Figures that are looked up by what they are about."""
+    """Figures that are looked up by scope, group, mode and subject."""
 
     def __init__(self, figures: Iterable[Figure] = ()) -> None:
         self.figures = tuple(figures)

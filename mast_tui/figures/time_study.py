@@ -117,11 +117,11 @@ def time_study(passes: Sequence[TimedPass], modes: Sequence[tuple[str, str, str]
 
 
 def _condition_json(passes: Sequence[TimedPass]) -> ConditionJson:
-    """Return the time of some passes, with intervals over their traces."""
+    """Return the minutes of some passes per trace and per label, with intervals."""
     timed_passes = [timed_pass for timed_pass in passes if timed_pass.minutes is not None]
     minutes = [timed_pass.minutes or 0.0 for timed_pass in timed_passes]
     traces = sorted({timed_pass.trace_id for timed_pass in timed_passes})
-    sums = np.zeros((len(traces), 3))
+    sums = np.zeros((len(traces), 3))  # passes, minutes, labels
     for timed_pass in timed_passes:
         sums[traces.index(timed_pass.trace_id)] += (1, timed_pass.minutes or 0.0, timed_pass.labels)
     return {
@@ -138,7 +138,11 @@ def _anchoring_json(passes: Sequence[TimedPass], modes: Sequence[str]) -> Anchor
     """Return the difference in how often annotators say present on some modes."""
 
     def amount_of(*, suggested: bool) -> Callable[[TimedPass], Amount]:
-        """Return a function that counts the verdicts of a pass, and those that say present."""
+        """Return a function of a pass: the numbers of its verdicts and of those that say present.
+
+        Args:
+            suggested: Whether these are the modes that a judge suggests, or all others.
+        """
 
         def amount(timed_pass: TimedPass) -> Amount:
             if timed_pass.suggested is None:

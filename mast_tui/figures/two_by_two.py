@@ -158,12 +158,14 @@ def _support_of_table(table: Tables, trace_tables: Tables) -> Support:
 
 
 _WITH_PRESENT: Final = slice(0, 3)
+"""The cells of a table with at least one present."""
 _WITH_ABSENT: Final = slice(1, 4)
+"""The cells of a table with at least one absent."""
 
 
-def _traces_with(each: Tables, cells: slice) -> int:
-    """Count the traces with anything in some of the four cells."""
-    return int((each[:, cells].sum(axis=-1) > 0).sum())
+def _traces_with(trace_tables: Tables, cells: slice) -> int:
+    """Count the traces with a unit in one of the given cells of their tables."""
+    return int((trace_tables[:, cells].sum(axis=-1) > 0).sum())
 
 
 def _scale_of_figure(name: str, table: Tables, support: Support, trace_tables: Tables) -> Scale:
@@ -173,13 +175,13 @@ def _scale_of_figure(name: str, table: Tables, support: Support, trace_tables: T
         lowest = float(least_kappa(table))
         return Scale(
             lowest,
-            support.rare_traces if has_one_unit_per_trace and lowest < 0 else 0,
+            traces=support.rare_traces if has_one_unit_per_trace and lowest < 0 else 0,
             of_answer=True,
         )
     if name == "f1":
         return Scale(
-            0.0,
-            _traces_with(trace_tables, _WITH_PRESENT) if has_one_unit_per_trace else 0,
+            lowest=0.0,
+            traces=_traces_with(trace_tables, _WITH_PRESENT) if has_one_unit_per_trace else 0,
             of_answer=True,
         )
     if name == "gwet_ac1":

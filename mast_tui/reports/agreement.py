@@ -64,13 +64,13 @@ _OF_PAIRS: Final = {
     "cohen_kappa": ("Mean κ rests only on the pairs for which it is defined", "n_of_pairs"),
     "fleiss_kappa": ("Fleiss' κ rests only on what all of them judged", "n_complete"),
 }
-"""What few shared traces pull down or leave without units: it comes last where pairs rotate.
+"""The coefficients that few shared traces lower or make undefined: last if pairs rotate.
 
 Each has the words and the reason of the note on its n.
 """
 
 _LEADS: Final = 99
-"""What the coefficient keeps that leads."""
+"""The rank (``Column.keeps``) of the column of the leading coefficient."""
 
 _HEADLINE: Final = ("cohen_kappa", "krippendorff_alpha", "gwet_ac1")
 _KAPPA: Final = "cohen_kappa"
@@ -109,7 +109,7 @@ _MISSED: Final = columns("""
 def agreement_report(
     agreement: Agreement, *, visibility: Mapping[str, Any] | None = None
 ) -> Report:
-    """Put the figures of ``agree`` into tables and sentences.
+    """Return the report on the figures of ``agree``: its tables and sentences.
 
     Args:
         agreement: The figures of whole traces, with its parts ``spans`` and ``judge``, which may be
@@ -155,7 +155,7 @@ def agreement_report(
 
 
 def methods_paragraph(agreement: Agreement) -> str:
-    """Write the paragraph on agreement for the methods section of a paper, without names.
+    """Return the paragraph on agreement for the methods section of a paper, without names.
 
     Returns:
         The paragraph; empty if no traces can be compared.
@@ -191,7 +191,7 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
         f"two verdicts or more); verdicts that are missing ({' and '.join(missing_counts)}) were "
         "left out."
     )
-    columns = _People.from_agreement(agreement).columns
+    columns = _TableMaker.from_agreement(agreement).columns
     yield (
         f"Agreement is given as {joined_names([_name_with_source(column) for column in columns])}, "
         "by mode, as the mean over modes and over all units together."
@@ -224,7 +224,7 @@ def _methods_sentences(agreement: Agreement) -> Iterator[str]:
 
 
 def _number_text(figure: Figure) -> str:
-    """Write a figure with its interval, or undefined."""
+    """Return a figure with its interval as text, or ``undefined``."""
     return in_words(replace(figure, reason="")) if figure.value is not None else "undefined"
 
 
@@ -234,7 +234,7 @@ def _name_with_source(column: Column) -> str:
 
 
 def _intervals_sentence(agreement: Agreement) -> str:
-    """Say by which method the intervals were computed."""
+    """Return the sentence on the method of the intervals."""
     rounds = agreement.bootstrap["rounds"]
     if not rounds:
         return "No intervals were computed."
@@ -251,7 +251,7 @@ def _intervals_sentence(agreement: Agreement) -> str:
 
 
 def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
-    """Say for how many modes κ is undefined, and for how many it has no interval."""
+    """Yield a sentence on modes with an undefined κ, and one on modes with no interval of κ."""
     undefined_counts: dict[str, int] = {}
     withheld_counts: dict[str, int] = {}
     for _, code, _ in agreement.modes:
@@ -274,16 +274,16 @@ def _undefined_kappa_sentences(agreement: Agreement) -> Iterator[str]:
 
 def modes_section(agreement: Agreement) -> ReportSection:
     """Make the page of single modes: with totals, sets of modes, rounds and retests."""
-    people = _People.from_agreement(agreement)
-    tables = [people.modes(), missed_table(agreement), people.sets(), people.rounds()]
-    tables += [people.retests(), people.agents()]
+    maker = _TableMaker.from_agreement(agreement)
+    tables = [maker.modes(), missed_table(agreement), maker.sets(), maker.rounds()]
+    tables += [maker.retests(), maker.agents()]
     notes = [
         *_left_out_notes(agreement),
         *_halving_note(agreement),
         *_missed_unknown_note(agreement),
     ]
     parts = tuple(table for table in tables if table is not None)
-    return ReportSection("modes", "Modes", parts, tuple(people.facts()), tuple(notes))
+    return ReportSection("modes", "Modes", parts, tuple(maker.facts()), tuple(notes))
 
 
 def missed_table(agreement: Agreement) -> Table | None:
@@ -326,7 +326,7 @@ def _missed_unknown_note(agreement: Agreement) -> Iterator[Note]:
 
 
 def _missed_row(ident: str, cells: dict[str, Cell], table: FigureTable) -> Row:
-    """Make a row with the estimate of missed failures and its interval."""
+    """Return the row of an estimate of missed failures, with its interval."""
     missed = Estimate.from_figure(table["missed"])
     text = NONE if missed.value is None else f"{missed.value:.0f}"
     if missed.ci is not None:
@@ -414,35 +414,35 @@ def categories_section(agreement: Agreement) -> ReportSection | None:
     """Make the page of categories of modes; None if the taxonomy has none."""
     if not agreement.categories:
         return None
-    people = _People.from_agreement(agreement)
-    return ReportSection("categories", "Categories", (people.categories(), *people.levels()))
+    maker = _TableMaker.from_agreement(agreement)
+    return ReportSection("categories", "Categories", (maker.categories(), *maker.levels()))
 
 
 def pairs_section(agreement: Agreement) -> ReportSection | None:
-    """Make the page of every two of three annotators or more; None for fewer."""
+    """Make the page of the pairs of annotators; None for fewer than three annotators."""
     if len(agreement.annotators) < 3:
         return None
-    people = _People.from_agreement(agreement)
-    return ReportSection("pairs", "Pairs", (people.matrix(), people.pairs(), *people.by_pair()))
+    maker = _TableMaker.from_agreement(agreement)
+    return ReportSection("pairs", "Pairs", (maker.matrix(), maker.pairs(), *maker.by_pair()))
 
 
 def few_shared_by_pair(agreement: Agreement) -> Mapping[str, float | None]:
     """Return the number of shared traces by pair; empty if all pairs share enough traces.
 
-    Few shared traces pull κ of a pair down. Reports then put Krippendorff's α first.
+    With few shared traces, κ of a pair is too low. Reports then put Krippendorff's α first.
     """
     return agreement.index.table("pooled").values("few_shared_by_pair")
 
 
-def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column, ...]:
+def coefficient_columns(annotator_count: int, *, rotating: bool = False) -> tuple[Column, ...]:
     """Make the columns of the coefficients.
 
     Args:
-        people: The number of annotators; Fleiss' κ is for three or more.
+        annotator_count: The number of annotators; Fleiss' κ is for three or more.
         rotating: Whether pairs share few traces; then the coefficients of pairs come last.
     """
-    chosen_columns = [column for column in _COLUMNS if people > 2 or column.key != _FLEISS]
-    if people > 2:
+    chosen_columns = [column for column in _COLUMNS if annotator_count > 2 or column.key != _FLEISS]
+    if annotator_count > 2:
         kappa = next(column for column in chosen_columns if column.key == _KAPPA)
         mean_kappa = replace(kappa, title="mean κ", name="mean of Cohen's κ over the pairs")
         chosen_columns = [mean_kappa if column is kappa else column for column in chosen_columns]
@@ -458,8 +458,8 @@ def coefficient_columns(people: int, *, rotating: bool = False) -> tuple[Column,
 
 
 @dataclass(frozen=True, slots=True)
-class _People:
-    """The tables of agreement on whole traces."""
+class _TableMaker:
+    """Makes the tables of agreement on whole traces."""
 
     agreement: Agreement
     columns: tuple[Column, ...]
@@ -468,7 +468,7 @@ class _People:
     """The coefficients of two annotators."""
 
     @classmethod
-    def from_agreement(cls, agreement: Agreement) -> _People:
+    def from_agreement(cls, agreement: Agreement) -> _TableMaker:
         """Choose the columns for the number of annotators and the traces that they share."""
         annotator_count = len(agreement.annotators)
         columns = coefficient_columns(annotator_count, rotating=bool(few_shared_by_pair(agreement)))
@@ -478,7 +478,8 @@ class _People:
         return cls(agreement, columns, coefficient_columns(2))
 
     @property
-    def many(self) -> bool:
+    def has_many(self) -> bool:
+        """True for three annotators or more."""
         return len(self.agreement.annotators) > 2
 
     @property
@@ -501,14 +502,14 @@ class _People:
                 yield fact(column.title, pooled[column.key])
 
     def _interval_notes(self, *tables: FigureTable) -> tuple[Note, ...]:
-        """Say why figures of these tables, or of pairs in them, have no interval."""
+        """Return notes on why figures of these tables, or of pairs in them, have no interval."""
         pairs = [pair for table in tables for pair in self.agreement.index.pairs(table).values()]
         return withheld_notes(*tables, *pairs)
 
     # Tables
 
     def modes(self) -> Table:
-        """Make a row per mode, then the totals."""
+        """Make the table of modes, with totals below."""
         agreement = self.agreement
         pooled = self.pooled
         macro = agreement.index.table("macro")
@@ -554,7 +555,7 @@ class _People:
         )
 
     def categories(self) -> Table:
-        """Make a row per category: its modes pooled."""
+        """Make the table of categories, each with its modes pooled."""
         agreement = self.agreement
         tables: dict[str, FigureTable] = {}
         rows = []
@@ -572,7 +573,7 @@ class _People:
         )
 
     def levels(self) -> Iterator[Table]:
-        """Make a table for each level of categories; none if the taxonomy has one level."""
+        """Yield a table for each level of categories; none if the taxonomy has one level."""
         agreement = self.agreement
         index = agreement.index
         for number, (level, groups) in enumerate(agreement.levels.items(), start=1):
@@ -637,7 +638,7 @@ class _People:
                 replace(_N, title="traces", name="traces in which two or more judged every mode"),
                 *set_columns,
             ),
-            ((Row("sets", cells, "", detail, table.sources),),),
+            ((Row("sets", cells, detail=detail, sources=table.sources),),),
             self._caption_text(),
             (
                 Note(
@@ -650,7 +651,7 @@ class _People:
         )
 
     def rounds(self) -> Table | None:
-        """Make a row per round of the study, all modes pooled."""
+        """Make the table of the rounds of the study; None if there are none."""
         agreement = self.agreement
         index = agreement.index
         if not agreement.rounds:
@@ -664,8 +665,8 @@ class _People:
                     "traces": index.table("round", group=name).count("traces"),
                     **_row_cells(table, self.columns),
                 },
-                paradox_mark(table),
-                tuple(self._detail_sentences(table, _UNITS)),
+                mark=paradox_mark(table),
+                detail=tuple(self._detail_sentences(table, _UNITS)),
             )
             for name, table in tables.items()
         ]
@@ -685,7 +686,7 @@ class _People:
         )
 
     def retests(self) -> Table | None:
-        """Make a row per annotator who labelled traces again."""
+        """Make the table of annotators who labelled traces again; None if there are none."""
         names = [(name,) for name in self.agreement.retested]
         return self._table_of_pairs(
             "retests",
@@ -696,7 +697,7 @@ class _People:
         )
 
     def agents(self) -> Table | None:
-        """Make a row per agent and person who have finished the same traces."""
+        """Make the table of agents, each beside a person with the same traces; None without any."""
         return self._table_of_pairs(
             "agents",
             "Agents, each beside a person, all modes pooled",
@@ -734,8 +735,8 @@ class _People:
                     "traces": table.count("n_traces"),
                     **_row_cells(table, self.pair_columns),
                 },
-                paradox_mark(table),
-                (
+                mark=paradox_mark(table),
+                detail=(
                     f"{annotator} {relation}{_verdicts_sentence(table, _UNITS)}",
                     *_undefined_sentences(table, self.pair_columns),
                 ),
@@ -758,7 +759,7 @@ class _People:
         )
 
     def matrix(self) -> Table:
-        """Make the matrix of κ of every two, all modes pooled."""
+        """Make the matrix of κ of each pair of annotators, all modes pooled."""
         pairs = self.agreement.index.pairs(self.pooled)
         names = self.agreement.annotators
         rows = []
@@ -784,7 +785,7 @@ class _People:
         )
 
     def pairs(self) -> Table:
-        """Make a row per pair with what it rests on."""
+        """Return the table of the figures of each pair of annotators."""
         pairs = self.agreement.index.pairs(self.pooled)
         shared_counts = few_shared_by_pair(self.agreement)
         rows = []
@@ -800,7 +801,15 @@ class _People:
                 *self._detail_sentences(table, _UNITS),
                 *_copied_by_pair(self.agreement, pair),
             )
-            rows.append(Row(PAIR.join(pair), cells, paradox_mark(table), detail, table.sources))
+            rows.append(
+                Row(
+                    PAIR.join(pair),
+                    cells,
+                    mark=paradox_mark(table),
+                    detail=detail,
+                    sources=table.sources,
+                )
+            )
         return Table(
             "pairs",
             "Every two, all modes pooled",
@@ -815,14 +824,14 @@ class _People:
             self._caption_text(),
             (
                 _N_POOLED,
-                *self._pulled_note(),
+                *self._low_kappa_note(),
                 *_paradox_note({joined_names(pair): table for pair, table in pairs.items()}),
                 *withheld_notes(*pairs.values()),
             ),
         )
 
     def by_pair(self) -> Iterator[Table]:
-        """Make a folded table per pair: a row per mode."""
+        """Yield a folded table for each pair, with a row for each mode."""
         agreement = self.agreement
         pooled_pairs = agreement.index.pairs(self.pooled)
         by_code = {code: agreement.index.pairs(table) for code, table in self.mode_tables.items()}
@@ -851,7 +860,7 @@ class _People:
     # Rows
 
     def _macro_cells(self, macro: FigureTable, tables: Iterable[FigureTable]) -> dict[str, Cell]:
-        """Return the cells of means, each with its n if it is lower than that of the rows."""
+        """Return the cells of the means over modes, with each n that differs from the rows."""
         cells: dict[str, Cell] = {}
         units = macro.values("units")
         row_tables = list(tables)
@@ -872,7 +881,7 @@ class _People:
         *,
         unit: str = "",
     ) -> Row:
-        """Make a row of all annotators, or of the pair that is the subject of the table.
+        """Return the row of a table: of all annotators, or of the pair that is its subject.
 
         Args:
             ident: The id of the row.
@@ -890,16 +899,16 @@ class _People:
                 "name": name,
                 **_row_cells(table, self.pair_columns if table.subject else self.columns),
             },
-            mark + paradox_mark(table),
-            (*self._detail_sentences(table, unit or _UNITS), *sentences),
-            table.sources,
+            mark=mark + paradox_mark(table),
+            detail=(*self._detail_sentences(table, unit or _UNITS), *sentences),
+            sources=table.sources,
         )
 
     def _detail_sentences(self, table: FigureTable, unit: str) -> Iterator[str]:
         """Yield the sentences on one row: verdicts, undefined figures, κ by pair, and unsure."""
         yield _verdicts_sentence(table, unit)
         yield from _undefined_sentences(table, self.pair_columns if table.subject else self.columns)
-        if self.many and not table.subject:
+        if self.has_many and not table.subject:
             sentences = [
                 f"{joined_names(pair)} {in_words(of_pair[_KAPPA])} (n {of_pair.count('n')})"
                 for pair, of_pair in self.agreement.index.pairs(table).items()
@@ -922,7 +931,7 @@ class _People:
     # Sentences
 
     def _caption_text(self) -> str:
-        """Name the annotators, traces, taxonomy and pass, and the method of the intervals."""
+        """Return the caption: annotators, traces, taxonomy, pass, and method of the intervals."""
         agreement = self.agreement
         return (
             f"Labels of {_annotators_text(agreement)} on {traces_compared(agreement)} "
@@ -936,15 +945,15 @@ class _People:
         """Yield notes on n, on present, and on the coefficient to lead with."""
         names = self.agreement.annotators
         share_owners = f"by {' / '.join(names) or 'nobody'}"
-        if self.many:
+        if self.has_many:
             share_owners = "lowest and highest of them"
-        raters = "two or more" if self.many else "both"
+        raters = "two or more" if self.has_many else "both"
         yield Note(
             f"n: traces in which {raters} have a verdict on the mode; of several modes, traces × "
             f"modes. present: the share of that verdict, {share_owners}.",
             "n",
         )
-        if self.many:
+        if self.has_many:
             yield Note("mean κ: over the pairs for which it is defined.", "mean_kappa")
             yield from self._few_shared_note()
 
@@ -959,13 +968,14 @@ class _People:
                 "few_shared_traces",
             )
 
-    def _pulled_note(self) -> Iterator[Note]:
+    def _low_kappa_note(self) -> Iterator[Note]:
+        """Yield a note if pairs share so few traces that their κ is too low."""
         if few_shared_by_pair(self.agreement):
             yield Note("Few shared traces pull κ of a pair down.", "few_shared_traces")
 
     def _own_n_notes(self) -> Iterator[Note]:
         """Yield a note for each coefficient whose n differs from that of its row."""
-        if not self.many:
+        if not self.has_many:
             return
         pooled = self.pooled
         if _has_few_complete_traces(self.agreement):
@@ -1009,7 +1019,7 @@ def _row_cells(table: FigureTable, columns: Iterable[Column]) -> dict[str, Cell]
 
 
 def _present_shares(table: FigureTable) -> str:
-    """Write the annotators' shares of present; for three or more, the lowest and the highest."""
+    """Return the annotators' shares of present as text; for three or more, the extremes."""
     shares = list(table.values("prevalence").values())
     if len(shares) > 2:
         defined_shares = [share for share in shares if share is not None]
@@ -1022,7 +1032,7 @@ def _present_shares(table: FigureTable) -> str:
 
 
 def _verdicts_sentence(table: FigureTable, unit: str) -> str:
-    """Say how many units have verdicts, and how often each annotator says present."""
+    """Return the sentence on the units with verdicts, and on the annotators' shares of present."""
     n = table.count("n")
     prevalence = table.values("prevalence")
     raters = "both" if len(prevalence) == 2 else "two or more"
@@ -1035,7 +1045,7 @@ def _verdicts_sentence(table: FigureTable, unit: str) -> str:
 
 
 def _undefined_sentences(table: FigureTable, columns: Iterable[Column]) -> Iterator[str]:
-    """Say why coefficients of the table are undefined."""
+    """Return the sentences on why coefficients of the table are undefined."""
     figures: list[tuple[str, Figure | Values]] = [
         (column.name, table[column.key]) for column in columns if column.key in table
     ]

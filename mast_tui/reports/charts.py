@@ -75,7 +75,7 @@ def group_words(figures: SignatureReport, name: str) -> str:
 
 
 def source_words(figures: SignatureReport) -> str:
-    """Name the annotators of the labels and the taxonomy; explain bounds if there are any."""
+    """Return the sentences on the source of the labels, on the taxonomy, and on any bounds."""
     inputs = figures.inputs
     sentence = f"Labels: {labels_source(inputs)}; taxonomy: {inputs.taxonomy_ref}."
     if inputs.gold is not None and inputs.gold["sources"].get("unresolved"):
@@ -198,7 +198,7 @@ class _GroupCharts:
             yield self.categories()
 
     def occurrence(self) -> tuple[str, Chart]:
-        """Draw how often each mode occurs in all labelled traces."""
+        """Return the chart of each mode's share in all labelled traces, with its kind."""
         note = (
             "Bars: share of all labelled traces that show the mode, of those judged on it, "
             "whatever their outcome; lines: Wilson 95 % intervals; right: share and counts. "
@@ -209,7 +209,7 @@ class _GroupCharts:
         return self.chart("occurrence", "Share of traces with each mode", note, drawing)
 
     def distribution(self) -> tuple[str, Chart]:
-        """Draw the number of modes per failed trace."""
+        """Return the chart of the number of modes per failed trace, with its kind."""
         group = self.group
         note = (
             "Bars: failed traces by how many modes they show; "
@@ -221,7 +221,7 @@ class _GroupCharts:
         return self.chart("distribution", "Modes per failed trace", note, distribution(group))
 
     def shapes(self) -> tuple[str, Chart]:
-        """Draw the shares of isolated and cascading failures."""
+        """Return the chart of the shares of isolated and cascading failures, with its kind."""
         rules = self.figures.rules
         isolated_counts = "1 mode" if rules.isolated == 1 else f"1 to {rules.isolated} modes"
         labels = {
@@ -245,17 +245,17 @@ class _GroupCharts:
             _Row(
                 mode.code,
                 mode.name,
-                self.modes[mode.code].find("rate", "failed"),
-                self.modes[mode.code].find("rate", "succeeded"),
-                self.modes[mode.code]["difference"],
-                severity(self.modes[mode.code], self.figures.rules)[0],
-                self.figures.stated_of(mode) or "–",
+                first=self.modes[mode.code].find("rate", "failed"),
+                second=self.modes[mode.code].find("rate", "succeeded"),
+                difference=self.modes[mode.code]["difference"],
+                severity_class=severity(self.modes[mode.code], self.figures.rules)[0],
+                published=self.figures.stated_of(mode) or "–",
             )
             for mode in self.figures.inputs.modes
         ]
 
     def prevalence(self) -> tuple[str, Chart]:
-        """Draw the share of each mode in failed and in successful traces."""
+        """Return the chart of each mode's shares in failed and successful traces, with its kind."""
         note = (
             "Bars: share of traces that show the mode, of those judged on it; lines: Wilson 95 % "
             f"intervals; right: share and counts, and the class that follows. n = {self.sides} "
@@ -266,7 +266,7 @@ class _GroupCharts:
         return self.chart("prevalence", "Failed against successful traces", note, drawing)
 
     def difference(self) -> tuple[str, Chart]:
-        """Draw the differences and classes of the modes."""
+        """Return the chart of the differences and classes of the modes, with its kind."""
         rules = self.figures.rules
         published = self.figures.stated
         note = (
@@ -278,12 +278,12 @@ class _GroupCharts:
         )
         if published is not None:
             note += f" Published: what the {published.source} say, not what follows here."
-        heads = ("class", "" if published is None else "published")
-        drawing = difference_rows(self.rows(), heads)
+        headings = ("class", "" if published is None else "published")
+        drawing = difference_rows(self.rows(), headings)
         return self.chart("difference", "Difference and class of each mode", note, drawing)
 
     def categories(self) -> tuple[str, Chart]:
-        """Draw the shares of the categories."""
+        """Return the chart of the shares of the categories, with its kind."""
         tables = self.figures.rows("category", self.name)
         failed, succeeded = (
             [(name, tables[id].count("shown", side)) for id, name in self.figures.inputs.categories]
@@ -352,7 +352,7 @@ class _GroupCharts:
 
 
 def _signed_points(value: float) -> str:
-    """Write a difference in points, rounded and with its sign."""
+    """Return a rounded difference in points as text, with its sign."""
     rounded = round(value)
     return f"{rounded:+d}".replace("-", "−") if rounded else "0"
 
@@ -388,9 +388,9 @@ def _draw_legend(drawing: Drawing, y: float, entries: Sequence[tuple[str, str]])
     """Draw a line of boxes with labels at the baseline ``y``; entries are (label, CSS class)."""
     x: float = _LEFT
     text_room = (drawing.width - x) / len(entries) - 32
-    for label, kind in entries:
+    for label, css_class in entries:
         label = clipped_text(label, text_room)
-        drawing.rect(x, y - 9, 14, 10, kind)
+        drawing.rect(x, y - 9, 14, 10, css_class)
         drawing.text(x + 20, y, label)
         x += 20 + text_width(label) + 20
 
@@ -410,7 +410,7 @@ class _Row:
         first: Its share on the first side, such as failed traces.
         second: Its share on the second side, if there are two.
         difference: The difference of both shares.
-        word: Its class, such as ``fatal``.
+        severity_class: Its class, such as ``fatal``.
         published: Its published class.
     """
 
@@ -419,12 +419,12 @@ class _Row:
     first: Figure
     second: Figure | None = None
     difference: Figure | None = None
-    word: str = ""
+    severity_class: str = ""
     published: str = ""
 
 
 _Side = tuple[str, str]
-"""The label of a side, and the kind of its bars."""
+"""The label of a side, and the CSS class of its bars."""
 
 
 def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
@@ -452,7 +452,7 @@ def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
         bar_tops = [middle - _BAR / 2] if row.second is None else [middle - _BAR - 1, middle + 1.5]
         for rate, side, y in zip(rates, sides, bar_tops, strict=True):
             _draw_bar(drawing, y, rate, side, right, f"{row.code} {row.name}")
-        drawing.text(WIDTH, middle + 4, row.word, _text_class(row.word), "end")
+        drawing.text(WIDTH, middle + 4, row.severity_class, _text_class(row.severity_class), "end")
     drawing.height = bottom + 22
     return drawing
 
@@ -460,7 +460,7 @@ def bars(rows: Sequence[_Row], sides: Sequence[_Side]) -> Drawing:
 def _draw_bar(
     drawing: Drawing, y: float, rate: Figure, side: _Side, right: float, name: str
 ) -> None:
-    """Draw one share as a bar with its interval, tooltip and counts; say if none was judged."""
+    """Draw one share as a bar with its interval, tooltip and counts, or the text ``not judged``."""
     baseline = y + _BAR - 1.2
     side_name, bar_class = side
     interval = rate.interval or rate.bounds
@@ -490,19 +490,20 @@ def _draw_bar(
     drawing.text(622, baseline, f"{rate.count}/{rate.n}", "v-s v-m", "end")
 
 
-def _text_class(word: str) -> str:
-    return "v-b" if word == "fatal" else "v-m" if word == "unclear" else ""
+def _text_class(severity_class: str) -> str:
+    """Return the CSS class of the text of a severity class."""
+    return {"fatal": "v-b", "unclear": "v-m"}.get(severity_class, "")
 
 
-def difference_rows(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
+def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
     """Draw the difference of both shares of each mode with its interval, and its classes.
 
     Args:
         rows: The modes.
-        heads: The headings of the two columns of classes; empty ones are left out.
+        headings: The headings of the two columns of classes; empty ones are left out.
     """
     drawing = Drawing(WIDTH)
-    right = 496 if any(heads) else 600
+    right = 496 if any(headings) else 600
     top = 28.0
     rows_with_difference = [(row, row.difference) for row in rows if row.difference is not None]
     ends = [
@@ -521,8 +522,8 @@ def difference_rows(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
     for points in range(low, reach + 1, 25):
         drawing.line(x_of(points), top, x_of(points), bottom, "v-grid" if points else "v-axis")
         drawing.text(x_of(points), bottom + 15, _signed_points(points), "v-s v-m", "middle")
-    drawing.text(612, 14, heads[0], "v-s v-m", "end")
-    drawing.text(WIDTH, 14, heads[1], "v-s v-m", "end")
+    drawing.text(612, 14, headings[0], "v-s v-m", "end")
+    drawing.text(WIDTH, 14, headings[1], "v-s v-m", "end")
     drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
     for (row, difference), (middle, _) in zip(rows_with_difference, row_positions, strict=True):
         interval = difference.interval
@@ -539,7 +540,7 @@ def difference_rows(rows: Sequence[_Row], heads: tuple[str, str]) -> Drawing:
             value = 100 * difference.value
             drawing.dot(x_of(value), middle, 4)
             drawing.text(right + 40, middle + 4, _signed_points(value), "v-s", "end")
-        drawing.text(612, middle + 4, row.word, _text_class(row.word), "end")
+        drawing.text(612, middle + 4, row.severity_class, _text_class(row.severity_class), "end")
         drawing.text(WIDTH, middle + 4, row.published, "v-m", "end")
     drawing.height = bottom + 22
     return drawing
@@ -636,6 +637,7 @@ def share_bars(
                 shade = _SHADES[number % len(_SHADES)]
                 drawing.rect(x, y, part_width, 30, "v-cell v-paper")
                 drawing.rect(x, y, part_width, 30, "v-heat", tip=tooltip, opacity=shade)
+                # The longer label that fits is drawn, or none.
                 for label in (f"{percent(count / total)} ({count})", str(count)):
                     if text_width(label, 10.5) + 6 <= part_width:
                         drawing.text(x + part_width / 2, y + 19, label, on_shade(shade), "middle")
@@ -695,19 +697,19 @@ _RUN_ENDS: Final = 560
 
 
 def onset_strips(places: FigureTable, onsets: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw traces by the tenth of the run with their first failure; below, each mode's onset.
+    """Draw the tenths of the run in which traces first fail, and those in which each mode begins.
 
     Args:
         places: The figures of all places together.
-        onsets: The positions at which each mode sets on, by its code.
+        onsets: The figures on the onset of each mode, by its code.
         names: The codes and names of the modes.
     """
     drawing = Drawing(WIDTH)
     top = 22.0
-    plot = 70.0
-    _draw_first_failures(drawing, places, top, plot)
+    plot_height = 70.0
+    _draw_first_failures(drawing, places, top, plot_height)
     rows = [(code, name) for code, name in names if code in onsets]
-    y = top + plot + 20
+    y = top + plot_height + 20
     for (code, name), (middle, end) in zip(
         rows, _write_row_names(drawing, rows, y, 24), strict=True
     ):
@@ -756,7 +758,7 @@ def _draw_first_failures(
 
 
 def _draw_onset_strip(drawing: Drawing, y: float, onset: FigureTable, mode: str) -> None:
-    """Draw the tenths in which a mode sets on as shades, with the median and n."""
+    """Draw the tenths in which a mode begins as shades, with the median and n."""
     counts = _tenth_counts(onset)
     position = onset["position"]
     tenth_width = (_RUN_ENDS - _LEFT) / BINS
@@ -809,10 +811,10 @@ def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
         first, second = pair.split(PAIR)
         jaccard = table["jaccard"]
         both_count = jaccard.count
-        one_count = table.count("only_first") + table.count("only_second")
+        alone_count = table.count("only_first") + table.count("only_second")
         n = table["phi"].n
         tooltip = (
-            f"{first} and {second}: both in {both_count} of {n} traces, one alone in {one_count}"
+            f"{first} and {second}: both in {both_count} of {n} traces, one alone in {alone_count}"
         )
         # Pairs come in the order of the modes; under the diagonal the later mode is the row.
         cells[second, first] = (str(both_count), jaccard.value or 0.0, tooltip)
@@ -822,9 +824,10 @@ def together_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
 
 
 def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
-    """Draw a matrix of the order of onset of two modes.
+    """Draw a matrix of which of two modes begins first.
 
-    A cell counts the traces with both modes in which the mode of the row sets on first.
+    A cell counts the traces with both modes in which the mode of the row begins before that of the
+    column.
 
     Args:
         pairs: The figures of each pair of modes.
@@ -861,8 +864,8 @@ def _mode_matrix(names: Names, cells: Mapping[tuple[str, str], _Cell], *, half: 
     cell_height = 28.0
     top = 22.0
     for column, (code, _) in enumerate(columns):
-        head = clipped_text(code, cell_width - 2, 10.5)
-        drawing.text(_LEFT + cell_width * (column + 0.5), top - 8, head, "v-s v-m", "middle")
+        heading = clipped_text(code, cell_width - 2, 10.5)
+        drawing.text(_LEFT + cell_width * (column + 0.5), top - 8, heading, "v-s v-m", "middle")
     for row, (code, name) in enumerate(rows):
         y = top + cell_height * row
         lines = wrapped_lines(f"{code} {name}", _LABELS, 11, max_lines=2)

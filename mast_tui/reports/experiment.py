@@ -151,7 +151,7 @@ def arm_parts(experiment: Experiment, figures: FigureIndex, arm: str) -> tuple[m
 
 
 def _report_description(experiment: Experiment) -> str:
-    """Name the taxonomy, the annotators of the labels, the number of runs and the baseline."""
+    """Return the line on the taxonomy, the source of the labels, the runs and the baseline."""
     inputs = experiment.inputs
     judge = "" if experiment.judged is None else ", with a judge on all runs"
     return (
@@ -172,6 +172,7 @@ def _arms_table(experiment: Experiment, figures: FigureIndex) -> Table:
         default=1,
     )
     for k in range(2, highest_k + 1):
+        # If space is short, the columns of high k are left out first.
         table_columns += columns(_PASS.format(k=k, keeps=50 - k))
     rows = []
     for arm in experiment.inputs.group_names:
@@ -265,12 +266,13 @@ def _measure_row(
     code: str,
     name: str,
 ) -> Row | None:
-    """Make the row of a measure in an arm and the baseline; None if it has no value in the arm."""
+    """Return the row of a measure in an arm and the baseline; None without a value in the arm."""
     table = figures.table(scope, group=arm, mode=key)
     baseline_table = figures.table(scope, group=experiment.baseline, mode=key)
     if all(figure.value is None for figure in table.figures):
         return None
     cells: dict[str, Cell] = {"code": code, "name": name}
+    # The first figure of a table is the share or the mean itself.
     cells["baseline"] = Estimate.from_figure(baseline_table.figures[0])
     cells["arm"] = Estimate.from_figure(table.figures[0])
     cells |= _estimate_cells(table, ("arm_difference", "flip_p", "flip_p_adjusted"))
@@ -314,7 +316,7 @@ def _success_and_changes(
 
 
 def _change_text(table: FigureTable) -> tuple[str, str]:
-    """Return a difference in points with its interval, and whether chance may explain it."""
+    """Return two texts: a difference in points with its interval, and whether it may be chance."""
     difference = table.get("arm_difference")
     if difference is None or difference.value is None:
         return "unknown", ""

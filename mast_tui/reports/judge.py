@@ -173,7 +173,7 @@ def judge_section(
     )
     existing_tables = tuple(table for table in tables if table is not None)
     return ReportSection(
-        "judge", "Judge", existing_tables, _fact_texts(report), tuple(_page_notes(report))
+        "judge", "Judge", existing_tables, _pooled_facts(report), tuple(_page_notes(report))
     )
 
 
@@ -207,7 +207,7 @@ def judges_section(reports: Mapping[str, JudgeReport]) -> ReportSection:
 
 
 def compared_table(comparison: JudgeComparison) -> Table:
-    """Make a table of two judges on the same units: how often only the first or second is right."""
+    """Make the table of two judges on the same units, with those on which only one is right."""
     first, second = comparison.judges
     reference = comparison.against
     counts = comparison.table("judges")
@@ -288,12 +288,12 @@ def _compared_cells(table: FigureTable) -> dict[str, Cell]:
 
 
 def against_words(report: JudgeReport) -> str:
-    """Name the reference of a judge; gold of one annotator's labels bears their name."""
+    """Return the name of a judge's reference; gold of one annotator's labels bears their name."""
     return report.against if report.gold is None else gold_name(report.gold)
 
 
-def _fact_texts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
-    """Return the pooled rates and κ for the head of the page."""
+def _pooled_facts(report: JudgeReport) -> tuple[tuple[str, str, str], ...]:
+    """Return the pooled rates and κ as facts, (title, value, comment), for the head of the page."""
     pooled = report.table("judge_pooled")
     return (
         ("pooled over", f"{pooled.count('n'):,}", "traces × modes"),
@@ -331,7 +331,7 @@ def _rates_table(report: JudgeReport) -> Table:
 
 
 def _chance_table(report: JudgeReport) -> Table:
-    """Make the table of agreement beside chance, and of errors."""
+    """Make the table of agreement corrected for chance, and of the kinds of errors."""
     return Table(
         "judge_chance",
         f"{report.judge} against {against_words(report)}, beside chance",
@@ -354,9 +354,9 @@ def _chance_table(report: JudgeReport) -> Table:
 def _row_groups(
     report: JudgeReport, columns: Sequence[Column], *, detail: bool
 ) -> tuple[tuple[Row, ...], ...]:
-    """Make a row per mode, then the totals.
+    """Return the rows of the modes, and the rows of the totals.
 
-    Rows have sentences with ``detail``, else the mark of the κ paradox.
+    With ``detail`` the rows have sentences, otherwise the mark of the κ paradox.
     """
 
     def make_row(ident: str, names: dict[str, Cell], table: FigureTable) -> Row:
@@ -392,7 +392,7 @@ def _mode_rows(
     columns: Sequence[Column],
     detail: Callable[[FigureTable], Iterable[str]] = lambda _table: (),
 ) -> tuple[Row, ...]:
-    """Make a row for each mode that has a table."""
+    """Return a row for each mode that has a table."""
     return tuple(
         Row(
             slug,
@@ -405,10 +405,11 @@ def _mode_rows(
 
 
 def _calibration_table(report: JudgeReport) -> Table | None:
-    """Make the table of confidences beside the share of right findings."""
+    """Make the table of the share of right findings by confidence; None without findings."""
     total = report.table("calibration")
     if not total.count("n"):
         return None
+    # The id of a row is the lower end of its range, such as ``0.5``.
     rows = [
         Row(range_text[:3], {"confidence": range_text} | estimate_cells(table, _CALIBRATION))
         for range_text, table in _filled_bins(report, "calibration_bin")
@@ -449,7 +450,7 @@ def _filled_bins(report: JudgeReport, scope: str) -> Iterator[tuple[str, FigureT
 
 
 def _answers_table(report: JudgeReport) -> Table | None:
-    """Make the table of annotators' answers to the suggestions."""
+    """Make the table of annotators' answers to the suggestions; None without answers."""
     total = report.table("answers")
     if not total.count("n"):
         return None
@@ -600,9 +601,9 @@ def _needs_more_than_left(overall: FigureTable) -> bool:
 
 
 def width_words(overall: FigureTable) -> Iterator[str]:
-    """Yield the width of the interval over all traces and the labels that ± 3 points need.
+    """Yield the width of the interval over all traces, and the number of labels that ± 3 need.
 
-    Yield nothing if there is no interval.
+    Without an interval, nothing is yielded.
     """
     ends = overall["powered"].interval
     if ends is None:
@@ -617,7 +618,7 @@ def width_words(overall: FigureTable) -> Iterator[str]:
 
 
 def widest_words(report: JudgeReport) -> str:
-    """Name the mode with the widest interval over all traces, and its width; empty if none."""
+    """Return the mode with the widest interval over all traces, and the width; empty if none."""
     tables = report.rows("prevalence_overall")
     widths: dict[str, float] = {}
     for code, table in tables.items():
@@ -632,7 +633,7 @@ def widest_words(report: JudgeReport) -> str:
 
 
 def _correction_sentences(table: FigureTable) -> Iterator[str]:
-    """Say why a prevalence is not corrected, and which traces are left out."""
+    """Yield sentences on why a prevalence is not corrected, and on the traces left out."""
     reason = table["corrected"].undefined
     if reason is not None:
         yield f"It cannot be corrected: {_NOT_CORRECTED.get(reason, reason.replace('_', ' '))}."
@@ -770,7 +771,7 @@ def _mode_sentences(report: JudgeReport, table: FigureTable) -> Iterator[str]:
 
 
 def _prevalence_sentences(table: FigureTable) -> Iterator[str]:
-    """Yield the judge's share of present on unlabelled traces, and its correction."""
+    """Yield the share of unlabelled traces that the judge calls present, and its correction."""
     unlabelled_count = table.count("n_unlabelled")
     if not unlabelled_count:
         return
@@ -822,7 +823,7 @@ def _page_notes(report: JudgeReport) -> Iterator[Note]:
 
 
 def _left_out_counts(left_out: FigureTable, template: str) -> list[str]:
-    """Write the number of left out units for each reason."""
+    """Return the texts on the units left out, one for each reason."""
     return [
         template.format(reason=reason, units=left_out.count(statistic))
         for statistic, reason in _LEFT_OUT.items()
@@ -925,7 +926,7 @@ def _macro_note(report: JudgeReport, columns: Sequence[Column]) -> Note:
 
 
 def _caption_text(report: JudgeReport) -> str:
-    """Name the number of traces, the taxonomy, and the methods of the intervals."""
+    """Return the caption: the number of traces, the taxonomy, and the methods of the intervals."""
     trace_count = report.count("compared")
     return (
         f"{counted(trace_count, 'trace')} (taxonomy {report.taxonomy}). "

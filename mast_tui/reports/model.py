@@ -61,26 +61,28 @@ class Estimate:
 
         Args:
             figure: The figure.
-            row_n: The n of its row. The n of the figure is shown only if it differs from this; with
-                None it is not shown.
+            row_n: The n of the row of the table. The figure's own n is shown only if it differs;
+                with None it is never shown.
         """
         if isinstance(figure, Figure):
             n = None if row_n is None or figure.n in (None, row_n) else figure.n
             return cls(
                 figure.value,
-                figure.interval,
-                figure.undefined,
-                figure.withheld,
-                n,
+                ci=figure.interval,
+                undefined=figure.undefined,
+                withheld=figure.withheld,
+                n=n,
                 bounds=figure.bounds,
             )
         n = figure.get("n", row_n)
         return cls(
             figure["value"],
-            _interval_of(figure.get("ci")),
-            None if figure["value"] is not None else str(figure.get("undefined", "undefined")),
-            figure.get("ci_withheld"),
-            None if row_n is None or n == row_n else n,
+            ci=_interval_of(figure.get("ci")),
+            undefined=None
+            if figure["value"] is not None
+            else str(figure.get("undefined", "undefined")),
+            withheld=figure.get("ci_withheld"),
+            n=None if row_n is None or n == row_n else n,
             bounds=_interval_of(figure.get("bounds")),
         )
 

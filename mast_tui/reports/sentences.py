@@ -14,7 +14,7 @@ Values = Mapping[str, Any]
 """A part of a JSON document."""
 
 PARADOX: Final = "†"
-"""What marks a row whose κ is low only because nearly all verdicts are the same."""
+"""The mark of a row whose κ is low only because nearly all verdicts are the same."""
 
 # Where κ is called low although raw agreement is high because one answer is nearly always given.
 # The bounds are this project's own: κ under 0.4 is what Landis and Koch call at most 'fair'.
@@ -24,7 +24,7 @@ _EXTREME_PREVALENCE: Final = 0.2
 
 
 def joined_names(names: Sequence[str], last: str = "and") -> str:
-    """Write names as in a sentence: ``a``, ``a and b``, ``a, b and c``.
+    """Return names as in a sentence: ``a``, ``a and b``, ``a, b and c``.
 
     Args:
         names: The names.
@@ -36,27 +36,27 @@ def joined_names(names: Sequence[str], last: str = "and") -> str:
 
 
 def of_pair(key: str) -> str:
-    """Write the key of a pair (``A|B``) as two names."""
+    """Return the key of a pair (``A|B``) as two names in words."""
     return joined_names(key.split("|"))
 
 
 def percent(share: float) -> str:
-    """Write a share in percent."""
+    """Return a share as text in percent."""
     return f"{share * 100:.0f} %"
 
 
 def p_words(p: float) -> str:
-    """Write a p-value, never as if it were 0."""
+    """Return a p-value as text, never as 0."""
     return "p < 0.001" if p < 0.001 else f"p {fixed_number(p, 3)}"
 
 
 def undefined_words(reason: str) -> str:
-    """Write why there is no figure, in its place: ``— no variance``."""
+    """Return the reason for a missing figure, for its place: ``— no variance``."""
     return f"{NONE} {reason.replace('_', ' ')}"
 
 
 def in_words(figure: Figure | Values) -> str:
-    """Write a figure within a sentence: ``0.61 [0.48, 0.72]``."""
+    """Return a figure as in a sentence: ``0.61 [0.48, 0.72]``."""
     estimate = Estimate.from_figure(figure)
     if estimate.value is None:
         return undefined_words(str(estimate.undefined))

@@ -321,7 +321,7 @@ def _stratified_json(report: SignatureReport, name: str) -> Document | None:
 
 
 def _pairs_json(report: SignatureReport, name: str, side: str) -> Iterator[Document]:
-    """Yield the figures of each pair of modes in one trace."""
+    """Yield the figures on traces that show both modes of a pair, for each pair."""
     for pair, table in report.rows(f"together_{side}", name).items():
         phi = table["phi"]
         jaccard = table["jaccard"]
@@ -341,7 +341,7 @@ def _pairs_json(report: SignatureReport, name: str, side: str) -> Iterator[Docum
 
 
 def _places_json(report: SignatureReport, name: str, side: str) -> Document:
-    """Return the figures on positions in the run of the traces with one outcome, or of all."""
+    """Return the figures on the positions of failures, over traces of one outcome or over all."""
     totals = report.places(name, side)
     assert totals is not None
 

@@ -338,7 +338,7 @@ def signatures_report(
             group_words(figures, name),
             tuple(_prevalence_of(group) if brief else _page_of(group)),
             tuple(_group_facts(group.group)),
-            () if brief else tuple(group.in_short()),
+            () if brief else tuple(group.summary_notes()),
         )
         sections.append(section)
     if experiment is not None:
@@ -498,7 +498,7 @@ def _prevalence_of(group: _Group) -> Iterator[model.Part]:
 
 
 def _report_description(figures: SignatureReport, grouping: str) -> str:
-    """Name the taxonomy, the annotators of the labels, the grouping, and the counted outcomes."""
+    """Return the line on the taxonomy, the source of the labels, the grouping, and the outcomes."""
     inputs = figures.inputs
     overall = figures.group(OVERALL)
     limit = inputs.failed_below
@@ -575,7 +575,7 @@ def _percent(share: float) -> str:
 def _figure_cells(
     table: FigureTable, columns: Iterable[Column], sizes: Mapping[str, int] | None = None
 ) -> dict[str, Cell]:
-    """Make the cells of a row under the columns for which it has a figure.
+    """Return the cells of a row, for the columns of which it has a figure.
 
     Args:
         table: The figures of the row.
@@ -584,6 +584,7 @@ def _figure_cells(
     """
     cells: dict[str, Cell] = {}
     for column in columns:
+        # The key of a column is ``statistic:condition#part``; the last two may be missing.
         key, _, part = column.key.partition("#")
         statistic, _, condition = key.partition(":")
         figure = table.get(statistic, condition)
@@ -606,7 +607,7 @@ def _figure_cell(figure: Figure, column: Column, part: str, sizes: Mapping[str, 
 
 
 def _without_missing_ratio(cells: dict[str, Cell]) -> dict[str, Cell]:
-    """Empty the cell of an undefined ratio, for which a note gives the reason."""
+    """Return the cells without an undefined ratio, for which a note gives the reason."""
     return {key: cell for key, cell in cells.items() if key != "risk_ratio" or _has_value(cell)}
 
 
@@ -648,7 +649,7 @@ def _is_undefined(cell: Cell) -> bool:
 
 
 def _without_undefined_columns(table: Table) -> Table | None:
-    """Leave out the columns in which every figure is undefined.
+    """Return a table without the columns in which every figure is undefined.
 
     Returns:
         The table; None if no figure has a value, or if there are no rows.
@@ -718,6 +719,11 @@ class _Group:
         return compares_outcomes(self.group)
 
     @property
+    def is_page(self) -> bool:
+        """True for a page, which shows charts beside its tables; False for a screen."""
+        return self.over_all_traces is None
+
+    @property
     def places(self) -> FigureTable | None:
         """The figures of all places in the traces with the ``outcome``."""
         return self.figures.places(self.name, self.side)
@@ -745,17 +751,16 @@ class _Group:
             return None
         places = self.figures.places(self.name, "failed")
         no_failed_trace_has_place = places is not None and not places.count("traces")
-        is_page = self.over_all_traces is None
-        return None if is_page and no_failed_trace_has_place else "failed"
+        return None if self.is_page and no_failed_trace_has_place else "failed"
 
     @property
-    def which(self) -> str:
-        """The name of the traces over which onset and pairs are counted."""
+    def traces_text(self) -> str:
+        """The words for the traces over which onset and pairs are counted."""
         return "traces" if self.outcome is None else "failed traces"
 
     def columns(self, id: str) -> tuple[Column, ...]:
         """Return the columns of a table of ``_TABLES``."""
-        return columns(_TABLES[id][1], which=self.which)
+        return columns(_TABLES[id][1], which=self.traces_text)
 
     def table(
         self,
@@ -764,18 +769,18 @@ class _Group:
         *notes: Note,
         title: str = "",
         columns: Iterable[Column] = (),
-        n: str = "",
+        traces: str = "",
         folded: bool = False,
     ) -> Table | None:
         """Make a table of this group.
 
         Args:
-            id: The table in ``_TABLES``, which has its title and columns by default.
+            id: The key of the table in ``_TABLES``, with its default title and columns.
             rows: The rows.
             notes: The notes.
             title: Another title.
             columns: Other columns.
-            n: The traces of the caption; by default those of each outcome.
+            traces: The number of traces, in words; by default the number of each outcome.
             folded: Whether a page shows it folded.
 
         Returns:
@@ -788,7 +793,7 @@ class _Group:
         table_columns = tuple(columns) or self.columns(id)
         if "code" in rows[0].cells:
             table_columns = (*_MODE, *table_columns)
-        caption = f"{group_words(self.figures, self.name)}: {n or self.sides}."
+        caption = f"{group_words(self.figures, self.name)}: {traces or self.sides}."
         if id == "mode_shares":
             caption += f" {source_words(self.figures)}"
         ident = f"{id}{self.suffix}"
@@ -802,6 +807,7 @@ class _Group:
 
     @property
     def sides(self) -> str:
+        """The numbers of failed and of successful traces, in words."""
         failed = counted(self.sizes["failed"], "failed trace")
         return f"{failed} and {counted(self.sizes['succeeded'], 'successful trace')}"
 
@@ -820,7 +826,7 @@ class _Group:
         """Make a row for each mode or pair, with the traces of one of its figures.
 
         Args:
-            id: The table in ``_TABLES``.
+            id: The key of the table in ``_TABLES``.
             tables: The figures of the rows by the code of a mode, or by the key of a pair.
             source: The figure whose traces each row lists, as ``statistic:condition``.
             detail: The function that returns the sentences on a row.
@@ -879,7 +885,7 @@ class _Group:
         )
         source = counted(self.sizes["all"], "labelled trace")
         rates = [mode.find("rate", "all") for mode in self.of_modes.values()]
-        return self.table("mode_shares", rows, *notes, *withheld_notes(*rates), n=source)
+        return self.table("mode_shares", rows, *notes, *withheld_notes(*rates), traces=source)
 
     def modes(self) -> Table | None:
         """Make the table of the share of each mode in failed and in successful traces."""
@@ -903,12 +909,12 @@ class _Group:
         return Table(f"scores{self.suffix}", title, table_columns, (rows,)) if rows else None
 
     def counts(self) -> Table | None:
-        """Make the table of counts, tests and reasons, for which the table of modes has no room."""
+        """Make the table of the counts, tests and reasons that the table of modes leaves out."""
         if not self.compares:
             return None
         rows = []
         for code, mode in self.of_modes.items():
-            reason = severity(mode, self.figures.rules)[1]
+            _, reason = severity(mode, self.figures.rules)
             cells = self.mode_cells(code) | _figure_cells(mode, self.columns("counts"), _ANY_SIZE)
             rows.append(Row(code, cells | {"severity_because": _BECAUSE[reason]}))
         note = Note(
@@ -937,7 +943,13 @@ class _Group:
             if figure.count:
                 cell_sources[f"rate:{side}"] = figure.sources
         detail = tuple(self._mode_sentences(table))
-        return Row(code, cells, "", detail, self.sources_of(code), cell_sources)
+        return Row(
+            code,
+            cells,
+            detail=detail,
+            sources=self.sources_of(code),
+            cell_sources=cell_sources,
+        )
 
     def _mode_sentences(self, mode: FigureTable) -> Iterator[str]:
         """Yield the shares of a mode, the reason for its class, and the traces left out."""
@@ -985,12 +997,12 @@ class _Group:
             )
 
     def of_judges(self) -> Iterator[Table | None]:
-        """Yield the modes within each model, and corrected for a judge's errors."""
+        """Yield the tables of differences within models and of rates corrected for judge errors."""
         yield self._stratified_table()
         yield self._corrected_table()
 
     def _stratified_table(self) -> Table | None:
-        """Make the table of differences within models; it marks those of the other sign."""
+        """Make the table of differences within models; † marks those with another sign overall."""
         tables = self.figures.rows("stratified", self.name)
         if not tables or not self.compares:
             return None
@@ -1014,9 +1026,9 @@ class _Group:
             Row(
                 code,
                 self.mode_cells(code) | _figure_cells(table, table_columns),
-                "†" if code in reversed_codes else "",
-                tuple(_missing_within_models(table)),
-                table["strata"].sources,
+                mark="†" if code in reversed_codes else "",
+                detail=tuple(_missing_within_models(table)),
+                sources=table["strata"].sources,
             )
             for code, table in tables.items()
         ]
@@ -1076,7 +1088,7 @@ class _Group:
         )
 
     def categories(self) -> Iterator[Table | None]:
-        """Yield the shares of categories among all modes shown, and the traces with any of them."""
+        """Yield for each level the table of the categories' shares of all modes and of traces."""
         for number, (level, scope, names) in enumerate(self.levels, start=1):
             ident = "category_shares" if number == 1 else f"level_{number}"
             yield self._category_table(ident, scope, names, level)
@@ -1092,7 +1104,14 @@ class _Group:
     def _category_table(
         self, ident: str, scope: str, names: Mapping[str, str], level: str
     ) -> Table | None:
-        """Make the table of the shares of one level of categories."""
+        """Make the table of the shares of one level of categories.
+
+        Args:
+            ident: The id of the table.
+            scope: The scope of the figures of the level.
+            names: The names of the categories by id.
+            level: The name of the level; empty for the first.
+        """
         title, lines = _TABLES["category_shares"]
         table_columns = columns(lines if self.compares else _ALL_SHARES)
         if level:
@@ -1107,8 +1126,7 @@ class _Group:
             for id, name in names.items()
             if tables[id].count("shown", "all")
         ]
-        folded = self.over_all_traces is None
-        return self.table(ident, rows, title=title, columns=table_columns, folded=folded)
+        return self.table(ident, rows, title=title, columns=table_columns, folded=self.is_page)
 
     # Places.
 
@@ -1127,16 +1145,16 @@ class _Group:
         yield self._chains_table()
 
     def _traces_with_place(self) -> str:
-        """Count the traces with a place, for a caption."""
+        """Return the part of a caption that counts the traces with a known place."""
         places = self.places
         assert places is not None
         return (
             f"over {counted(places.count('traces'), 'trace')} with a place, of "
-            f"{counted(places.count('showing'), self.which.removesuffix('s'))} with a failure"
+            f"{counted(places.count('showing'), self.traces_text.removesuffix('s'))} with a failure"
         )
 
-    def in_short(self) -> Iterator[Note]:
-        """Yield the notes under a group, with short forms of its folded tables."""
+    def summary_notes(self) -> Iterator[Note]:
+        """Yield the notes under a group, which sum up its folded tables."""
         side = "failed" if self.compares else "all"
         for _, scope, names in self.levels:
             tables = self.figures.rows(scope, self.name)
@@ -1148,11 +1166,11 @@ class _Group:
                 traces_text = "failed traces" if self.compares else "all traces"
                 sentence = f"Of what shows in {traces_text}: {', '.join(share_texts)}."
                 yield Note(sentence, "categories")
-        yield from self.first_failure()
+        yield from self.first_failure_notes()
         yield from _limit_notes(group_cannot_say(self.figures, self.name))
 
-    def first_failure(self) -> Iterator[Note]:
-        """Yield a sentence on the position of the first failure."""
+    def first_failure_notes(self) -> Iterator[Note]:
+        """Yield a note on the position of the first failure; none if no position is known."""
         first = None if self.places is None else self.places["position"]
         if first is not None and first.value is not None and first.interval is not None:
             low, high = map(_percent, first.interval)
@@ -1169,7 +1187,7 @@ class _Group:
             f"{counted(uncounted_count, 'trace')} without a position, as nobody counted the spans."
         )
         notes = [
-            *self.first_failure(),
+            *self.first_failure_notes(),
             *_notes_that_apply((uncounted_count, sentence, "uncounted")),
         ]
         n = places["position"].n
@@ -1186,12 +1204,14 @@ class _Group:
                     sources=None if figure is None else figure.sources,
                 )
             )
-        # A page has a chart of it, and a sentence under the group.
-        folded = self.over_all_traces is None
-        return self.table("first_failure", rows, *notes, n=self._traces_with_place(), folded=folded)
+        # A page shows the same as a chart, and as a note under the group.
+        folded = self.is_page
+        return self.table(
+            "first_failure", rows, *notes, traces=self._traces_with_place(), folded=folded
+        )
 
     def _first_modes_table(self, places: FigureTable) -> Table | None:
-        """Make the table of the modes that set on first, the most frequent above."""
+        """Make the table of the modes that begin first in a trace, the most frequent on top."""
         tied_count = places.count("tied")
         sentence = (
             f"In {counted(tied_count, 'trace')} several modes set on at the first span; each "
@@ -1202,7 +1222,7 @@ class _Group:
         )
         rows = self.source_rows("first_mode", modes_by_frequency, "rate")
         notes = _notes_that_apply((tied_count, sentence, "tied"))
-        return self.table("first_mode", rows, *notes, n=self._traces_with_place())
+        return self.table("first_mode", rows, *notes, traces=self._traces_with_place())
 
     def _steps_table(self) -> Table | None:
         """Make the table of the most frequent steps from a mode to the next."""
@@ -1214,10 +1234,10 @@ class _Group:
             (True, "A → B: the onset of B is the next after that of A.", "transitions"),
             (len(steps) > MOST_STEPS, limit_sentence, "most_frequent"),
         )
-        return self.table("transitions", rows, *notes, n=self._traces_with_place())
+        return self.table("transitions", rows, *notes, traces=self._traces_with_place())
 
     def _step_sentence(self, step: FigureTable) -> Iterator[str]:
-        """Say how often each of the two modes of a step sets on before the other."""
+        """Yield the sentence on how often each mode of a step begins before the other mode."""
         first, second = step.mode.split(PAIR)
         for pair, table in self.rows("order").items():
             if set(pair.split(PAIR)) == {first, second}:
@@ -1231,14 +1251,14 @@ class _Group:
                 )
 
     def _onsets_table(self) -> Table | None:
-        """Make the table of the positions at which each mode sets on."""
+        """Make the table of the positions in the run at which each mode begins."""
         tables = [
             (code, table)
             for code, table in self.rows("onset").items()
             if table.value("position") is not None
         ]
         rows = self.source_rows("mode_onsets", tables, "position")
-        return self.table("mode_onsets", rows, n=self._traces_with_place(), folded=True)
+        return self.table("mode_onsets", rows, traces=self._traces_with_place(), folded=True)
 
     def _after_fatal_table(self, places: FigureTable) -> Table | None:
         """Make the table of the spans that followed the first fatal failure."""
@@ -1258,18 +1278,18 @@ class _Group:
             sentence = (
                 f"After the first failure that is fatal, {cause_words}, a run went on for "
                 f"{spans.value:.0f} spans in the median (quartiles {spans.low:.0f} to "
-                f"{spans.high:.0f}; {spans.n:,} {self.which})."
+                f"{spans.high:.0f}; {spans.n:,} {self.traces_text})."
             )
             rows.append(Row(f"after {cause}", cells, detail=(sentence,)))
-        return self.table("after_fatal", rows, n=self._traces_with_place())
+        return self.table("after_fatal", rows, traces=self._traces_with_place())
 
     def _order_table(self) -> Table | None:
-        """Make the table of the pairs of modes by which mode sets on first."""
+        """Make the table of the order of onset of each pair of modes."""
         pairs_by_frequency = sorted(
             self.rows("order").items(), key=lambda item: -(item[1].find("sets_on", "before").n or 0)
         )
         rows = self.source_rows("order_counts", pairs_by_frequency, "sets_on:before")
-        return self.table("order_counts", rows, n=self._traces_with_place(), folded=True)
+        return self.table("order_counts", rows, traces=self._traces_with_place(), folded=True)
 
     def _chains_table(self) -> Table | None:
         """Make the table of chains: the modes of a trace in the order of their onset."""
@@ -1279,7 +1299,7 @@ class _Group:
             cells: dict[str, Cell] = {"chain": steps, "chains": table.count("chains")}
             rows.append(Row(f"chain {number}", cells, sources=table["chains"].sources))
         note = Note("A → B: B sets on next after A. A+B: both set on at the same span.", "chains")
-        return self.table("chain_counts", rows, note, n=self._traces_with_place(), folded=True)
+        return self.table("chain_counts", rows, note, traces=self._traces_with_place(), folded=True)
 
     def bill(self) -> Table | None:
         """Make the table of the cost of failed runs before and after the first fatal failure."""
@@ -1315,17 +1335,17 @@ class _Group:
                 detail = (sentence,) if parts else ()
                 rows.append(Row(f"bill {cause} {amount}", cells, detail=detail))
         source = f"over {self.sizes['failed']:,} failed traces"
-        return self.table("bill", rows, n=source)
+        return self.table("bill", rows, traces=source)
 
     # What shows together.
 
     def _rates_of_shown_modes(self) -> dict[str, Figure]:
-        """Return the modes that show, with the share of the traces that show each."""
+        """Return the rate of each mode that any of the traces shows, by code."""
         rates = {code: mode.find("rate", self.side) for code, mode in self.of_modes.items()}
         return {code: rate for code, rate in rates.items() if rate.count}
 
     def matrix(self) -> Table | None:
-        """Make the table of the traces that show both of two modes, or one mode (diagonal)."""
+        """Make the matrix of the traces that show two modes; the diagonal counts a single mode."""
         rates = self._rates_of_shown_modes()
         tables_by_pair = {
             frozenset(pair.split(PAIR)): table for pair, table in self.rows("together").items()
@@ -1345,7 +1365,7 @@ class _Group:
                     cells[column_key] = 0
                 else:
                     cells[column_key] = pair["jaccard"].count
-                    details[column_key] = tuple(_pair_sentences(self.which, pair))
+                    details[column_key] = tuple(_pair_sentences(self.traces_text, pair))
                     if cells[column_key]:
                         cell_sources[column_key] = pair["jaccard"].sources
             rows.append(
@@ -1358,20 +1378,20 @@ class _Group:
                 )
             )
         mode_columns = [
-            Column(f"with {code}", code, Kind.COUNT, f"{self.which} with {code} too")
+            Column(f"with {code}", code, Kind.COUNT, f"{self.traces_text} with {code} too")
             for code in rates
         ]
         title = "Modes that show together"
         note = Note(
-            f"A cell is how many {self.which} show both modes; on the diagonal how many show the "
-            "one.",
+            f"A cell is how many {self.traces_text} show both modes; on the diagonal how many show "
+            "the one.",
             "matrix",
         )
         source = self._together_source()
-        return self.table("together", rows, note, title=title, columns=mode_columns, n=source)
+        return self.table("together", rows, note, title=title, columns=mode_columns, traces=source)
 
     def _together_source(self) -> str:
-        return f"over {counted(self.sizes[self.side], self.which.removesuffix('s'))}"
+        return f"over {counted(self.sizes[self.side], self.traces_text.removesuffix('s'))}"
 
     def pairs(self) -> Table | None:
         """Make the table of the pairs of modes that most often show in one trace."""
@@ -1380,11 +1400,11 @@ class _Group:
         ]
         pairs.sort(key=lambda item: -(item[1]["jaccard"].count or 0))
         rows = self.source_rows(
-            "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.which)
+            "pairs", pairs[:MOST_PAIRS], "jaccard", partial(_pair_sentences, self.traces_text)
         )
         often = f"The {MOST_PAIRS} most frequent of {len(pairs)} pairs."
         notes = _notes_that_apply((len(pairs) > MOST_PAIRS, often, "most_frequent"))
-        return self.table("pairs", rows, *notes, n=self._together_source())
+        return self.table("pairs", rows, *notes, traces=self._together_source())
 
     # What helps, and what labels look like.
 
@@ -1423,7 +1443,7 @@ class _Group:
         return fixes or ("The taxonomy names no strategy.",)
 
     def _helps_order_sentence(self) -> str:
-        """Say by which number the modes are ordered, and when a mode decided a trace."""
+        """Return the sentences on the order of the modes, and on when a mode decided a trace."""
         if not self.compares:
             return (
                 "Ordered by the number of traces that show each mode. The strategies are those of "
@@ -1553,7 +1573,7 @@ class _Group:
 
 
 def _rate_words(rate: Figure) -> str:
-    """Write a share with its count, n and interval."""
+    """Return a share with its count, n and interval as text."""
     ends = rate.interval or rate.bounds
     if rate.value is None or ends is None:
         return "no trace was judged on it"
@@ -1592,7 +1612,7 @@ def _pair_sentences(traces_text: str, pair: FigureTable) -> Iterator[str]:
 
 
 def _example_paragraph(mode: str, example: LabelExample) -> str:
-    """Write a label: mode, trace and spans, then the quoted text and the note."""
+    """Return a label as text: mode, trace and spans, then the quoted text and the note."""
     location = "whole trace" if example.whole else ""
     if example.first is not None:
         location = f"#{example.first}"

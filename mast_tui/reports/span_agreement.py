@@ -31,7 +31,7 @@ from mast_tui.reports.sentences import (
 )
 
 BIAS_CORRECTED: Final = "bias-corrected percentiles (BCa) of"
-"""What is done with resamples for figures on places and for a judge's."""
+"""The method of intervals by resampling, for figures on places and of judges."""
 
 _HALF: Final = "0.5"
 _ANY: Final = "0.1"
@@ -266,7 +266,7 @@ def _f1_cells(figures: FigureTable) -> dict[str, Cell]:
 
 
 def _mode_sentences(mode: FigureTable) -> Iterator[str]:
-    """Say over what α and α_U of a mode are computed, and why they are undefined."""
+    """Yield sentences on the units of α and α_U of a mode, and on why they are undefined."""
     alpha = mode["krippendorff_alpha"]
     alpha_u = mode["krippendorff_alpha_u"]
     yield (
@@ -285,7 +285,7 @@ def _mode_sentences(mode: FigureTable) -> Iterator[str]:
 
 
 def _f1_sentences(figures: FigureTable) -> Iterator[str]:
-    """Say which places are left out, and F1 by overlap, or why it is undefined."""
+    """Yield sentences on the places left out, and on F1 by overlap or why it is undefined."""
     left_out_count = figures.count("places_left_out")
     if left_out_count:
         yield (

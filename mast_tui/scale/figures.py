@@ -46,7 +46,11 @@ _FILES: Final = 128
 """The number of shards that are counted at once."""
 
 _NULL: Final = -128
+"""The number in place of a missing verdict or onset; it is no value of either."""
+
 _SIDES: Final = 3
+"""The number of cells of a group: failed, succeeded and unknown outcomes."""
+
 _OUTCOMES: Final = {Outcome.FAILED.value: FAILED, Outcome.SUCCEEDED.value: SUCCEEDED}
 
 Integers = NDArray[np.int64]
@@ -231,7 +235,7 @@ def judged_beyond(address: str, judge: str, stored_traces: Iterable[TraceRecord]
 def _read_tables(
     folder: ShardFolder, files: Sequence[str], columns: Sequence[str]
 ) -> Iterator[Any]:
-    """Yield the columns of some files at a time, as a data set stores metadata of each file.
+    """Yield a table for each batch of files: a data set stores metadata of all its files.
 
     Raises:
         ShardsError: A file cannot be read.
@@ -266,6 +270,7 @@ def _first_rows(table: Any, repeated: NDArray[np.uint64], seen_keys: set[int]) -
     """
     keys = table["key"].to_numpy()
     is_first = np.ones(len(keys), dtype=bool)
+    # Without repeated keys, the search is skipped.
     for row in np.flatnonzero(np.isin(keys, repeated)) if len(repeated) else ():
         key = int(keys[row])
         is_first[row] = key not in seen_keys
@@ -288,24 +293,24 @@ class _Counts:
             value: np.zeros((0, modes), dtype=np.int64) for value in (PRESENT, ABSENT, UNSURE)
         }
         self._onsets = np.zeros((0, modes, BINS), dtype=np.int64)
-        self._numbers = np.zeros((0, modes + 1), dtype=np.int64)
-        self._unread = 0
-        self._twice = 0
+        self._traces_by_mode_count = np.zeros((0, modes + 1), dtype=np.int64)
+        self._unread_count = 0
+        self._repeated_count = 0
         names = ["key", "outcome", "score", "problem", *(() if group_by == ALL else (group_by,))]
         for mode in self._modes:
             names += [verdict_column(mode.slug), onset_column(mode.slug)]
         self.columns: Final = tuple(names)
 
     def add(self, table: Any, counts_row: NDArray[np.bool_]) -> None:
-        """Count rows.
+        """Add rows to the counts.
 
         Args:
             table: The table with the columns ``columns``.
             counts_row: True for each row that counts.
         """
-        self._twice += int((~counts_row).sum())
+        self._repeated_count += int((~counts_row).sum())
         judged_rows = counts_row & table["problem"].is_null().to_numpy()
-        self._unread += int((counts_row & ~judged_rows).sum())
+        self._unread_count += int((counts_row & ~judged_rows).sum())
         cells = self._cells_of_rows(table)
         self._traces += np.bincount(cells[judged_rows], minlength=len(self._traces))
         mode_counts = np.zeros(len(cells), dtype=np.int64)
@@ -323,21 +328,21 @@ class _Counts:
                 cells[matching_rows] * BINS + onset[matching_rows], minlength=onset_shape[0] * BINS
             )
             self._onsets[:, mode_index] += by_bin.reshape(onset_shape[0], BINS)
-        number_count = self._numbers.shape[1]
-        counts_by_number = np.bincount(
-            (cells * number_count + mode_counts)[judged_rows], minlength=self._numbers.size
+        columns = self._traces_by_mode_count.shape[1]
+        added_counts = np.bincount(
+            (cells * columns + mode_counts)[judged_rows], minlength=self._traces_by_mode_count.size
         )
-        self._numbers += counts_by_number.reshape(self._numbers.shape)
+        self._traces_by_mode_count += added_counts.reshape(self._traces_by_mode_count.shape)
 
     def join(self, other: _Counts) -> None:
-        """Add the counts of other rows, whose groups may be new here."""
-        self._unread += other._unread
+        """Add the counts of other rows; their groups may be missing here so far."""
+        self._unread_count += other._unread_count
         groups = [self._group_number(name) for name in other._groups]
         self._add_cells_for_new_groups()
         cells = [group * _SIDES + side for group in groups for side in range(_SIDES)]
         self._traces[cells] += other._traces
         self._onsets[cells] += other._onsets
-        self._numbers[cells] += other._numbers
+        self._traces_by_mode_count[cells] += other._traces_by_mode_count
         for value, sums in self._verdicts.items():
             sums[cells] += other._verdicts[value]
 
@@ -345,18 +350,18 @@ class _Counts:
         return self._groups.setdefault(name, len(self._groups))
 
     def _add_cells_for_new_groups(self) -> None:
-        """Add cells for new groups."""
+        """Lengthen the arrays by the cells of groups that were added since the last call."""
         missing_count = len(self._groups) * _SIDES - len(self._traces)
         if missing_count:
             self._traces = _with_zeros(self._traces, missing_count)
             self._onsets = _with_zeros(self._onsets, missing_count)
-            self._numbers = _with_zeros(self._numbers, missing_count)
+            self._traces_by_mode_count = _with_zeros(self._traces_by_mode_count, missing_count)
             self._verdicts = {
                 value: _with_zeros(sums, missing_count) for value, sums in self._verdicts.items()
             }
 
     def _cells_of_rows(self, table: Any) -> Integers:
-        """Return the cell of each row, and add cells for new groups."""
+        """Return the index of the cell of each row, and add cells for new groups."""
         group_of_row = np.zeros(table.num_rows, dtype=np.int64)
         if self._group_by == ALL:
             self._group_number(ALL)
@@ -369,10 +374,10 @@ class _Counts:
             group_of_row = np.array(group_numbers, dtype=np.int64)[encoded.indices.to_numpy()]
         if self._failed_below is None:
             outcomes = table["outcome"].combine_chunks().dictionary_encode()
-            outcome_codes = [
+            outcome_numbers = [
                 _OUTCOMES.get(name, UNKNOWN) for name in outcomes.dictionary.to_pylist()
             ]
-            outcome_of_row = np.array(outcome_codes, dtype=np.int64)[outcomes.indices.to_numpy()]
+            outcome_of_row = np.array(outcome_numbers, dtype=np.int64)[outcomes.indices.to_numpy()]
         else:
             score = table["score"].to_numpy()
             outcome_of_row = np.where(score < self._failed_below, FAILED, SUCCEEDED)
@@ -417,8 +422,8 @@ class _Counts:
                 "failed": int(outcome_counts[FAILED]),
                 "succeeded": int(outcome_counts[SUCCEEDED]),
                 "unknown": int(outcome_counts[UNKNOWN]),
-                "unread": self._unread,
-                "twice": self._twice,
+                "unread": self._unread_count,
+                "twice": self._repeated_count,
             },
             "groups": {
                 name or NO_VALUE: self._group_json(number, rules) for name, number in groups_by_name
@@ -440,9 +445,9 @@ class _Counts:
             all_counts,
             failed,
             succeeded,
-            int(traces.sum()),
-            self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
-            [FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
+            traces=int(traces.sum()),
+            unsure=self._verdicts[UNSURE][cells].sum(axis=0).tolist(),
+            scopes=[FigureScope("mode", ref, mode=mode.code) for mode in self._modes],
         )
         tables = FigureIndex(figures).rows("mode")
         onsets = self._onsets[cells].sum(axis=0)
@@ -451,7 +456,7 @@ class _Counts:
             for present, judged in zip(failed.present, failed.judged, strict=True)
             if judged
         ]
-        traces_by_mode_count = self._numbers[cells.start + FAILED].tolist()
+        traces_by_mode_count = self._traces_by_mode_count[cells.start + FAILED].tolist()
         highest_mode_count = max(
             (number for number, count in enumerate(traces_by_mode_count) if count), default=-1
         )
@@ -486,7 +491,7 @@ class _Counts:
         }
 
     def _counts_of_cells(self, cells: int | slice) -> Counts:
-        """Return the verdicts of each mode in some cells."""
+        """Return the counts of verdicts of each mode in one cell or several."""
         present, absent = (
             np.atleast_2d(self._verdicts[value][cells]).sum(axis=0) for value in (PRESENT, ABSENT)
         )
@@ -507,7 +512,7 @@ class _Counts:
     def _categories_json(
         self, groups: Iterable[Group], all_counts: Counts
     ) -> dict[str, ShardCategoryJson]:
-        """Return how often modes of each category are present, and its share of all."""
+        """Return the number of present verdicts of each category, and their share of all."""
         total = sum(all_counts.present)
         categories: dict[str, ShardCategoryJson] = {}
         for ident, name, slugs in groups:
@@ -528,12 +533,13 @@ def _count_files(
     failed_below: float | None,
     items: Sequence[Sequence[str]],
 ) -> Iterator[tuple[NDArray[np.uint64], _Counts]]:
-    """Yield for each item the keys of the traces in its files, and the sums over their rows."""
+    """Yield the keys of the traces and the sums of their rows, for each item: a list of files."""
     for files in items:
         counts = _Counts(manifest, group_by, failed_below)
         keys = []
         for table in _read_tables(folder, files, counts.columns):
             keys.append(table["key"].to_numpy().copy())
+            # The mask selects all rows.
             counts.add(table, np.ones(table.num_rows, dtype=bool))
         yield np.concatenate(keys), counts
 

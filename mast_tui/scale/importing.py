@@ -139,7 +139,11 @@ def _parsed_conditions(
 
 
 def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]:
-    """Return the ids of the traces of the workspace's study."""
+    """Return the ids of the traces of the workspace's study.
+
+    Raises:
+        click.ClickException: There is no study.
+    """
     workspace = open_workspace(common)
     study = workspace.study(manifest.taxonomy.ref)
     workspace.close()
@@ -153,7 +157,11 @@ def _traces_of_study(common: CommonOptions, manifest: Manifest) -> Iterator[str]
 def _results_of_shards(
     work: Work[Item, Result], shards: Iterable[Item], address: str, pool: WorkerPool
 ) -> Iterator[Result]:
-    """Yield the result of each shard; a shard that cannot be read is an error."""
+    """Yield the result of each shard.
+
+    Raises:
+        ShardsError: A shard cannot be read.
+    """
     for result in each(work, shards, pool.workers):
         if isinstance(result, LostItem):
             raise ShardsError(f"{address}: a shard cannot be read: {result.reason}")

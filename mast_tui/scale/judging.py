@@ -311,7 +311,7 @@ def judge_into_shards(
     tell(run)
     write = WriteShards(folder, manifest, judging)
     results: dict[str, ShardTotals] = {}
-    judged_again: set[str] = set()
+    judged_again: set[str] = set()  # names, so that no shard is judged more than twice
     remaining = [shard for shard in shards if shard.name not in written_names]
     while True:
         for shard, totals in _write_all(write, remaining, workers, run):
@@ -352,7 +352,7 @@ def _write_all(
 def _write_without_lost_units(
     write: WriteShards, shard: Shard, workers: Workers | None
 ) -> ShardTotals:
-    """Write a lost shard unit by unit, without the units that end a process."""
+    """Judge a shard again, one unit per task, and write it without the units that kill a worker."""
     units = each(write.judging, shard.units, workers)
     return write.write(
         shard,
@@ -382,7 +382,7 @@ def _divide_into_shards(
         elif isinstance(step, Unit):
             all_units.append(step)
     files_per_shard = files or _files_per_shard(len(all_units))
-    states: dict[Path, object] = {}
+    folder_states: dict[Path, object] = {}
     units: list[Unit] = []
     size_in_bytes = 0
     for unit in all_units:
@@ -393,11 +393,11 @@ def _divide_into_shards(
             and crc32(str(unit.path).encode()) % files_per_shard == 0
         )
         if is_last or len(units) >= _LONGEST * files_per_shard or size_in_bytes >= _MOST_BYTES:
-            yield _named_shard(units, judge, states)
+            yield _named_shard(units, judge, folder_states)
             units = []
             size_in_bytes = 0
     if units:
-        yield _named_shard(units, judge, states)
+        yield _named_shard(units, judge, folder_states)
 
 
 def _files_per_shard(files: int) -> int:

@@ -71,7 +71,7 @@ class JudgeUnitsByModel:
     async def _judge_units(self, units: Sequence[Unit]) -> list[UnitResult]:
         """Judge the traces of units; a run that stops has a single result with the reason."""
         setup = self.setup
-        if setup.redaction.rules:  # they are sent to other processes without the key
+        if setup.redaction.rules:  # the setup is sent to processes without the key
             secret = os.environ.get(setup.key_variable, "").strip()
             setup = replace(setup, redaction=setup.redaction.with_secret(secret))
         budget: Budget = Budget()
@@ -91,6 +91,7 @@ class JudgeUnitsByModel:
                 budget.close()
         if not judged_units:
             return []
+        # The first result carries the usage and the requests of all.
         return [replace(judged_units[0], usage=budget.used, requests=requests), *judged_units[1:]]
 
 
@@ -130,7 +131,7 @@ class _ConcurrentJudging:
         """Return the result of one trace; problems and missing answers are part of it."""
         try:
             trace_judge = await asyncio.to_thread(self._trace_judge, trace)
-            result = await trace_judge.judge(self._client, self._answers, self._room, None)
+            result = await trace_judge.judge(self._client, self._answers, self._room, on_part=None)
             return UnitResult((await asyncio.to_thread(shard_trace, trace, result.judgement),))
         except RunStops as error:
             return UnitResult(stopped=str(error))

@@ -249,7 +249,7 @@ def test_people_on_a_part_and_a_judge_on_all_runs() -> None:
 
 def test_a_plan_is_kept() -> None:
     """So many tasks as were planned see the change as often as was promised."""
-    design = RateChange(0.4, 0.2, between=0.3, shared=0.2, alpha=0.05)
+    design = RateChange(0.4, 0.2, within_arm=0.3, across_arms=0.2, alpha=0.05)
     needed = tasks_needed(design, 3)
     assert needed is not None
     assert power(design, needed, 3, draws=4000, seed=5) == pytest.approx(0.8, abs=0.04)

@@ -84,8 +84,8 @@ def judge_with_model(request: JudgeRequest) -> int:
             run.batch = _open_batch(model, setup, workspace, files, judges_again=request.again)
             run.connect = run.batch.connect
         elif model.batch:
-            tell = (lambda _: None) if request.quiet else say
-            run.vendor = VendorBatches(setup, workspace, again=request.again, say=tell)
+            report = (lambda _: None) if request.quiet else say
+            run.vendor = VendorBatches(setup, workspace, again=request.again, say=report)
         elif model.record is not None:
             run.connect = recording(files.enter_context(open_record(model.record)))
         run.announce()
@@ -104,7 +104,7 @@ def _open_workspace(request: JudgeRequest) -> Workspace | None:
 def _run_estimate(
     request: JudgeRequest, setup: Setup, workspace: Workspace | None, reports: list[FileReport]
 ) -> RunEstimate:
-    """Estimate a run, and show the progress; reports on other files are added to ``reports``."""
+    """Estimate a run, and show the progress; reports on files without traces go to ``reports``."""
     with EstimateProgress(request.quiet) as counting:
         return estimate_run(
             setup,
@@ -167,7 +167,8 @@ class _ModelRun:
         if only_reads_answers or (self.vendor is not None and self.vendor.is_pending):
             return
         if not self._request.quiet:  # the estimate reads every trace
-            self._estimate = _run_estimate(self._request, self._setup, self._workspace, [])
+            # The run reports unread files itself, so those of the estimate are dropped.
+            self._estimate = _run_estimate(self._request, self._setup, self._workspace, reports=[])
             say_estimate(self._estimate, self._setup)
             if not self._estimate.to_judge:
                 return

@@ -41,7 +41,7 @@ def show_trace(progress: Progress, *, hidden: bool = False) -> None:
 
 
 class LineProgress(AbstractContextManager["LineProgress"]):
-    """A line for each trace, and one for each wait; nothing if ``quiet``."""
+    """The progress of a run as a line for each trace and each wait; nothing if ``quiet``."""
 
     def __init__(
         self, quiet: bool, *, hidden: bool = False, clock: Callable[[], float] = time.monotonic
@@ -60,7 +60,7 @@ class LineProgress(AbstractContextManager["LineProgress"]):
             show_trace(progress, hidden=self._hidden)
 
     def on_use(self, usage: Usage) -> None:
-        """Ignore the cost of an answer."""
+        """Ignore the usage of an answer, which only a bar shows."""
 
     def on_wait(self, reason: str) -> None:
         """Report that requests wait, and how long the run has taken so far."""
@@ -96,7 +96,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
         self._bar.stop()
 
     def on_trace(self, progress: Progress) -> None:
-        """Count a trace as done; print the problem of a failed one above the bar."""
+        """Count a trace as done; if it failed, print its problem above the bar."""
         self._suggestions += progress.suggestions
         self._bar.update(self._bar.task_ids[0], completed=progress.done)
         self._update_bar()
@@ -137,7 +137,7 @@ class BarProgress(AbstractContextManager["BarProgress"]):
 def run_progress(
     estimate: RunEstimate | None, prices: Prices | None, *, hidden: bool = False
 ) -> LineProgress | BarProgress:
-    """Create the progress display: a bar if stderr is a terminal; nothing without an estimate.
+    """Return the display of progress: a bar in a terminal, else lines; silent without an estimate.
 
     Args:
         estimate: The estimate of the run, if it was computed.

@@ -257,7 +257,8 @@ class StoredFindings:
             raise NotJudged(f"it has grown since {self.judge} judged it; run the judge again")
         labels = self._workspace.labels(trace_id=stored.trace_id, annotator=judge, taxonomy=ref)
         findings = [
-            placed_finding(trace, None, _finding_of_label(label), self._gate) for label in labels
+            placed_finding(trace, rule=None, finding=_finding_of_label(label), gate=self._gate)
+            for label in labels
         ]
         return sorted(
             findings, key=lambda finding: (finding.first, finding.last, finding.mode.code)
@@ -265,14 +266,15 @@ class StoredFindings:
 
 
 def _finding_of_label(label: Label) -> Finding:
-    """Return a stored suggestion as a finding; doubts on its evidence follow the reason."""
+    """Return a stored suggestion as a finding; its rationale ends with the doubt on its quote."""
     doubt_text = "" if label.evidence is None else _DOUBTS[label.evidence.doubt]
     return Finding(
         label.mode,
         label.target.first,
         label.target.last,
-        f"{label.note}{doubt_text}",
-        1.0 if label.confidence is None else label.confidence,
-        label.decisive,
-        label.evidence,
+        rationale=f"{label.note}{doubt_text}",
+        # A judge that states no confidence is taken as sure.
+        confidence=1.0 if label.confidence is None else label.confidence,
+        decisive=label.decisive,
+        evidence=label.evidence,
     )

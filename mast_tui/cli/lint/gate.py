@@ -122,7 +122,7 @@ def _fatal_modes(taxonomy: Taxonomy) -> tuple[str, ...]:
 
 
 def _unknown_mode_text(name: str, taxonomy: Taxonomy) -> str:
-    """Say that there is no such mode, with the closest match and all codes."""
+    """Return the error for an unknown mode, with the closest match and all codes."""
     modes_by_name = {
         mode_name.casefold(): mode
         for mode in taxonomy.modes
@@ -218,7 +218,7 @@ def rules_for(names: str | None, gate: Gate, *, running: bool = False) -> tuple[
 
 
 def _unreachable_mode_text(slug: str, codes: dict[str, str], usable: tuple[Rule, ...]) -> str:
-    """Say why no chosen rule can find a mode that must fail, and what to do."""
+    """Return the error for a mode that must fail but that no chosen rule can find."""
     code = codes[slug]
     names = [rule.name for rule in usable if rule.mode == slug]
     if names:

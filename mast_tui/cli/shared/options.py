@@ -69,7 +69,7 @@ class _Declaration:
 
 @dataclass(frozen=True, slots=True)
 class _DeclaredGroup:
-    """Several options that are one field of a request."""
+    """Several options that are one field of a request, or all fields of a request."""
 
     make: Callable[..., Any]
     fields: Mapping[str, _Declaration | _DeclaredGroup]
@@ -159,6 +159,7 @@ class OptionRule(Generic[Request]):
 
 
 def _first_typed(names: Sequence[str], typed: Sequence[str]) -> str:
+    """Return the first of some options that was typed; empty if none was."""
     return next((name for name in names if name in typed), "")
 
 
@@ -189,6 +190,7 @@ def takes(
         @wraps(command)
         def with_request(**values: Any) -> Result:
             typed_options = typed_names()
+            # A request is no field itself, so it has no name.
             request: Request = declared.value("", values)
             for rule in (_BLIND_OR_ASSISTED, *rules):
                 refusal = rule.refusal(request, typed_options)

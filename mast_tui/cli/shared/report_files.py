@@ -187,7 +187,7 @@ def _table_row(figure: Figure) -> dict[str, Any]:
 
 
 def _csv_cell(value: object) -> str:
-    """Write a value: nothing for None, numbers with all their digits."""
+    """Return the text of a value: empty for None, numbers with all their digits."""
     if value is None:
         return ""
     return value if isinstance(value, str) else repr(value)

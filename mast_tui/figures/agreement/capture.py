@@ -38,9 +38,13 @@ ALPHA: Final = 0.05
 """Below it finders are called dependent."""
 
 _NO_SPREAD: Final = 1e-9
+"""The variance up to which a score cannot be tested."""
+
 _MOST_FINDERS: Final = 10
+"""The most finders whose 2ⁿ patterns are enumerated."""
+
 _MOST_FAILURES: Final = 1e6
-"""So many times those found."""
+"""The largest estimate of all failures, as a multiple of the found ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +390,7 @@ def _combined_test(
     p_values += [p_value for p_value in pair_p_values if p_value is not None]
     if not p_values:
         return None, None
-    # At 0 and 1 the tangent has no end.
+    # The tangent is infinite for p-values of 0 and 1, so they are moved inwards.
     mean_tangent = sum(
         tan((0.5 - min(max(p_value, 1e-15), 1 - 1e-6)) * pi) for p_value in p_values
     ) / len(p_values)
@@ -416,6 +420,7 @@ def interaction_scores(
         skills = _finder_skills(group)
         if skills is None:
             continue
+        # Each cell is a set of finders who found a failure; failures that nobody found are unseen.
         cells = np.array(list(product((0, 1), repeat=len(skills)))[1:])
         column_pairs = np.array(list(combinations(range(len(skills)), 2)))
         caught_by_both = cells[:, column_pairs[:, 0]] * cells[:, column_pairs[:, 1]]
@@ -454,7 +459,7 @@ def _finder_skills(group: Catch) -> NDArray[np.float64] | None:
     low = float(n)
     high = _MOST_FAILURES * n
     while high / low > 1 + 1e-12:
-        # The number of all failures, with those that no finder found.
+        # The number of all failures, including those that no finder found.
         total = sqrt(low * high)
         if total * (1 - prod(1 - caught_counts / total)) < n:
             low = total

@@ -598,7 +598,7 @@ class _ResampledStudy:
         return np.flatnonzero(self.finished.sum(axis=0) > 1)
 
     def tables(self, verdicts: VerdictArray) -> Tables:
-        """Return the tables of some verdicts on all traces."""
+        """Return the tables of agreement over some verdicts on all traces."""
         return Tables(
             self.study.annotators,
             verdicts,
@@ -747,7 +747,7 @@ def _paired_figures(
     sums = sums_of(table.verdicts, range(len(table.traces)), resampled.rounds, resampled.seed)
     scope = replace(resampled.scope(name, table.slugs), subject=subject)
     yield scope.number("n_traces", len(table.traces))
-    yield from _pair_figures(sums.everything().pair(0), scope, table.annotators)
+    yield from _pair_figures(sums.everything().pair(pair_number=0), scope, table.annotators)
 
 
 def _missed_failures(study: StudyInput, table: VerdictTable, *, intervals: bool) -> Capture:

@@ -238,7 +238,7 @@ def _table_figures(
 def _figure_difference(
     name: str, pair: Sequence[TraceSums], figures_of_both: tuple[Coefficient, Coefficient]
 ) -> Coefficient:
-    """Return a figure of the first judge less that of the second, by resampling traces."""
+    """Return a figure of the first judge less that of the second, with an interval."""
     first, second = figures_of_both
     if first.value is None or second.value is None:
         return Coefficient(undefined=first.undefined or second.undefined)
@@ -263,9 +263,9 @@ def _figure_difference(
 
 
 def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld, int] | None:
-    """Return why a difference has no interval: one of its figures has none; else None.
+    """Return the reason why one of the figures has no interval; None if both have one.
 
-    Of two reasons, the one that needs the greater number is returned.
+    Of two reasons, the one that needs more is returned.
     """
     reasons = [figure.withheld for figure in figures if figure.withheld is not None]
     return max(reasons, key=lambda reason: reason[1]) if reasons else None
@@ -274,7 +274,7 @@ def _withheld_reason(figures: tuple[Coefficient, Coefficient]) -> tuple[Withheld
 def _differences_of_shares(
     differences: Mapping[str, Coefficient], cells: NDArray[np.float64]
 ) -> dict[str, Coefficient]:
-    """Return differences of rates of one mode with Newcombe's paired interval.
+    """Return the differences of one mode's rates, with Newcombe's paired intervals.
 
     Args:
         differences: The differences of all figures.

@@ -201,8 +201,10 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
         else:
             targets_by_unit.setdefault(unit, []).append(label.target)
     cases = [
-        _located_case(unit, targets, judge_input.reference, judge_input.order_of(unit[0]))
-        for unit, targets in targets_by_unit.items()
+        _located_case(
+            (trace_id, mode), targets, judge_input.reference, judge_input.order_of(trace_id)
+        )
+        for (trace_id, mode), targets in targets_by_unit.items()
     ]
     scope = judge_input.scope("localisation", judge_input.slugs)
     yield from _location_figures(scope, cases)
@@ -218,7 +220,7 @@ def localisation(judge_input: JudgeInput, units: Compared) -> Iterator[Figure]:
 def _located_case(
     unit: Unit, labels: Sequence[Target], reference: Reference, order: Order
 ) -> _LocatedCase:
-    """Compare the places of judge and reference in one unit."""
+    """Return the comparison of the places of judge and reference in one unit."""
     places = reference.places[unit]
     overlaps = [[overlap(label, target, order) for target in places] for label in labels]
     without_order = [

@@ -184,13 +184,13 @@ def standard_error(verdicts: NDArray[np.uint8], weights: Values | None = None) -
 def _distinct_traces(
     verdicts: NDArray[np.uint8], weights: Values | None, *, complete: bool
 ) -> tuple[Values, NDArray[np.int64]]:
-    """Return the different traces as features, with the number of traces of each.
+    """Return the distinct features of the traces, and the number of traces with each.
 
     The features of a trace are what it adds to the sums of present and of judged modes.
     """
     present = (verdicts == PRESENT).astype(np.float64)
     if complete:
-        # Of complete traces only the number of modes matters.
+        # All modes of complete traces are judged, so their total is enough.
         features = np.stack([present.sum(axis=1), np.ones(len(present))], axis=1)
     else:
         features = np.concatenate([present, _judged_mask(verdicts)], axis=1)
@@ -226,6 +226,7 @@ def cooccurrence_figures(
     neither = _integer_rows(absent.T @ absent)
     for first in range(len(codes)):
         for second in range(first + 1, len(codes)):
+            # Both modes are present in some of the traces.
             if (
                 both_present[first][second] + only_row[first][second]
                 and both_present[first][second] + only_row[second][first]
@@ -249,7 +250,7 @@ def _integer_rows(sums: NDArray[np.float64]) -> list[list[int]]:
 def _pair_figures(
     scope: FigureScope, with_both: int, only_first: int, only_second: int, with_neither: int
 ) -> Iterator[Figure]:
-    """Yield the figures of two modes from the numbers of traces with both, one or neither."""
+    """Yield the figures of two modes from the numbers of traces with both, only one, or neither."""
     product = (
         (with_both + only_first)
         * (with_both + only_second)
@@ -345,9 +346,9 @@ def group_figures(context: GroupInputs, number: int, name: str) -> tuple[Figure,
             Counts.from_verdicts(verdicts, weights),
             Counts.from_verdicts(verdicts[failed], failed_weights),
             Counts.from_verdicts(verdicts[succeeded], succeeded_weights),
-            len(verdicts),
-            (verdicts == UNSURE).sum(axis=0).tolist(),
-            [group.scope("mode", code, code) for code in codes],
+            traces=len(verdicts),
+            unsure=(verdicts == UNSURE).sum(axis=0).tolist(),
+            scopes=[group.scope("mode", code, code) for code in codes],
         )
     )
     figures += mode_figures_of_group
@@ -401,9 +402,9 @@ def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: 
     if not len(values):
         return scope.number("mean_score", None, condition=metric, n=0, reason="no_scores")
     mean = float(values.mean())
-    clusters = np.arange(len(values))
+    clusters = np.arange(len(values))  # each trace alone
     if task is not None and (task[has_score] >= 0).all():
-        clusters = np.unique(task[has_score], return_inverse=True)[1]
+        _, clusters = np.unique(task[has_score], return_inverse=True)
     cluster_count = int(clusters.max()) + 1
     if cluster_count < LEAST_OF_DIFFERENCE or not 0 < mean < 1:
         return scope.figure(
@@ -419,7 +420,7 @@ def _mean_score(scope: FigureScope, scores: Values, task: Whole | None, metric: 
         cluster_count / (cluster_count - 1) * float((cluster_sums**2).sum()) / len(values) ** 2
     )
     case_count = mean * (1 - mean) / variance if variance else float(cluster_count)
-    # Wilson's formula has the normal distribution's quantile in it.
+    # Wilson's formula has the normal quantile; fewer cases stand in for Student's wider one.
     score_interval = wilson_of(mean, case_count * (Z / student_t(cluster_count - 1)) ** 2)
     return scope.figure(
         "mean_score", mean, condition=metric, interval=score_interval, n=len(values)
@@ -479,7 +480,7 @@ def _category_figures(
     group: GroupScope,
     name: str,
 ) -> Iterator[Figure]:
-    """Yield the number of present modes of each category, their share, and the rate of traces."""
+    """Yield the figures of each category of modes, over all traces and over each outcome."""
     sides = {
         "all": in_group,
         "failed": in_group & (inputs.outcome == FAILED),

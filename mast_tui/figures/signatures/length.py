@@ -103,8 +103,8 @@ def _hazard_figures(
 ) -> Iterator[Figure]:
     """Yield the hazard of a mode by ranges of steps.
 
-    It is the share of runs in which the mode sets on in the range, of the runs that reach the range
-    without it. Runs that show the mode without a known span are left out.
+    The hazard is the number of runs in which the mode begins in the range, divided by the number of
+    runs that reach the range without it. Runs with the mode at an unknown span are left out.
     """
     scope = group.scope("hazard", code, code, placed="yes")
     is_usable = (verdicts == ABSENT) | ((verdicts == PRESENT) & (first_spans >= 0))

@@ -265,8 +265,8 @@ def severity(mode: FigureTable, rules: Rules) -> tuple[Severity, Why]:
 
 def mode_figures(
     everything: Counts,
-    lost: Counts,
-    won: Counts,
+    failed: Counts,
+    succeeded: Counts,
     traces: int,
     unsure: Sequence[int],
     scopes: Sequence[FigureScope],
@@ -275,20 +275,20 @@ def mode_figures(
 
     Args:
         everything: The counts over all traces.
-        lost: The counts over failed traces.
-        won: The counts over successful traces.
+        failed: The counts over failed traces.
+        succeeded: The counts over successful traces.
         traces: The number of traces.
         unsure: The number of unsure verdicts of each mode.
         scopes: The scope of the figures of each mode.
     """
-    comparisons = differences(lost, won, OUTCOMES, scopes)
+    comparisons = differences(failed, succeeded, OUTCOMES, scopes)
     for mode, scope in enumerate(scopes):
-        with_mode, without_mode = zip(won.of_mode(mode), lost.of_mode(mode), strict=True)
+        with_mode, without_mode = zip(succeeded.of_mode(mode), failed.of_mode(mode), strict=True)
         yield everything.rate(mode, scope, "all")
-        yield lost.rate(mode, scope, "failed")
-        yield won.rate(mode, scope, "succeeded")
-        yield _success_share(*with_mode, (won, lost), mode, scope, "success_if_present")
-        yield _success_share(*without_mode, (won, lost), mode, scope, "success_if_absent")
+        yield failed.rate(mode, scope, "failed")
+        yield succeeded.rate(mode, scope, "succeeded")
+        yield _success_share(*with_mode, (succeeded, failed), mode, scope, "success_if_present")
+        yield _success_share(*without_mode, (succeeded, failed), mode, scope, "success_if_absent")
         yield scope.number("unsure", unsure[mode])
         yield scope.number("open", traces - everything.judged[mode] - unsure[mode])
         yield scope.number(
@@ -319,15 +319,19 @@ def _success_share(
         scope: The scope of the figure.
         condition: The condition of the figure.
     """
-    won, lost = sides
+    succeeded, failed = sides
     n = hits.n + misses.n
-    open_won = won.doubtful[mode] if won.doubtful else 0.0
-    open_lost = lost.doubtful[mode] if lost.doubtful else 0.0
-    if not open_won and not open_lost:
+    doubtful_succeeded = succeeded.doubtful[mode] if succeeded.doubtful else 0.0
+    doubtful_failed = failed.doubtful[mode] if failed.doubtful else 0.0
+    if not doubtful_succeeded and not doubtful_failed:
         return rate(scope, condition, hits.n, n, effective_cases(hits, misses))
     total = hits.weight + misses.weight
-    low = hits.weight / (total + open_lost) if total + open_lost else 0.0
-    high = (hits.weight + open_won) / (total + open_won) if total + open_won else 1.0
-    doubt = Doubt(won.unresolved[mode] + lost.unresolved[mode], (low, high))
+    low = hits.weight / (total + doubtful_failed) if total + doubtful_failed else 0.0
+    high = (
+        (hits.weight + doubtful_succeeded) / (total + doubtful_succeeded)
+        if total + doubtful_succeeded
+        else 1.0
+    )
+    doubt = Doubt(succeeded.unresolved[mode] + failed.unresolved[mode], (low, high))
     effective = effective_cases(hits, misses) if n else (0.0, 0.0)
     return rate(scope, condition, hits.n, n, effective, doubt)

@@ -80,7 +80,7 @@ def first_fatal(inputs: SignatureInput, fatal: Flags) -> FirstFatal:
 
     Args:
         inputs: The input of the report.
-        fatal: A flag for each label with a place that is fatal.
+        fatal: A flag for each label with a place, true if it is fatal.
     """
     places = inputs.places
     labels = np.flatnonzero(fatal)
@@ -111,7 +111,7 @@ def places_figures(
     group: GroupScope,
     fatal: Mapping[str, FirstFatal],
 ) -> Iterator[Figure]:
-    """Yield the figures on places of the chosen traces.
+    """Yield the figures on the positions of failures in the chosen traces.
 
     ``uncounted`` counts traces without a position, as their spans were not counted. ``tied`` counts
     traces in which several modes share the first span; each of these modes counts as first.
@@ -119,36 +119,36 @@ def places_figures(
     Args:
         inputs: The input of the report.
         all_onsets: The onsets of all traces.
-        is_counted: A flag for each trace that counts.
+        is_counted: A flag for each trace, true for the chosen ones.
         showing_count: The number of chosen traces with any mode.
         side: ``failed`` or ``all``: the kind of these traces.
         group: The group of the traces.
-        fatal: The first fatal failures by definition of fatal labels.
+        fatal: The first fatal failures, by the rule for which labels are fatal.
     """
     codes = [mode.code for mode in inputs.modes]
     in_traces = all_onsets.in_traces(is_counted)
     trace_count = len(np.unique(in_traces.trace))
     is_first_step = in_traces.step == 0
-    traces_with_place, opening_rows, first_mode_counts = np.unique(
+    traces_with_place, opening_rows, modes_at_first_step = np.unique(
         in_traces.trace[is_first_step], return_index=True, return_counts=True
     )
     lengths = inputs.spans[traces_with_place]
-    first_counts = np.bincount(in_traces.mode[is_first_step], minlength=len(codes)).tolist()
+    first_mode_counts = np.bincount(in_traces.mode[is_first_step], minlength=len(codes)).tolist()
     scope = group.scope(f"places_{side}")
     yield scope.number("traces", trace_count)
     yield scope.number("showing", showing_count)
     yield scope.number("uncounted", int((lengths < 1).sum()))
-    yield scope.number("tied", int((first_mode_counts > 1).sum()))
+    yield scope.number("tied", int((modes_at_first_step > 1).sum()))
     yield from position_figures(scope, in_traces.first[is_first_step][opening_rows], lengths)
     for cause, failures in fatal.items():
         yield from _spans_after_fatal(scope, cause, failures, inputs.spans, is_counted)
     for column, code in enumerate(codes):
-        if first_counts[column]:
+        if first_mode_counts[column]:
             yield rate(
                 group.scope(f"first_mode_{side}", code, code, first=code),
-                "",
-                first_counts[column],
-                trace_count,
+                condition="",
+                count=first_mode_counts[column],
+                n=trace_count,
             )
     for column, code in enumerate(codes):
         has_mode = in_traces.mode == column
@@ -178,7 +178,7 @@ def places_figures(
 def position_figures(scope: FigureScope, first: Whole, lengths: Whole) -> Iterator[Figure]:
     """Yield the figures on positions of spans in their runs, without runs of unknown length.
 
-    A position is the index of a span by the number of spans, from 0 up to below 1.
+    A position is the index of a span divided by the number of spans: at least 0 and below 1.
 
     Args:
         scope: The scope of the figures.
@@ -294,7 +294,7 @@ def _most_frequent_chains(in_traces: Onsets, codes: list[str]) -> list[tuple[Cha
 
 
 def chains(in_traces: Onsets, codes: list[str]) -> dict[int, Chain]:
-    """Return the chain of modes of each trace, by the row of the trace.
+    """Return the chain of each trace: its modes in the order of their onsets, by row of the trace.
 
     Args:
         in_traces: The onsets.

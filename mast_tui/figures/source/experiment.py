@@ -161,7 +161,7 @@ def _verdicts_in_order_of(
 def _amounts_of_runs(
     inputs: SignatureInput, spent_of: SpentOf, prices: Mapping[str, Prices]
 ) -> dict[str, Values]:
-    """Return the amounts that each run used, NaN if unknown; money only for models with a price."""
+    """Return the tokens, minutes and money of each run, NaN if unknown, without empty amounts."""
     amounts = {name: np.full(len(inputs.traces), np.nan) for name in ("tokens", "minutes", "money")}
     for row, trace in enumerate(inputs.traces):
         spent = spent_of(trace)

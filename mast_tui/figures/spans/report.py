@@ -47,7 +47,7 @@ from mast_tui.figures.spans.sums import (
     LEFT_OUT,
     MARKS,
     PAIRS,
-    LookedTrace,
+    PreparedTrace,
     SpanSums,
     coverage_alpha,
     finding_sums,
@@ -211,7 +211,7 @@ class SpanAgreement:
 
 
 def spans_json(spans: SpanAgreement) -> dict[str, Any]:
-    """Return the part ``spans`` of the document of ``agree --json``; it never holds NaN."""
+    """Return the part ``spans`` of the document of ``agree --json``."""
     pairs = [PAIR.join(pair) for pair in spans.pairs]
     document: dict[str, Any] = {
         "pass": spans.pass_label,
@@ -259,18 +259,18 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
     """
     slugs = [slug for slug, _, _ in span_input.modes]
     unplaced_modes = never_placed_modes(span_input.traces, slugs)
-    looked_traces = [
-        LookedTrace.from_readings(trace, unplaced_modes) for trace in span_input.traces
+    prepared_traces = [
+        PreparedTrace.from_readings(trace, unplaced_modes) for trace in span_input.traces
     ]
     names = span_input.annotators
     sums_by_pair = {
-        pair: finding_sums(looked_traces, pair, slugs) for pair in combinations(names, 2)
+        pair: finding_sums(prepared_traces, pair, slugs) for pair in combinations(names, 2)
     }
 
     def all_figures() -> Iterator[Figure]:
         """Yield the counts of traces, then the figures of all annotators and of each pair."""
         scope = FigureScope("spans_traces", span_input.taxonomy_ref)
-        yield scope.number("compared", len(looked_traces))
+        yield scope.number("compared", len(prepared_traces))
         yield scope.number("not_at_hand", span_input.not_at_hand)
         yield from scope.numbers("examples_left_out", span_input.examples or {})
         for name in names:
@@ -278,21 +278,24 @@ def span_figures(span_input: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) 
         pair_figures: list[Figure] = []
         for pair, sums in sums_by_pair.items():
             rows_of_both = [
-                row for row, trace in enumerate(looked_traces) if len(trace.looks_of(pair)) == 2
+                row
+                for row, trace in enumerate(prepared_traces)
+                if len(trace.readings_of(pair)) == 2
             ]
             group = _Group(
-                span_input, pair, [looked_traces[row] for row in rows_of_both], sums[rows_of_both]
+                span_input, pair, [prepared_traces[row] for row in rows_of_both], sums[rows_of_both]
             )
             pair_figures += [
                 _as_pair_figure(figure, pair) for figure in group.figures(rounds, seed)
             ]
         if len(sums_by_pair) == 1:
-            # Of two annotators, the pair is all of them.
+            # With two annotators, the figures of their pair are those of all annotators.
             yield from map(_as_total_figure, pair_figures)
         else:
-            no_findings = finding_sums(looked_traces, ("", ""), slugs)
+            # No annotator has an empty name, so these sums are 0.
+            no_findings = finding_sums(prepared_traces, ("", ""), slugs)
             all_annotators = _Group(
-                span_input, names, looked_traces, sum(sums_by_pair.values(), start=no_findings)
+                span_input, names, prepared_traces, sum(sums_by_pair.values(), start=no_findings)
             )
             yield from all_annotators.figures(rounds, seed)
         yield from pair_figures
@@ -363,7 +366,7 @@ class _Group:
 
     span_input: SpanInput
     names: Sequence[str]
-    traces: Sequence[LookedTrace]
+    traces: Sequence[PreparedTrace]
     findings: Floats
 
     def scope(self, name: str, slugs: Sequence[str], mode: str = "") -> FigureScope:

@@ -46,9 +46,10 @@ class ReadBy:
             for first, after in stretches:
                 changes[first] += 1
                 changes[after] -= 1
-        # The indices at which the number of readers changes, and the counts up to each of them.
+        # At each index where the number of readers changes: the index, the new number, and the
+        # number of spans before it by their number of readers.
         self._changes: list[int] = []
-        self._rated: list[int] = []
+        self._reader_counts: list[int] = []
         self._counts: list[tuple[int, ...]] = []
         counts = [0] * (self.raters + 1)
         reader_count = 0
@@ -58,13 +59,13 @@ class ReadBy:
             reader_count += change
             previous = index
             self._changes.append(index)
-            self._rated.append(reader_count)
+            self._reader_counts.append(reader_count)
             self._counts.append(tuple(counts))
 
     def up_to(self, index: int) -> tuple[int, ...]:
         """Return the numbers of spans before an index that were read by 0, 1, 2 … raters."""
         change_number = bisect_right(self._changes, index) - 1
-        reader_count = self._rated[change_number]
+        reader_count = self._reader_counts[change_number]
         counts = self._counts[change_number]
         further_spans = index - self._changes[change_number]
         return (
@@ -123,7 +124,7 @@ def coverage_alpha(sums: Floats) -> Floats:
 def _marked_stretches(
     stretches_by_rater: Iterable[Sequence[Stretch]],
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield stretches (first, after) with the number of raters who marked them."""
+    """Yield each marked stretch as (first, after, number of raters who marked it)."""
     changes: Counter[int] = Counter()
     for stretches in stretches_by_rater:
         for first, after in stretches:
@@ -145,20 +146,20 @@ LEFT_OUT: Final = 1
 PAIRS: Final = 2
 
 
-class Look:
+class PreparedReading:
     """The reading of a trace by one annotator, prepared for several figures.
 
     Modes that the annotator never places in any trace count as unanswered.
 
     Attributes:
-        reading: The reading.
+        trace_reading: The reading.
         seen: The stretches of spans that the annotator has read.
     """
 
     def __init__(
         self, reading: TraceReading, spans: int, silent_modes: frozenset[str] = frozenset()
     ) -> None:
-        self.reading = reading
+        self.trace_reading = reading
         self._silent_modes = reading.unanswered | reading.unplaced | silent_modes
         self.seen = reading.seen(spans)
         self._covered = {mode: covered_stretches(places) for mode, places in reading.places.items()}
@@ -176,7 +177,7 @@ class Look:
 
     def places(self, mode: str) -> tuple[LabelRange, ...]:
         """Return the different places marked with the mode."""
-        return self.reading.places.get(mode, ())
+        return self.trace_reading.places.get(mode, ())
 
     def covered(self, mode: str) -> tuple[Stretch, ...]:
         """Return the spans that these places touch."""
@@ -188,35 +189,37 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedTrace:
+class PreparedTrace:
     """A trace with the prepared readings of all annotators."""
 
     spans: int
-    looks: Mapping[str, Look]
+    readings: Mapping[str, PreparedReading]
 
     @classmethod
     def from_readings(
         cls, trace: TraceReadings, silent_modes: Mapping[str, frozenset[str]]
-    ) -> LookedTrace:
-        """Prepare the readings of a trace.
+    ) -> PreparedTrace:
+        """Return a trace with prepared readings.
 
         Args:
             trace: The trace.
             silent_modes: The modes that each annotator never places.
         """
-        looks = {
-            name: Look(reading, trace.spans, silent_modes.get(name, frozenset()))
+        readings = {
+            name: PreparedReading(reading, trace.spans, silent_modes.get(name, frozenset()))
             for name, reading in trace.readings.items()
         }
-        return cls(trace.spans, looks)
+        return cls(trace.spans, readings)
 
-    def looks_of(self, names: Sequence[str]) -> list[Look]:
+    def readings_of(self, names: Sequence[str]) -> list[PreparedReading]:
         """Return the readings of some annotators."""
-        return [self.looks[name] for name in names if name in self.looks]
+        return [self.readings[name] for name in names if name in self.readings]
 
     def unplaced(self, names: Sequence[str]) -> frozenset[str]:
         """Return the modes that any of these annotators calls present without a place."""
-        return frozenset().union(*(look.reading.unplaced for look in self.looks_of(names)))
+        return frozenset().union(
+            *(reading.trace_reading.unplaced for reading in self.readings_of(names))
+        )
 
 
 def never_placed_modes(
@@ -247,7 +250,7 @@ def never_placed_modes(
 
 
 def finding_sums(
-    traces: Sequence[LookedTrace], pair: tuple[str, str], modes: Sequence[str]
+    traces: Sequence[PreparedTrace], pair: tuple[str, str], modes: Sequence[str]
 ) -> Floats:
     """Return the findings of two annotators: traces × (any mode, then each mode) × columns.
 
@@ -262,13 +265,15 @@ def finding_sums(
     """
     sums = np.zeros((len(traces), 1 + len(modes), PAIRS + LEVELS))
     for row, trace in enumerate(traces):
-        looks = trace.looks_of(pair)
-        if len(looks) == 2 and any(look.reading.places for look in looks):
-            sums[row] = _findings_of_pair(looks[0], looks[1], modes)
+        readings = trace.readings_of(pair)
+        if len(readings) == 2 and any(reading.trace_reading.places for reading in readings):
+            sums[row] = _findings_of_pair(readings[0], readings[1], modes)
     return sums
 
 
-def _findings_of_pair(ours: Look, theirs: Look, modes: Sequence[str]) -> Floats:
+def _findings_of_pair(
+    ours: PreparedReading, theirs: PreparedReading, modes: Sequence[str]
+) -> Floats:
     """Return the findings of two annotators in one trace, for any mode and for each mode."""
     sums = np.zeros((1 + len(modes), PAIRS + LEVELS))
     all_our_places: dict[LabelRange, None] = {}
@@ -323,9 +328,9 @@ class SpanSums:
 
 
 def span_sums(
-    traces: Sequence[LookedTrace], names: Sequence[str], modes: Sequence[str]
+    traces: Sequence[PreparedTrace], names: Sequence[str], modes: Sequence[str]
 ) -> SpanSums:
-    """Return the sums of traces for α and α_U.
+    """Return the sums of traces for Krippendorff's α and α_U.
 
     Args:
         traces: The traces.
@@ -337,15 +342,15 @@ def span_sums(
     answered = [0] * len(modes)
     rated_by: list[set[str]] = [set() for _ in modes]
     for row, trace in enumerate(traces):
-        looks = [(name, trace.looks[name]) for name in names if name in trace.looks]
+        readings = [(name, trace.readings[name]) for name in names if name in trace.readings]
         answers_by_raters: dict[tuple[str, ...], _SharedAnswers] = {}
         for column, mode in enumerate(modes):
-            answering = [(name, look) for name, look in looks if look.answers(mode)]
-            rated_by[column].update(name for name, look in answering if look.seen)
+            answering = [(name, reading) for name, reading in readings if reading.answers(mode)]
+            rated_by[column].update(name for name, reading in answering if reading.seen)
             answered[column] += len(answering) > 1
             raters = tuple(name for name, _ in answering)
             if raters not in answers_by_raters:
-                answers_by_raters[raters] = _SharedAnswers([look for _, look in answering])
+                answers_by_raters[raters] = _SharedAnswers([reading for _, reading in answering])
             coverage[row, column] = answers_by_raters[raters].coverage(mode)
             continua[column].append(answers_by_raters[raters].continuum(mode))
     return SpanSums(
@@ -359,22 +364,22 @@ def span_sums(
 class _SharedAnswers:
     """The answers of the same annotators on one trace, for one mode after the other."""
 
-    def __init__(self, looks: Sequence[Look]) -> None:
-        self._looks = looks
-        self._read_by = ReadBy([look.seen for look in looks])
+    def __init__(self, readings: Sequence[PreparedReading]) -> None:
+        self._readings = readings
+        self._read_by = ReadBy([reading.seen for reading in readings])
         self._nothing_marked = coverage_sums(self._read_by, ())
         length = self._read_by.in_all[-1]
-        none_for_each: tuple[tuple[Section, ...], ...] = ((),) * len(looks)
-        self._empty = Continuum(length, none_for_each) if length and len(looks) > 1 else None
+        none_for_each: tuple[tuple[Section, ...], ...] = ((),) * len(readings)
+        self._empty = Continuum(length, none_for_each) if length and len(readings) > 1 else None
 
     def coverage(self, mode: str) -> tuple[float, float, float, float]:
         """Return the sums of the trace for α."""
-        marked = [look.covered(mode) for look in self._looks]
+        marked = [reading.covered(mode) for reading in self._readings]
         return coverage_sums(self._read_by, marked) if any(marked) else self._nothing_marked
 
     def continuum(self, mode: str) -> Continuum | None:
         """Return the spans that all have read, joined, with the units on them."""
-        units = [look.units(mode) for look in self._looks]
+        units = [reading.units(mode) for reading in self._readings]
         if self._empty is None or not any(units):
             return self._empty
         return Continuum(self._empty.length, tuple(map(self._sections_among_read, units)))

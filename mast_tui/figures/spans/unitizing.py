@@ -162,7 +162,11 @@ class UnitSums:
         return int(self.features[:, _LENGTH].sum())
 
     def disagreement(self, sums: Floats) -> Disagreement:
-        """Return the disagreements of sums of the columns, resamples × columns."""
+        """Return the disagreements of each resample.
+
+        Args:
+            sums: The sums of ``features`` over the continua, resamples × columns.
+        """
         length_sum = sums[:, _LENGTH]
         units_by_length = sums[:, _COLUMNS : _COLUMNS + len(self.lengths)]
         positions_by_length = sums[:, _COLUMNS + len(self.lengths) :]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def rendered(report: Report, language: str) -> str:
-    """Write a report in a language; its renderer is imported on first use.
+    """Return a report in a language; its renderer is imported on first use.
 
     Args:
         report: The report.

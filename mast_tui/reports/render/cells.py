@@ -10,10 +10,10 @@ from typing import Final
 from mast_tui.reports.model import Cell, Column, Estimate, Kind, Row
 
 NONE: Final = "—"
-"""What stands for a figure that is undefined."""
+"""The text in place of an undefined figure."""
 
 WITHHELD: Final = "–"
-"""What stands in the place of an interval that would not hold."""
+"""The text in place of a withheld interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Written:
 
 
 def written_cell(row: Row, column: Column) -> Written:
-    """Write the cell of a row.
+    """Return the texts of a cell.
 
     Args:
         row: The row.
@@ -64,7 +64,7 @@ def written_cell(row: Row, column: Column) -> Written:
 
 
 def number(value: float, kind: Kind) -> str:
-    """Write a number; a number that rounds to 0 has no sign.
+    """Return a number as text; a number that rounds to 0 has no sign.
 
     Args:
         value: The number.
@@ -99,7 +99,7 @@ def naming(columns: tuple[Column, ...]) -> int:
 
 
 def _interval_text(estimate: Estimate, kind: Kind) -> str:
-    """Write the interval or the bounds; a sign if the interval is withheld."""
+    """Return the text of the interval or the bounds; a sign for a withheld interval."""
     if estimate.ci is not None:
         low, high = (number(end, kind).removesuffix("%") for end in estimate.ci)
         return f"[{low}, {high}]"
@@ -110,7 +110,7 @@ def _interval_text(estimate: Estimate, kind: Kind) -> str:
 
 
 def fixed_number(value: float, digits: int = 2) -> str:
-    """Write a number with a fixed number of decimals; a number that rounds to 0 has no sign.
+    """Return a number with fixed decimals as text; a number that rounds to 0 has no sign.
 
     Args:
         value: The number.

@@ -125,12 +125,12 @@ def _layout_of(report: str) -> _Layout:
 
 
 def render_csv(report: Report) -> str:
-    """Write all figures of a report's document as CSV."""
+    """Return all figures of a report's document as CSV."""
     return csv_text(csv_columns(report.document), tidy_rows(report.document))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    """Write a table as the text of a CSV file with ``\\n`` line ends.
+    """Return a table as the text of a CSV file with ``\\n`` line ends.
 
     Args:
         columns: Its columns, in their order.
@@ -143,7 +143,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
 
 def _quoted_cell(text: str) -> str:
-    """Write a cell, in quotation marks if it holds a separator or outer spaces."""
+    """Return the text of a cell, in quotation marks if it has a separator or outer spaces."""
     # csv.writer of Python before 3.13 leaves a lone carriage return unquoted, which breaks the row.
     if any(char in text for char in ',"\r\n') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
@@ -253,7 +253,7 @@ def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) 
         (keys for pattern, keys in layout.rests_on.items() if _matches_key_or_path(pattern, path)),
         None,
     )
-    # A rule without keys says that the value has no n; without a rule it has that of its parent.
+    # A rule with no keys means that the value has no n. Without a rule, the parent's n applies.
     n = None if n_keys is not None and not n_keys else context.n_by.get(key, context.n)
     n = next((part[name] for name in n_keys or () if name in part), n)
     key_context = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))

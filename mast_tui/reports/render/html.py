@@ -33,7 +33,7 @@ _USED: Final = ("paper", "ink", "muted", "grid")
 
 
 def render_html(report: Report) -> str:
-    """Write a report as a page: contents, then its sections with their tables and drawings."""
+    """Return a report as a page: contents, then its sections with their tables and drawings."""
     environment = page_environment(_TEMPLATES)
     environment.filters.update(anchor=_anchor_id, display_lines=display_lines)
     environment.tests.update(

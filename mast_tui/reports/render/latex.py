@@ -114,7 +114,7 @@ def escaped(text: str) -> str:
 
 
 def render_latex(report: Report) -> str:
-    """Write the tables of a report as LaTeX, with their captions, labels and notes.
+    """Return the tables of a report as LaTeX, with their captions, labels and notes.
 
     The notes of the report and its sections are quotations around the tables. An empty column is
     left out, and the caption says so. A table that is too wide or too long for a page is split
@@ -278,7 +278,7 @@ def _heading_cell(column: Column, has_interval: bool) -> str:
 
 
 def _table_cell(row: Row, column: Column, has_interval: bool) -> str:
-    """Write a cell; a column with intervals has two cells in LaTeX."""
+    """Return the LaTeX text of a cell; in a column with intervals it is two cells."""
     cell = written_cell(row, column)
     if not is_right(column):
         return escaped(cell.whole)

@@ -12,7 +12,7 @@ from mast_tui.safe_text import one_line
 
 _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|~$&"})
 _STARTS: Final = re.compile(r"(\s*\d*)([-+=.)])")
-"""What begins a list or underlines a heading, where a line begins with it."""
+"""The start of a line that Markdown reads as a list item or as the underline of a heading."""
 
 
 def plain(text: str) -> str:
@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool] = ()
 ) -> list[str]:
-    """Write the lines of a table.
+    """Return the lines of a table.
 
     Args:
         heads: The headings, which are Markdown already.
@@ -37,7 +37,7 @@ def table(
 
 
 def render_markdown(report: Report, *, level: int = 1) -> str:
-    """Write a report as Markdown: tables with their captions and notes, warnings first.
+    """Return a report as Markdown: tables with their captions and notes, warnings first.
 
     Drawings are left out; texts are escaped.
 

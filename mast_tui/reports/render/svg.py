@@ -14,7 +14,7 @@ from mast_tui.safe_text import one_line
 Anchor = Literal["start", "middle", "end"]
 
 WIDTH: Final = 680
-"""How wide most drawings are, in user units."""
+"""The width of most drawings in user units."""
 
 MARK: Final = "mast-tui figure"
 """Stands in every drawing that is written as a file, so that one's own are known again."""
@@ -162,7 +162,7 @@ def clipped_text(text: str, width: float, size: float = 12) -> str:
 
 
 def number(value: float) -> str:
-    """Write a coordinate with at most two decimals."""
+    """Return a coordinate as text with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -289,7 +289,7 @@ class Drawing:
 
 
 def inline_svg(chart: Chart) -> str:
-    """Write a drawing as an element of an HTML page, which styles it."""
+    """Return a drawing as an element of an HTML page, which styles it."""
     class_attribute = ' class="wide"' if chart.width > WIDTH else ""
     escaped_id = escaped(chart.id)
     return (

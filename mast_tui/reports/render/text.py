@@ -25,7 +25,7 @@ _LOW: Final = 50
 
 
 def render_text(report: Report, width: int | None) -> list[str]:
-    """Write a report as lines: warnings first, then its tables, each with its notes.
+    """Return a report as lines: warnings first, then its tables, each with its notes.
 
     Folded parts and charts are not written. A repeated caption or note is written only once.
 
@@ -80,7 +80,7 @@ def _without_repeated_texts(report: Report) -> Report:
 
 
 def _section_lines(section: ReportSection, width: int | None) -> list[str]:
-    """Write a section: facts and warnings, its tables and texts, then its other notes."""
+    """Return the lines of a section: facts, warnings, tables and texts, then its other notes."""
     warnings = (note for note in section.notes if note.warning)
     parts = [[*_fact_lines(section.facts, width), *_note_lines(warnings, width)]]
     for part in section.parts:
@@ -123,7 +123,7 @@ def _text_lines(part: Text, width: int | None) -> list[str]:
 
 
 def _wrapped_lines(text: str, width: int | None) -> list[str]:
-    """Break a sentence at spaces; a word that is longer than a line has a line of its own."""
+    """Break a sentence at spaces; a longer word has its own line. Without a width, do not break."""
     text = one_line(text)
     if not text:
         return []
@@ -140,7 +140,7 @@ def _wrapped_lines(text: str, width: int | None) -> list[str]:
 
 
 def _table_lines(table: Table, width: int | None) -> list[str]:
-    """Write a table in its widest shape that fits, then what was left out, caption and notes."""
+    """Return a table in its widest shape that fits, then what was left out, caption and notes."""
     shape = _Shape.from_table(table)
     for smaller in shape.smaller():
         if width is None or shape.width() <= width:
@@ -181,8 +181,8 @@ class _Shape:
         columns: The columns that are left.
         barred: The keys of columns with a bar.
         bare: The keys of columns without intervals.
-        name: The greatest width of the last column of names, and of headings that are wider than
-            their cells; None for any width.
+        name_width: The greatest width of the last column of names, and of headings that are wider
+            than their cells; None for any width.
     """
 
     table: Table
@@ -190,12 +190,12 @@ class _Shape:
     columns: tuple[Column, ...]
     barred: frozenset[str]
     bare: frozenset[str] = frozenset()
-    name: int | None = None
+    name_width: int | None = None
 
     @classmethod
     def from_table(cls, table: Table) -> _Shape:
-        """Return the shape of a whole table."""
-        columns = table.split_columns()[0] or table.columns
+        """Return the widest shape of a table: all of its filled columns."""
+        columns = table.split_columns()[0] or table.columns  # without the empty columns
         cells = [
             {column.key: _safe_cell(written_cell(row, column)) for column in columns}
             for row in table.rows
@@ -221,7 +221,7 @@ class _Shape:
         for column in low_columns:
             shape = replace(shape, bare=shape.bare | {column.key})
             yield shape
-        shape = replace(shape, name=SHORTEST_NAME)
+        shape = replace(shape, name_width=SHORTEST_NAME)
         yield shape
         for column in columns_by_rank[len(low_columns) :]:
             shape = replace(shape, bare=shape.bare | {column.key})
@@ -233,9 +233,9 @@ class _Shape:
 
     def named_within(self, width: int) -> _Shape:
         """Return the shape with the longest names that fit."""
-        if self.name is None:
+        if self.name_width is None:
             return self
-        return replace(self, name=self.name + max(0, width - self.width()))
+        return replace(self, name_width=self.name_width + max(0, width - self.width()))
 
     def has_bared(self, column: Column) -> bool:
         """Return whether a column has lost an interval."""
@@ -273,7 +273,7 @@ class _Shape:
         widths: Sequence[int],
         number_widths: Mapping[str, int],
     ) -> str:
-        """Write a row; a reason takes the place of all neighbouring cells that share it."""
+        """Return the line of a row. Neighbouring cells with the same reason show it once."""
         parts = []
         for start, end in self._cell_ranges(cells):
             column = self.columns[start]
@@ -284,7 +284,7 @@ class _Shape:
         return GAP.join(parts).rstrip()
 
     def _cell_text(self, cell: Written, column: Column, number_width: int) -> str:
-        """Write a cell with its bar and its interval, the number aligned to the right."""
+        """Return the text of a cell: its bar, its number aligned to the right, and its interval."""
         if not is_right(column) or not cell.text:
             return cell.text
         bar = self._bar_text(cell, column)
@@ -293,19 +293,20 @@ class _Shape:
         return bar + " " * (text_room - cell_len(cell.text)) + cell.text + interval
 
     def _bar_text(self, cell: Written, column: Column) -> str:
-        """Write a share as a bar of eighths of cells; empty for a column without bars."""
+        """Return a share as a bar of eighths of cells; empty for a column without bars."""
         if column.key not in self.barred or cell.value is None:
             return ""
         full, eighths = divmod(round(min(max(cell.value, 0), 1) * _BAR * 8), 8)
         return ("█" * full + (_EIGHTHS[eighths] if eighths else "")).ljust(_BAR) + " "
 
     def _number_widths(self) -> dict[str, int]:
-        """Return the width of each column without intervals: its bars, numbers and heading."""
+        """Return the width of each column by key, without the intervals behind its numbers."""
         widths = {}
         for column in self.columns:
             cells = [row[column.key] for row in self.cells]
             texts = (self._bar_text(cell, column) + cell.text for cell in cells)
             widest = max(map(cell_len, texts), default=0)
+            # Over intervals, a heading may be wider than the numbers.
             if column.key in self.bare or not any(cell.interval for cell in cells):
                 widest = max(widest, self._heading_width(column, widest))
             widths[column.key] = widest
@@ -315,7 +316,9 @@ class _Shape:
         """Return the width of a column's heading over cells of some width."""
         title_width = cell_len(one_line(column.title))
         return (
-            title_width if self.name is None else min(title_width, max(cell_width, SHORTEST_NAME))
+            title_width
+            if self.name_width is None
+            else min(title_width, max(cell_width, SHORTEST_NAME))
         )
 
     def _mark_width(self) -> int:
@@ -325,9 +328,9 @@ class _Shape:
         return self._mark_width() + sum(widths) + len(GAP) * (len(widths) - 1)
 
     def _column_widths(self) -> list[int]:
-        """Return the widths of the columns; each reason fits over the cells that share it."""
+        """Return the widths of the columns; each reason fits into the cells that share it."""
         number_widths = self._number_widths()
-        last_name = naming(self.columns) - 1
+        last_name = naming(self.columns) - 1  # the index of the last column that names a row
         widths = []
         for index, column in enumerate(self.columns):
             texts = (
@@ -335,8 +338,8 @@ class _Shape:
                 for cells in self.cells
             )
             widest = max(map(cell_len, texts), default=0)
-            if self.name is not None and index == last_name:
-                widest = min(widest, self.name)
+            if self.name_width is not None and index == last_name:
+                widest = min(widest, self.name_width)
             widths.append(max(widest, self._heading_width(column, widest)))
         for cells in self.cells:
             for start, end in self._cell_ranges(cells):
