@@ -194,7 +194,7 @@ def _is_converted(head: bytes) -> bool:
 
 
 def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], str | None]:
-    """Return a function: it returns the reason why a file must not be replaced, None if it may be.
+    """Return a function that returns why a file must not be replaced; None if it may be.
 
     The workspace, traces to convert and other known traces stay. An earlier output of this command
     is replaced even if the workspace knows it as a trace.
@@ -212,6 +212,7 @@ def _never_replaced(paths: tuple[Path, ...], force: bool) -> Callable[[Path], st
                 return None
         if any(path.is_file() and path.samefile(target) for path in paths):
             return "this is a trace to convert, and traces are never overwritten"
+        # Only a workspace knows other traces, and without ``force`` no trace is replaced anyway.
         if not force or not workspace.is_file():
             return None
         open_labels = open_workspace(CommonOptions(), announce=False)

@@ -110,7 +110,7 @@ def _document_of_files(files: list[_File]) -> dict[str, object]:
             {
                 "path": str(file.report.path),
                 "reason": file.report.skipped,
-                # The problems of a file without traces that is read all the same (outcomes.csv).
+                # A skipped ``outcomes.csv`` has no traces, but it is read and can have problems.
                 **({"problems": _problems_json(file)} if file.problems else {}),
             }
             for file in files

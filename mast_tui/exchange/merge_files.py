@@ -331,13 +331,15 @@ def conflicts_in_words(workspace: Workspace, conflicts: Sequence[EventConflict])
     event_ids = {event_id for conflict in first_conflicts for event_id in conflict.events}
     events = {
         event.id: event
-        for name in dict.fromkeys(conflict.annotator for conflict in first_conflicts)
-        for event in workspace.events(annotator=name)
+        for annotator in dict.fromkeys(conflict.annotator for conflict in first_conflicts)
+        for event in workspace.events(annotator=annotator)
         if event.id in event_ids
     }
     for conflict in first_conflicts:
         descriptions = [
-            _quoted_description(events[name]) for name in conflict.events if name in events
+            _quoted_description(events[event_id])
+            for event_id in conflict.events
+            if event_id in events
         ]
         yield (
             f"{conflict.annotator} worked in two copies at once: step {conflict.seq} is "

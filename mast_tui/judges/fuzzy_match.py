@@ -18,8 +18,8 @@ from mast_tui.judges.word_comparison import (
     SIGN_ENTITY,
     WordLikeness,
     compare,
-    loosened,
     same_words,
+    with_plain_signs,
     without_markup,
 )
 from mast_tui.labels import Match
@@ -49,7 +49,8 @@ _SURE_WITHOUT_BLANKS: Final = 24
 _MOST_HITS: Final = 20
 """The number of occurrences of the same letters whose words are compared."""
 
-_WORD_EDGE: Final = 24
+_SEARCH_REACH: Final = 24
+"""The most characters beyond a range that are searched for a sign or for the end of a word."""
 
 _SLACK: Final = 40
 """The characters on each side of a range that are compared too, since words that a quote lacks
@@ -352,11 +353,11 @@ def _same_letters_match(
         offset = layer.find(quote_letters)
         if offset < 0:
             continue
-        loose_text = loosened(text)
-        layer_text = loosened(without_markup(text)) if without_marks else loose_text
+        plain_text = with_plain_signs(text)
+        layer_text = with_plain_signs(without_markup(text)) if without_marks else plain_text
         for _ in range(_MOST_HITS):
             letter_range = _letter_range(layer_text, offset, offset + len(quote_letters))
-            start, end = _with_outer_signs(loose_text, letter_range, loosened(quote))
+            start, end = _with_outer_signs(plain_text, letter_range, with_plain_signs(quote))
             hit = text[start:end]
             if len(quote_letters) >= _SURE_WITHOUT_BLANKS or without_marks:
                 is_same = compare(quote, hit).likeness is WordLikeness.SAME
@@ -377,19 +378,19 @@ def _same_signs_match(text: str, quote: str) -> QuoteMatch | None:
     return None if match is None else QuoteMatch(match.start(), match.end(), Match.SPACING)
 
 
-def _letter_range(loosened_text: str, first: int, end: int) -> tuple[int, int]:
+def _letter_range(plain_text: str, first: int, end: int) -> tuple[int, int]:
     """Return the range in a text of its letters from number ``first`` to ``end``, exclusive."""
-    return _offset_of_letter(loosened_text, first), _offset_of_letter(loosened_text, end - 1) + 1
+    return _offset_of_letter(plain_text, first), _offset_of_letter(plain_text, end - 1) + 1
 
 
-def _offset_of_letter(loosened_text: str, number: int) -> int:
+def _offset_of_letter(plain_text: str, number: int) -> int:
     """Return the offset of the letter with a number, from 0, in a text."""
     # Skip the letters before it in steps that are halved when they would go too far.
     offset = 0
     step = _CHUNK
     while step:
-        count = len(letters(loosened_text[offset : offset + step]))
-        if offset + step <= len(loosened_text) and count <= number:
+        count = len(letters(plain_text[offset : offset + step]))
+        if offset + step <= len(plain_text) and count <= number:
             number -= count
             offset += step
         else:
@@ -397,25 +398,23 @@ def _offset_of_letter(loosened_text: str, number: int) -> int:
     return offset
 
 
-def _with_outer_signs(
-    loosened_text: str, match_range: tuple[int, int], quote: str
-) -> tuple[int, int]:
+def _with_outer_signs(plain_text: str, match_range: tuple[int, int], quote: str) -> tuple[int, int]:
     """Extend a range by the punctuation around it that the quote has too.
 
-    The punctuation before the first and after the last letter of the quote is searched sign by
-    sign, from the range outwards.
+    The signs before the first and after the last letter of the quote are searched one by one, from
+    the range outwards. ``plain_text`` and the quote are results of ``with_plain_signs``.
     """
     start, end = match_range
     letters_start = next(i for i, char in enumerate(quote) if letters(char))
     letters_end = next(i for i in range(len(quote), 0, -1) if letters(quote[i - 1]))
     for sign in reversed("".join(quote[:letters_start].split())):
-        search_start = max(0, start - _WORD_EDGE)
-        preceding = loosened_text[search_start:start].rstrip()
+        search_start = max(0, start - _SEARCH_REACH)
+        preceding = plain_text[search_start:start].rstrip()
         if not preceding.endswith(sign):
             break
         start = search_start + len(preceding) - 1
     for sign in "".join(quote[letters_end:].split()):
-        following = loosened_text[end : end + _WORD_EDGE]
+        following = plain_text[end : end + _SEARCH_REACH]
         if not following.lstrip().startswith(sign):
             break
         end += len(following) - len(following.lstrip()) + 1
@@ -515,10 +514,10 @@ _MATCHES: Final = {
 
 
 def _case_folded(text: str) -> str:
-    """Return the loosened text in lower case, unless that changes its length."""
-    loosened_text = loosened(text)
-    lower = loosened_text.lower()
-    return lower if len(lower) == len(loosened_text) else loosened_text
+    """Return the text with plain signs in lower case, unless that changes its length."""
+    plain_text = with_plain_signs(text)
+    lower = plain_text.lower()
+    return lower if len(lower) == len(plain_text) else plain_text
 
 
 def _trimmed_range(text: str, start: int, end: int) -> tuple[int, int]:
@@ -533,7 +532,7 @@ def _trimmed_range(text: str, start: int, end: int) -> tuple[int, int]:
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     """Trim white space from a range, and extend it to whole words."""
     start, end = _trimmed_range(text, start, end)
-    for _ in range(_WORD_EDGE):
+    for _ in range(_SEARCH_REACH):
         if start > 0 and text[start - 1].isalnum() and text[start].isalnum():
             start -= 1
         if end < len(text) and text[end].isalnum() and text[end - 1].isalnum():

@@ -162,7 +162,7 @@ class _WordSequence:
         """
         plain_text = straightened(text)
         if "&" in plain_text or "\\" in plain_text:
-            plain_text = loosened(_CODED.sub(_decoded_escape, plain_text))
+            plain_text = with_plain_signs(_CODED.sub(_decoded_escape, plain_text))
         self._plain_text = plain_text
         self._is_trace = is_trace
         self._optional_ranges: list[tuple[int, int]] | None = None
@@ -241,7 +241,7 @@ def straightened(text: str) -> str:
     return _TYPOGRAPHIC.sub(lambda match: _STRAIGHT[match[0]], text)
 
 
-def loosened(text: str) -> str:
+def with_plain_signs(text: str) -> str:
     """Replace typographic quotes and dashes by plain ones, and escapes by blanks.
 
     Escapes are backslashes with a following ``n``, ``r`` or ``t``, however often the text was
@@ -298,7 +298,9 @@ def compare(quote: str, text: str, *, in_parts: bool = False) -> WordComparison:
     quote_words = _WordSequence(quote)
     text_words = _WordSequence(text, is_trace=True)
     if not quote_words:
-        is_same = "".join(loosened(quote).split()) == "".join(loosened(text).split())
+        is_same = "".join(with_plain_signs(quote).split()) == "".join(
+            with_plain_signs(text).split()
+        )
         likeness = WordLikeness.SAME if is_same else WordLikeness.ALTERED
         return WordComparison(likeness, (), 0, len(text))
     if quote_words.texts == text_words.texts:

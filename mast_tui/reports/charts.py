@@ -836,14 +836,16 @@ def order_matrix(pairs: Mapping[str, FigureTable], names: Names) -> Drawing:
     cells: dict[tuple[str, str], _Cell] = {}
     for pair, table in pairs.items():
         first, second = pair.split(PAIR)
-        n = table.find("sets_on", "before").n or 0
-        for earlier, later, condition in ((first, second, "before"), (second, first, "after")):
-            count = table.count("sets_on", condition)
+        # The figure ``sets_on`` counts the traces with both modes by which one begins first. Only
+        # pairs that occur together have it, so the sum of its counts is not 0.
+        both_count = sum(table.count("sets_on", order) for order in ("before", "after", "together"))
+        for earlier, later, order in ((first, second, "before"), (second, first, "after")):
+            count = table.count("sets_on", order)
             tooltip = (
-                f"{earlier} before {later} in {count} of {n} traces with both, "
+                f"{earlier} before {later} in {count} of {both_count} traces with both, "
                 f"at the same span in {table.count('sets_on', 'together')}"
             )
-            cells[earlier, later] = (f"{count}/{n}", count / n, tooltip)
+            cells[earlier, later] = (f"{count}/{both_count}", count / both_count, tooltip)
     shown_codes = {code for pair in cells for code in pair}
     shown_modes = [(code, name) for code, name in names if code in shown_codes]
     return _mode_matrix(shown_modes, cells, half=False)

@@ -483,11 +483,14 @@ def _in_points(share: float | None) -> float | None:
 
 
 def pair_document(experiment: Experiment, figures: FigureIndex) -> Document:
-    """Return two arms as ``report --json`` prints them, for one more release.
+    """Return the document of ``report --json`` for an experiment with two arms.
+
+    ``comparison`` and ``paired`` repeat figures of ``experiment`` in the form of earlier releases.
+    They will be removed in the next release.
 
     Args:
         experiment: The runs of two arms.
-        figures: Its figures.
+        figures: The figures of the experiment.
     """
     document = experiment_document(experiment, figures)
     first = experiment.compared[0]

@@ -316,7 +316,7 @@ def _rates_table(report: JudgeReport) -> Table:
         "judge",
         f"{report.judge} against {against}",
         (CODE, MODE, _N, present_column, *_RATES),
-        _row_groups(report, _RATES, detail=True),
+        _row_groups(report, estimate_columns=_RATES, has_details=True),
         _caption_text(report),
         (
             Note(
@@ -336,7 +336,7 @@ def _chance_table(report: JudgeReport) -> Table:
         "judge_chance",
         f"{report.judge} against {against_words(report)}, beside chance",
         (CODE, MODE, *_CHANCE, *_ERRORS),
-        _row_groups(report, _CHANCE, detail=False),
+        _row_groups(report, estimate_columns=_CHANCE, has_details=False),
         _caption_text(report),
         (
             _macro_note(report, _CHANCE),
@@ -352,23 +352,24 @@ def _chance_table(report: JudgeReport) -> Table:
 
 
 def _row_groups(
-    report: JudgeReport, columns: Sequence[Column], *, detail: bool
+    report: JudgeReport, *, estimate_columns: Sequence[Column], has_details: bool
 ) -> tuple[tuple[Row, ...], ...]:
     """Return the rows of the modes, and the rows of the totals.
 
-    With ``detail`` the rows have sentences, otherwise the mark of the κ paradox.
+    Each row but the macro mean has counts beside the estimates, and each mode McNemar's p. With
+    ``has_details`` the rows have sentences, otherwise the mark of the κ paradox.
     """
 
     def make_row(ident: str, names: dict[str, Cell], table: FigureTable) -> Row:
-        cells = {**names, **_count_cells(table), **estimate_cells(table, columns)}
+        cells = {**names, **_count_cells(table), **estimate_cells(table, estimate_columns)}
         if table.mode:
             cells["mcnemar_p_adjusted"] = table.value("mcnemar_p_adjusted")
         sentences_of = _mode_sentences if table.mode else _count_sentences
         return Row(
             ident,
             cells,
-            mark="" if detail else paradox_mark(table),
-            detail=tuple(sentences_of(report, table)) if detail else (),
+            mark="" if has_details else paradox_mark(table),
+            detail=tuple(sentences_of(report, table)) if has_details else (),
             sources=table.sources,
         )
 
@@ -378,7 +379,7 @@ def _row_groups(
         for slug, code, name in report.modes
     ]
     macro = report.table("judge_macro")
-    macro_cells: dict[str, Cell] = {"name": "macro mean", **estimate_cells(macro, columns)}
+    macro_cells: dict[str, Cell] = {"name": "macro mean", **estimate_cells(macro, estimate_columns)}
     totals = (
         Row("macro", macro_cells, sources=macro.sources),
         make_row("pooled", {"name": "pooled"}, report.table("judge_pooled")),

@@ -172,7 +172,8 @@ class SharedBudget(Budget):
                 "a worker cannot reach the command that has the allowance, at "
                 f"{host_and_port} ({error}); look for a firewall between them"
             ) from None
-        self._checked_out = 0.0
+        self._checked_out_share = 0.0
+        """The share of the allowance that this process has taken from the account."""
         self._turn = asyncio.Lock()
 
     async def reserve(self, tokens_in: int, answer_tokens: int) -> Reserved:
@@ -189,11 +190,11 @@ class SharedBudget(Budget):
             while True:
                 reserved = Reserved(tokens_in, self._expected_answer_tokens(answer_tokens))
                 planned_share = self._share_of_allowance([*self._reservations, reserved])
-                if planned_share <= self._checked_out + _ROUNDING:
+                if planned_share <= self._checked_out_share + _ROUNDING:
                     self._reservations.add(reserved)
                     return reserved
                 held_share = self._share_of_allowance([*self._reservations])
-                surplus = self._checked_out - held_share
+                surplus = self._checked_out_share - held_share
                 unanswered_share = held_share - self._share_of_allowance([])
                 granted = await asyncio.to_thread(
                     self._exchange_with_account,
@@ -201,7 +202,7 @@ class SharedBudget(Budget):
                     unanswered_share,
                     planned_share - held_share,
                 )
-                self._checked_out = held_share + (granted or 0.0)
+                self._checked_out_share = held_share + (granted or 0.0)
                 if granted == 0.0:
                     raise AllowanceSpent(
                         "the allowance is spent, but for less than the next request takes; the "
@@ -213,7 +214,9 @@ class SharedBudget(Budget):
     def close(self) -> None:
         """Return the rest of the parts, and close the connection."""
         with self._connection, suppress(RunStops):
-            self._exchange_with_account(self._checked_out - self._share_of_allowance([]), 0.0, 0.0)
+            self._exchange_with_account(
+                self._checked_out_share - self._share_of_allowance([]), 0.0, 0.0
+            )
 
     def _exchange_with_account(
         self, surplus: float, unanswered_share: float, request: float

@@ -543,8 +543,9 @@ class Insertion:
 
         Args:
             table: The table.
-            varying: Two or more columns in which consecutive rows differ, while they share the
-                values of all others; empty if there are few rows.
+            varying: The columns in which consecutive rows differ. Values of the other columns are
+                sent once for rows that share them. At least two columns, or none to send all
+                values of each row.
             where_known: The ``ON CONFLICT`` clause for rows whose key is in the table already.
         """
         self._table = table.name

@@ -74,7 +74,7 @@ def outputs_beside(workspace: Workspace, *, force: bool) -> Outputs:
 
 
 def never_replaced(workspace: Workspace) -> Callable[[Path], str | None]:
-    """Return a function that returns the reason why a file must never be replaced, None if it may.
+    """Return a function that returns why a file must never be replaced; None if it may be.
 
     It may be called after the workspace was closed.
     """

@@ -15,7 +15,7 @@ from mast_tui.judges.fuzzy_match import (
     parts,
     readings,
 )
-from mast_tui.judges.word_comparison import loosened
+from mast_tui.judges.word_comparison import with_plain_signs
 from mast_tui.labels import Match
 
 REPORT = """\
@@ -94,8 +94,8 @@ def test_a_list_in_the_text_is_no_gap() -> None:
 
 @given(st.text("ab“”’—–\\n\t \U0001f600", max_size=80))
 def test_loosening_keeps_every_place(text: str) -> None:
-    assert len(loosened(text)) == len(text)
-    assert letters(text) == "".join(map(letters, loosened(text)))
+    assert len(with_plain_signs(text)) == len(text)
+    assert letters(text) == "".join(map(letters, with_plain_signs(text)))
 
 
 def test_joined_words_are_no_other_words() -> None:

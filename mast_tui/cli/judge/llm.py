@@ -190,9 +190,11 @@ class _ModelRun:
         try:
             with progress:
                 if self.vendor is not None:
-                    running = self.vendor.run(lambda batch: start_run(batch.connect, deferred=True))
+                    running = self.vendor.run(
+                        lambda batch: start_run(batch.connect, answers_deferred=True)
+                    )
                 else:
-                    running = start_run(self.connect, deferred=self.batch is not None)
+                    running = start_run(self.connect, answers_deferred=self.batch is not None)
                 summary = asyncio.run(self._await_until_signal(running))
             keep_missing_indices(self._workspace)
             if self.batch is not None and self.batch.requests is not None:
@@ -244,7 +246,7 @@ class _ModelRun:
                 loop.remove_signal_handler(name)
 
     async def _run_judge(
-        self, progress: LineProgress | BarProgress, connect: Connect, *, deferred: bool
+        self, progress: LineProgress | BarProgress, connect: Connect, *, answers_deferred: bool
     ) -> ModelRunSummary:
         """Run the judge on all traces; keep the result so far if it is cancelled."""
 
@@ -261,7 +263,7 @@ class _ModelRun:
                 progress.on_trace, progress.on_use, progress.on_wait, on_cancelled=keep_summary
             ),
             connect=connect,
-            deferred=deferred,
+            answers_deferred=answers_deferred,
         )
 
 

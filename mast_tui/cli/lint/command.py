@@ -182,7 +182,7 @@ def _judge_into_report(
 
 
 def _never_replaced(paths: tuple[Path, ...]) -> Callable[[Path], str | None]:
-    """Return a function that gives the reason why a file must not be replaced; None if it may.
+    """Return a function that returns why a file must not be replaced; None if it may be.
 
     The workspace and the traces to judge stay.
     """

@@ -151,6 +151,7 @@ class OptionRule(Generic[Request]):
         """
         option = _first_typed(self.options, typed)
         excluded = _first_typed(self.excludes, typed)
+        # Empty ``options`` or ``excludes`` set no condition.
         applies = bool(option or not self.options) and bool(excluded or not self.excludes)
         has_needed = bool(_first_typed(self.needs, typed))
         if not applies or has_needed or (self.when is not None and not self.when(request)):

@@ -56,7 +56,7 @@ class _Layout:
         columns: The columns of the table.
         omitted: The patterns of paths without rows.
         rules: The rule of each pattern of a path.
-        rests_on: The keys of the n of a figure, by pattern; empty for a figure without n.
+        n_keys: The keys of the n of a figure, by pattern; empty for a figure without n.
         counts: The patterns of integers that have rows; None for all integers.
         missing: The reason for a missing number, by its key or the key of its object.
     """
@@ -64,7 +64,7 @@ class _Layout:
     columns: Sequence[str]
     omitted: Sequence[str]
     rules: Mapping[str, _Rule]
-    rests_on: Mapping[str, Sequence[str]]
+    n_keys: Mapping[str, Sequence[str]]
     counts: Sequence[str] | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
@@ -250,10 +250,10 @@ def _context_of_key(layout: _Layout, part: Values, key: str, context: _Context) 
     path = (*context.path, key)
     rule = layout.rule(path)
     n_keys = next(
-        (keys for pattern, keys in layout.rests_on.items() if _matches_key_or_path(pattern, path)),
+        (keys for pattern, keys in layout.n_keys.items() if _matches_key_or_path(pattern, path)),
         None,
     )
-    # A rule with no keys means that the value has no n. Without a rule, the parent's n applies.
+    # If the keys are empty, the value has no n. If no pattern matches, the parent's n applies.
     n = None if n_keys is not None and not n_keys else context.n_by.get(key, context.n)
     n = next((part[name] for name in n_keys or () if name in part), n)
     key_context = replace(context, path=path, n=n, n_by=part.get(f"{key}_n", {}))

@@ -325,7 +325,7 @@ class TraceItems:
         If a side's answer was different when the conflict was decided, its remark says so. Sides
         that answered then but have no answer now come last, without a number.
         """
-        places_only = group.kind is ConflictKind.PLACE
+        omit_verdict = group.kind is ConflictKind.PLACE
         earlier_answers = {answer.annotator: answer for answer in merged_sides(decisions)}
         has_earlier_answers = bool(earlier_answers)
         chosen_sides = _chosen_sides(decisions)
@@ -335,7 +335,9 @@ class TraceItems:
             remarks = ["✓ taken"] if side.annotator in chosen_sides else []
             if has_earlier_answers:
                 earlier_answer = earlier_answers.pop(side.annotator, None)
-                remarks += _changed_remarks(earlier_answer, side, self.order, places_only)
+                remarks += _changed_remarks(
+                    earlier_answer, side, self.order, omit_verdict=omit_verdict
+                )
             views.append(
                 SideView(
                     number=number,
@@ -349,7 +351,7 @@ class TraceItems:
             )
         for side in earlier_answers.values():
             name = self.names.display_name(side.annotator, 32)
-            remark = f"! then {_answer_text(side, self.order, places_only)}"
+            remark = f"! then {_answer_text(side, self.order, omit_verdict=omit_verdict)}"
             views.append(SideView(None, name, "open", remark=remark))
         return views
 
@@ -405,12 +407,12 @@ class TraceItems:
             state = RowState.OPEN
             group = subject.in_question(self.sides, self.order)
             summary = self._difference_text(group)
-            sides = self._answers_text(group.said, places_only=not subject.is_verdict)
+            sides = self._answers_text(group.said, omit_verdict=not subject.is_verdict)
         else:
             state = RowState.CHANGED if self.has_changed(subject) else RowState.DECIDED
             summary = self._outcome_in_row(subject)
             answers = merged_sides(subject.decisions)
-            sides = self._answers_text(answers, places_only=not subject.is_verdict)
+            sides = self._answers_text(answers, omit_verdict=not subject.is_verdict)
         code, name = mode_code_and_name(self.taxonomy, subject.mode)
         return QueueRow(
             trace_id=self.trace_id,
@@ -446,16 +448,17 @@ class TraceItems:
         )
         return f"at {' / '.join(distinct_ranges)}"
 
-    def _answers_text(self, answers: Iterable[Said], *, places_only: bool) -> str:
+    def _answers_text(self, answers: Iterable[Said], *, omit_verdict: bool) -> str:
         """Return each side's answer: ``ann present · bob absent``, ``ann #3 · bob none``."""
         return " · ".join(
-            f"{self.names.display_name(side.annotator, 16)} {self._short_answer(side, places_only)}"
+            f"{self.names.display_name(side.annotator, 16)} "
+            f"{self._short_answer(side, omit_verdict=omit_verdict)}"
             for side in self.names.in_order(answers)
         )
 
-    def _short_answer(self, side: Said, places_only: bool) -> str:
-        """Return the verdict of a side, or only its span ranges."""
-        if places_only:
+    def _short_answer(self, side: Said, *, omit_verdict: bool) -> str:
+        """Return the verdict of a side; with ``omit_verdict`` its span ranges instead."""
+        if omit_verdict:
             return self._ranges_text(side.targets) if side.targets else "none"
         return side.value.value if side.value is not None else "open"
 
@@ -526,23 +529,27 @@ def outcome(decisions: Sequence[Decision], names: SideNames) -> str:
 
 
 def _changed_remarks(
-    earlier: Said | None, side: Said, index_of: IndexOf, places_only: bool
+    earlier: Said | None, side: Said, index_of: IndexOf, *, omit_verdict: bool
 ) -> list[str]:
     """Return a remark with a side's answer at the time of the decision; none if it was the same.
 
-    ``earlier`` is None if the side had no answer then.
+    ``earlier`` is None if the side had no answer then. With ``omit_verdict`` only the places of
+    the answers are compared and shown, as in a conflict about places.
     """
     if earlier is None:
         return ["! since then"]
-    same_value = places_only or earlier.value == side.value
+    same_value = omit_verdict or earlier.value == side.value
     if same_value and set(earlier.targets) == set(side.targets):
         return []
-    return [f"! then {_answer_text(earlier, index_of, places_only)}"]
+    return [f"! then {_answer_text(earlier, index_of, omit_verdict=omit_verdict)}"]
 
 
-def _answer_text(side: Said, index_of: IndexOf, places_only: bool) -> str:
-    """Return the verdict of a side, or ``marked`` or ``no place``, and its first span ranges."""
-    if places_only:
+def _answer_text(side: Said, index_of: IndexOf, *, omit_verdict: bool) -> str:
+    """Return the verdict of a side and its first span ranges.
+
+    With ``omit_verdict`` the text is ``marked`` or ``no place`` instead of the verdict.
+    """
+    if omit_verdict:
         text = "marked" if side.targets else "no place"
     else:
         text = side.value.value if side.value is not None else "open"

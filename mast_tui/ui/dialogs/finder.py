@@ -250,6 +250,7 @@ class ModeFinder(FinderDialog):
         choices = [
             FinderChoice(
                 mode.slug,
+                # A code such as 2.1 shows the two digits to type; other codes do not.
                 mode.code if taxonomy.coded_by_digits else taxonomy.keys_of(mode),
                 mode.name,
                 " ".join([mode.definition, *(alias.name for alias in mode.aliases)]),

@@ -77,11 +77,11 @@ class AnswerRoom:
 
     Args:
         asked_for: The setting.
-        learns: True if the need of one trace raises the tokens for all traces.
+        raised_for_all: True if the need of one trace raises the tokens for all traces.
     """
 
-    def __init__(self, asked_for: int, *, learns: bool = True) -> None:
-        self._learns = learns
+    def __init__(self, asked_for: int, *, raised_for_all: bool = True) -> None:
+        self._raised_for_all = raised_for_all
         self.current = asked_for
         """The tokens for the next request."""
         largest = max(MOST_ROOM, 2 * asked_for)
@@ -109,7 +109,7 @@ class AnswerRoom:
     def more_tokens(self, room: int, *, thinking: bool) -> int | None:
         """Return twice the tokens that were too few for an answer, or None if it had the most.
 
-        If thinking used up the tokens, return four times as many. If this room learns, these
+        If thinking used up the tokens, return four times as many. With ``raised_for_all``, these
         tokens are allowed for all further requests too.
 
         Args:
@@ -120,7 +120,7 @@ class AnswerRoom:
             return None
         factor = 4 if thinking else 2
         tokens = min(room * factor, self.all[-1])
-        if thinking and self._learns:
+        if thinking and self._raised_for_all:
             self.current = max(self.current, tokens)
         return tokens
 

@@ -123,7 +123,7 @@ async def run_model_judge(
     again: bool = False,
     watch: Watch | None = None,
     connect: Connect | None = None,
-    deferred: bool = False,
+    answers_deferred: bool = False,
 ) -> ModelRunSummary:
     """Judge traces with a model, several at once; each judgement is stored in one transaction.
 
@@ -140,14 +140,14 @@ async def run_model_judge(
         again: True to judge all traces again, without stored answers.
         watch: The observers of the run.
         connect: Opens a client of the model.
-        deferred: True if answers come with other commands. Then one trace does not change the
+        answers_deferred: True if answers come in batches. Then one trace does not change the
             requests on other traces, and traces that fail for one reason do not end the run.
 
     Raises:
         WorkspaceError: The workspace fails.
         RunStops: Another process runs this judge on the workspace.
     """
-    run = _Run(setup, workspace, watch or Watch(), again, deferred)
+    run = _Run(setup, workspace, watch or Watch(), again=again, answers_deferred=answers_deferred)
     with run_lock(workspace.path, setup.judge):
         return await run.judge_all(traces, connect or connect_to_server)
 
@@ -299,7 +299,13 @@ class _Run:
     """The state of a run."""
 
     def __init__(
-        self, setup: Setup, workspace: Workspace, watch: Watch, again: bool, deferred: bool
+        self,
+        setup: Setup,
+        workspace: Workspace,
+        watch: Watch,
+        *,
+        again: bool,
+        answers_deferred: bool,
     ) -> None:
         taxonomy_modes = {mode.slug for mode in setup.taxonomy.modes}
         if not taxonomy_modes.intersection(setup.prompt.modes):
@@ -311,11 +317,13 @@ class _Run:
         self._writer = WriterThread()
         self._feed: _Feed | None = None
         self._summary = ModelRunSummary(setup.judge, setup.taxonomy.ref)
-        self._answer_room = AnswerRoom(setup.parameters.answer_tokens, learns=not deferred)
-        self._deferred = deferred
+        self._answer_room = AnswerRoom(
+            setup.parameters.answer_tokens, raised_for_all=not answers_deferred
+        )
+        self._answers_deferred = answers_deferred
         self._judged_now: set[str] = set()
         self._suspects: dict[str, Trace] = {}
-        """Open traces that were judged by requests which may have been truncated."""
+        """Judged traces, by id, that are kept in case their requests prove to be truncated."""
         self._last_failure = ""
         self._failures_in_a_row = 0
         """The number of traces that failed in a row for the last reason."""
@@ -461,7 +469,7 @@ class _Run:
         Reasons that differ only in their numbers are the same.
         """
         # With deferred answers, failures must not change the requests on other traces.
-        if self._deferred:
+        if self._answers_deferred:
             return
         failure = _NUMBERS.sub("0", reason)
         is_same = failure == self._last_failure

@@ -29,7 +29,7 @@ from mast_tui.traces.readers.json_fields import (
 from mast_tui.traces.result_status import status_of_error_flag, status_of_result
 from mast_tui.traces.times import unix_seconds
 
-AGENT: Final = "claude-code"
+CLAUDE_CODE: Final = "claude-code"
 
 SPAWNING_TOOLS: Final = frozenset({"Task", "Agent"})
 """The tools with which an agent starts a sub-agent."""
@@ -139,7 +139,7 @@ def _new_piece(
 ) -> Piece:
     """Return the piece of the block with this number in its record, from 1 on."""
     key_suffix = f"/{number}" if number > 1 else ""
-    agent = AGENT if role is Role.AGENT else role.value
+    agent = CLAUDE_CODE if role is Role.AGENT else role.value
     return Piece(kind, role, agent, text, key_suffix, name=name, call_id=call_id, status=status)
 
 

@@ -16,7 +16,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Loaded, Role, SpanKind, Tokens, Trace, TraceMeta
 from mast_tui.traces.readers.base import Reader, identity_of
 from mast_tui.traces.readers.chat.pieces import Piece
-from mast_tui.traces.readers.claude_code.records import AGENT, SPAWNING_TOOLS, RecordEntry
+from mast_tui.traces.readers.claude_code.records import CLAUDE_CODE, SPAWNING_TOOLS, RecordEntry
 
 _BYTES_PER_READ: Final = 4 << 20
 """The bytes of a file that are read at a time."""
@@ -37,7 +37,7 @@ class AgentThread:
     """
 
     prefix: str = ""
-    agent: str = AGENT
+    agent: str = CLAUDE_CODE
     asker: str = "user"
     call_id: str | None = None
 
@@ -53,11 +53,11 @@ class AgentThread:
             call_id: The id of the call that started the sub-agent.
         """
         name = agent_type or f"sub-agent {agent_id[:_SHORT_ID_LENGTH]}"
-        return cls(f"{agent_id}/", name, AGENT, call_id)
+        return cls(f"{agent_id}/", name, CLAUDE_CODE, call_id)
 
     def agent_of(self, piece: Piece) -> str:
         """Return the name of the agent or user who wrote a piece."""
-        if piece.agent == AGENT or piece.role is Role.TOOL:
+        if piece.agent == CLAUDE_CODE or piece.role is Role.TOOL:
             return self.agent
         return self.asker if piece.role is Role.USER else piece.agent
 
@@ -117,7 +117,7 @@ class TraceBuilder(ABC):
                 self.table.set_tokens(self._last_index_by_response[response_key], tokens)
         path = self._source.path
         identity = identity_of(reader, path, self._source.head, native=self.native)
-        meta = TraceMeta(system=AGENT, model=self.model, task=self.task, version=self.version)
+        meta = TraceMeta(system=CLAUDE_CODE, model=self.model, task=self.task, version=self.version)
         spans = RecordSpans(index, self.table, self._text_positions, self.texts_on_lines)
         return Trace(identity, path, spans, meta=meta)
 

@@ -20,7 +20,7 @@ from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatu
 from mast_tui.traces.readers.base import CUT_OFF
 from mast_tui.traces.readers.chat.pieces import Piece
 from mast_tui.traces.readers.claude_code.records import (
-    AGENT,
+    CLAUDE_CODE,
     RecordEntry,
     entry_of,
     hash_of,
@@ -44,8 +44,8 @@ _BOOKKEEPING_TYPES: Final = name_set("""
 _SYSTEM_BOOKKEEPING_TYPES: Final = name_set(
     "hook_progress hook_started init session_state_changed status task_progress task_updated"
 )
-_TEXT_PIECE: Final = Piece(SpanKind.LOG, Role.LOG, "log", "", name="text")
-_PARTIAL_PIECE: Final = Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, "")
+_TEXT_PIECE: Final = Piece(SpanKind.LOG, Role.LOG, agent="log", text="", name="text")
+_PARTIAL_PIECE: Final = Piece(SpanKind.MESSAGE, Role.AGENT, agent=CLAUDE_CODE, text="")
 
 
 class ClaudeStreamReader:
@@ -106,10 +106,12 @@ def _result_piece(record: Fields) -> Piece:
     if record.get("is_error") is True or subtype.startswith("error"):
         text = text or content_text(record.get("errors")) or subtype
         error = SpanStatus.ERROR
-        return Piece(SpanKind.LOG, Role.SYSTEM, "system", text, name=subtype, status=error)
+        return Piece(
+            SpanKind.LOG, Role.SYSTEM, agent="system", text=text, name=subtype, status=error
+        )
     if text is None:
         text = dump_text(record.get("structured_output"))
-    return Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, text, name="result")
+    return Piece(SpanKind.MESSAGE, Role.AGENT, agent=CLAUDE_CODE, text=text, name="result")
 
 
 def _records_on(line: bytes, number: int, problems: list[Problem]) -> Sequence[Fields]:
@@ -142,7 +144,8 @@ class _StreamBuilder(TraceBuilder):
         self._thread_by_caller: dict[str, AgentThread] = {}
         self._agent_type_by_call: dict[str, str] = {}
         self._last_message: tuple[int, int] | None = None  # hash of its text, index of its span
-        self._text_lines: tuple[int, int] | None = None  # the first and the last line number
+        self._text_line_range: tuple[int, int] | None = None
+        """The first and the last number of the lines of text since the last record, if any."""
         self._partial_lines_by_caller: dict[str | None, tuple[int, int]] = {}  # first, last
 
     @staticmethod
@@ -197,8 +200,8 @@ class _StreamBuilder(TraceBuilder):
         if ends_open and line.lstrip().startswith(b'{"'):
             list_problem(self.table.problems, number, CUT_OFF)
         elif line.strip():
-            first_number = number if self._text_lines is None else self._text_lines[0]
-            self._text_lines = (first_number, number)
+            first_number = number if self._text_line_range is None else self._text_line_range[0]
+            self._text_line_range = (first_number, number)
 
     def finish(self) -> None:
         """Add the spans of the text and the partial messages with which the file ends."""
@@ -282,9 +285,9 @@ class _StreamBuilder(TraceBuilder):
 
     def _add_text_span(self) -> None:
         """Add a log span for the lines of text before a record, if there are any."""
-        if self._text_lines is not None:
-            self._add_lines_span(self._text_lines, _TEXT_PIECE, caller=None)
-            self._text_lines = None
+        if self._text_line_range is not None:
+            self._add_lines_span(self._text_line_range, _TEXT_PIECE, caller=None)
+            self._text_line_range = None
 
     def _add_partial_span(self, caller: str | None) -> None:
         """Add the span of a caller's partial message, if the whole message never came."""

@@ -25,7 +25,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import (
-    AGENT,
+    CODEX,
     EXEC_EVENTS,
     CodexLines,
     RewordedLines,
@@ -198,9 +198,11 @@ class CodexExecParser(CodexLines):
 
     def __init__(self) -> None:
         super().__init__(_ExecTable())
-        self._text_lines: tuple[int, int] | None = None  # the first and the last line of a text
+        self._text_line_range: tuple[int, int] | None = None
+        """The first and the last number of the lines of text since the last event, if any."""
         self._call_index_by_item: dict[str, int] = {}
-        self._waiting_items: dict[str, tuple[int, ExecItem]] = {}  # with their line, by id
+        self._waiting_items: dict[str, tuple[int, ExecItem]] = {}
+        """The line number and the item, by the id of the item."""
         self._last_plan: object = None
         self._last_step_index: int | None = None
         self._stream_error: str | None = None
@@ -226,8 +228,8 @@ class CodexExecParser(CodexLines):
             for damaged_event in self._damaged_records(number, line, cut_off):
                 self._take_event(number, damaged_event)
         else:
-            first_number = number if self._text_lines is None else self._text_lines[0]
-            self._text_lines = (first_number, number)
+            first_number = number if self._text_line_range is None else self._text_line_range[0]
+            self._text_line_range = (first_number, number)
 
     def finish(self) -> None:
         """Add the spans of the text with which the file ends, and of the items that still wait."""
@@ -256,9 +258,9 @@ class CodexExecParser(CodexLines):
 
     def _add_text_span(self) -> None:
         """Add a log span for the lines of text before an event, if there are any."""
-        if self._text_lines is not None:
-            self.table.add(*self._text_lines, (SpanKind.LOG, Role.LOG, AGENT, None))
-            self._text_lines = None
+        if self._text_line_range is not None:
+            self.table.add(*self._text_line_range, (SpanKind.LOG, Role.LOG, CODEX, None))
+            self._text_line_range = None
 
     def _take_event(self, number: int, event: Fields) -> None:
         """Add the spans of an event, and set the tokens at the end of a turn."""
@@ -309,7 +311,7 @@ class CodexExecParser(CodexLines):
                 self._add_log_span(number, item.kind, SpanStatus.ERROR, item.id)
         elif item.kind in _SPAN_KINDS:
             if is_completed:
-                shape = (_SPAN_KINDS[item.kind], Role.AGENT, AGENT, None)
+                shape = (_SPAN_KINDS[item.kind], Role.AGENT, CODEX, None)
                 self._last_step_index = self._add_span(number, shape, item.id)
         elif is_completed:
             self._complete_item(number, item)
@@ -339,7 +341,7 @@ class CodexExecParser(CodexLines):
         status = item.report.status
         if status is SpanStatus.UNKNOWN:
             status = status_of_result(output)
-        shape = (SpanKind.TOOL_RESULT, Role.TOOL, AGENT, self.table.name_of(call_index))
+        shape = (SpanKind.TOOL_RESULT, Role.TOOL, CODEX, self.table.name_of(call_index))
         key = f"{item.id}:result" if item.id else None
         result_index = self._add_span(number, shape, key, status=status, parent=call_index)
         for thread in item.report.spawned:
@@ -356,7 +358,7 @@ class CodexExecParser(CodexLines):
 
     def _add_call(self, number: int, item: ExecItem) -> int:
         key = f"{item.id}:call" if item.id else None
-        shape = (SpanKind.TOOL_CALL, Role.AGENT, AGENT, item.report.name)
+        shape = (SpanKind.TOOL_CALL, Role.AGENT, CODEX, item.report.name)
         self._last_step_index = self._add_span(number, shape, key)
         return self._last_step_index
 
@@ -368,7 +370,7 @@ class CodexExecParser(CodexLines):
         key: str | None = None,
     ) -> None:
         """Add the log span of a line."""
-        self._add_span(number, (SpanKind.LOG, Role.LOG, AGENT, name), key, status=status)
+        self._add_span(number, (SpanKind.LOG, Role.LOG, CODEX, name), key, status=status)
 
     def _set_turn_tokens(self, usage: object) -> None:
         """Set the tokens of a turn on its last step.

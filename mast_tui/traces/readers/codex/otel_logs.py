@@ -38,7 +38,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import Piece, Turn
-from mast_tui.traces.readers.codex.records import AGENT
+from mast_tui.traces.readers.codex.records import CODEX
 from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, name_set, names
 from mast_tui.traces.readers.otel.spans import attributes_of
@@ -102,7 +102,7 @@ class CodexOtelLogsReader:
         models = (event.text("model") for event in events)
         meta = TraceMeta(
             task=next(filter(None, map(task_of_text, prompts)), None),
-            system=AGENT,
+            system=CODEX,
             model=next(filter(None, models), None),
         )
         return trace_of_steps(
@@ -260,17 +260,17 @@ def _event_log_piece(
     """Return a log piece of an event, with the event's name by default."""
     status = SpanStatus.ERROR if failed else SpanStatus.UNKNOWN
     name = name or event.name or None
-    return Piece(SpanKind.LOG, Role.LOG, AGENT, text, name=name, status=status)
+    return Piece(SpanKind.LOG, Role.LOG, agent=CODEX, text=text, name=name, status=status)
 
 
 def _pieces_of_event(event: LogEvent, shown_calls: set[str | None]) -> Iterator[Piece]:
     """Yield the pieces of an event; a decision on a call in ``shown_calls`` adds no call."""
     match event.name:
         case "codex.user_prompt":
-            yield Piece(SpanKind.MESSAGE, Role.USER, "user", _prompt_text(event))
+            yield Piece(SpanKind.MESSAGE, Role.USER, agent="user", text=_prompt_text(event))
         case "codex.agent_response":
             text = content_text(event.values.get("response"))
-            yield Piece(SpanKind.MESSAGE, Role.AGENT, AGENT, text)
+            yield Piece(SpanKind.MESSAGE, Role.AGENT, agent=CODEX, text=text)
         case "codex.tool_decision":
             yield from _decision_pieces(event, shown_calls)
         case "codex.tool_result":
@@ -320,7 +320,9 @@ def _decision_pieces(event: LogEvent, shown_calls: set[str | None]) -> Iterator[
     name = event.text("tool_name") or "tool"
     if call_id is not None and call_id not in shown_calls:
         shown_calls.add(call_id)
-        yield Piece(SpanKind.TOOL_CALL, Role.AGENT, AGENT, "", name=name, call_id=call_id)
+        yield Piece(
+            SpanKind.TOOL_CALL, Role.AGENT, agent=CODEX, text="", name=name, call_id=call_id
+        )
     decision = event.text("decision") or "decided"
     source = event.text("source")
     is_automatic = (source or "").lower() == "config"
@@ -340,10 +342,15 @@ def _result_pieces(event: LogEvent) -> Iterator[Piece]:
         milliseconds = as_count(duration)
     start = None if event.time is None else event.time - max(milliseconds or 0, 0) / 1e3
     arguments = dump_text(values.get("arguments"))
-    call = Piece(SpanKind.TOOL_CALL, Role.AGENT, AGENT, arguments, name=name, call_id=call_id)
+    call = Piece(
+        SpanKind.TOOL_CALL, Role.AGENT, agent=CODEX, text=arguments, name=name, call_id=call_id
+    )
     yield replace(call, start=start)
     output = content_text(values.get("output"))
-    result = Piece(SpanKind.TOOL_RESULT, Role.TOOL, AGENT, output, name=name, call_id=call_id)
+    # A result names the agent that made the call.
+    result = Piece(
+        SpanKind.TOOL_RESULT, Role.TOOL, agent=CODEX, text=output, name=name, call_id=call_id
+    )
     yield replace(result, status=status_of_flag(values.get("success")))
 
 

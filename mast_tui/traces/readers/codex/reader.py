@@ -33,7 +33,7 @@ from mast_tui.traces.model import (
 from mast_tui.traces.preview import preview, task_of_text
 from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.codex.records import (
-    AGENT,
+    CODEX,
     SILENT_TYPES,
     SPOKEN_EVENTS,
     CodexLines,
@@ -238,7 +238,7 @@ class CodexParser(CodexLines):
     def __init__(self) -> None:
         super().__init__(RewordedLines())
         self.thread: Thread | None = None
-        self._agent = AGENT
+        self._agent = CODEX
         self._forked_history = ForkedHistory()
         self._token_counts = _TokenCounts(self.table)
         self._last_call_by_id: dict[str, int] = {}  # only for ids that several calls have

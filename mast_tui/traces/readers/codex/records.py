@@ -37,7 +37,7 @@ from mast_tui.traces.result_status import (
     status_of_result,
 )
 
-AGENT: Final = "codex"
+CODEX: Final = "codex"
 
 
 class RewordedLines(SpanTable):
@@ -100,7 +100,7 @@ class CodexLines:
 
     def __init__(self, table: RewordedLines) -> None:
         self.table = table
-        self.meta = TraceMeta(system=AGENT)
+        self.meta = TraceMeta(system=CODEX)
         self._part = 0  # The number of the current record on its line, from 0 on.
         self._part_by_span: dict[int, int] = {}
 

@@ -140,7 +140,7 @@ class OtelSpan:
 
 
 def looks_like_span(value: object) -> bool:
-    """Return whether a JSON value is a span of an SDK or of Phoenix."""
+    """Return whether a JSON value is a span as an OpenTelemetry SDK or Phoenix exports it."""
     if not isinstance(value, Mapping):
         return False
     attributes = fields_of(value.get("attributes"))
@@ -164,7 +164,7 @@ def _has_any_field(value: Fields, names: tuple[str, ...]) -> bool:
 
 
 def is_phoenix_span(value: object) -> bool:
-    """Return whether a span has fields of Phoenix beside the fields that every SDK writes."""
+    """Return whether a span has fields of Phoenix beside those of every OpenTelemetry SDK."""
     if not isinstance(value, Mapping):
         return False
     if "context.span_id" in value:

@@ -298,7 +298,7 @@ def _with_pointer(piece: Piece) -> Piece:
 
 CLAUDE_WEB: Final = SessionFormat(
     name="claude-code-web",
-    system=claude.AGENT,
+    system=claude.CLAUDE_CODE,
     typical_bytes=(b'"message"',),
     recognises=_are_claude_web_records,
     make_translator=stateless(_claude_turn),
