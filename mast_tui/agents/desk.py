@@ -378,7 +378,7 @@ class AgentDesk:
             SessionError: The agent has finished no trace.
         """
         ref = self._taxonomy.ref
-        viewer = viewer_for_name(self._workspace, ref, self._name, blind=True, assisted=False)
+        viewer = viewer_for_name(self._workspace, ref, self._name, blind=True, ends_blind=False)
         # A blind viewer may see others' labels only on the traces that they have finished.
         own_traces = viewer.traces or frozenset()
         if not own_traces:

@@ -729,6 +729,7 @@ def print_time(document: Mapping[str, Any]) -> None:
         ),
     )
     print_table(columns, conditions)
+    # These annotators have passes in both conditions, so that the conditions can be compared.
     if not document["annotators"]:
         print_line(
             "No annotator has finished traces both with and without suggestions, so nothing tells "

@@ -543,10 +543,10 @@ def scope_paths(table: str) -> dict[str, ScopePath]:
     return paths
 
 
-def nested_json(
+def insert_figures(
     figures: Iterable[Figure], paths: Mapping[str, ScopePath], document: dict[str, Any]
 ) -> dict[str, Any]:
-    """Insert figures into a JSON document, and return it.
+    """Insert figures into a JSON document, and return the same document.
 
     Args:
         figures: The figures, in the order of the document.

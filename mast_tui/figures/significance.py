@@ -80,8 +80,8 @@ def fisher_exact(
         return _fisher_near_likeliest(hits, n, other_hits, other_n)
     chances = logs.choose(n, possible_hits) + logs.choose(other_n, all_hits - possible_hits)
     chances = np.exp(chances - chances.max())
-    observed = chances[hits - int(possible_hits[0])]
-    return min(1.0, float(chances[chances <= observed * (1 + _TIE)].sum() / chances.sum()))
+    observed_chance = chances[hits - int(possible_hits[0])]
+    return min(1.0, float(chances[chances <= observed_chance * (1 + _TIE)].sum() / chances.sum()))
 
 
 def _fisher_near_likeliest(hits: int, n: int, other_hits: int, other_n: int) -> float:
@@ -107,8 +107,8 @@ def _fisher_near_likeliest(hits: int, n: int, other_hits: int, other_n: int) -> 
     )
     chances = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(log_ratios)])
     chances = np.exp(chances - chances.max())
-    observed = chances[hits - low]
-    return min(1.0, float(chances[chances <= observed * (1 + _TIE)].sum() / chances.sum()))
+    observed_chance = chances[hits - low]
+    return min(1.0, float(chances[chances <= observed_chance * (1 + _TIE)].sum() / chances.sum()))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -181,24 +181,24 @@ def sign_flips_of_rows(differences: NDArray[np.int64]) -> NDArray[np.float64]:
         and others 2003, Statistics in Medicine 22:2417-2428).
     """
     sizes = np.abs(differences)
-    observed = np.abs(differences.sum(axis=1))
+    distances = np.abs(differences.sum(axis=1))
     largest_sum = int(sizes.sum(axis=1).max(initial=0))
     length = 1 << (2 * largest_sum + 1).bit_length()
     distinct = np.unique(sizes[sizes > 0])
     if len(distinct) * length * len(sizes) > _MOST_STEPS:
         squares = np.maximum((sizes.astype(np.float64) ** 2).sum(axis=1), 1)
-        return np.array([erfc(z) for z in observed / np.sqrt(2 * squares)])
+        return np.array([erfc(z) for z in distances / np.sqrt(2 * squares)])
     angles = 2 * np.pi / length * np.arange(length // 2 + 1)
     product = np.ones((len(sizes), length // 2 + 1))
     for size in distinct.tolist():
         product *= np.cos(size * angles) ** (sizes == size).sum(axis=1)[:, None]
     chances = np.fft.irfft(product, n=length, axis=1)[:, : length // 2]
-    is_as_far = np.arange(length // 2) >= observed[:, None]
+    is_as_far = np.arange(length // 2) >= distances[:, None]
     both_sides = 2 * np.where(is_as_far, chances, 0.0).sum(axis=1)
     # No p-value is smaller than the chance of a single combination of signs on both sides.
     least_chance = 2.0 ** (1 - np.minimum((sizes > 0).sum(axis=1), 1000))
     p_values: NDArray[np.float64] = np.where(
-        observed == 0, 1.0, np.clip(both_sides, least_chance, 1.0)
+        distances == 0, 1.0, np.clip(both_sides, least_chance, 1.0)
     )
     return p_values
 
@@ -221,24 +221,24 @@ def group_permutations(first: NDArray[np.int64], second: NDArray[np.int64]) -> f
     cases -= cases.min()
     smaller_group = cases[: len(first)] if len(first) <= len(second) else cases[len(first) :]
     size = len(smaller_group)
-    # In units of 1 / n, so that sums and their mean are whole numbers.
-    mean = size * int(cases.sum())
-    observed = abs(len(cases) * int(smaller_group.sum()) - mean)
-    if observed == 0:
+    # Sums are multiplied by the number of cases, so that the expected sum is a whole number.
+    expected_sum = size * int(cases.sum())
+    distance = abs(len(cases) * int(smaller_group.sum()) - expected_sum)
+    if distance == 0:
         return 1.0
-    highest = int(np.sort(cases)[-size:].sum())
-    if len(cases) * size * (highest + 1) > _MOST_STEPS or len(cases) > _MOST_CASES:
+    highest_sum = int(np.sort(cases)[-size:].sum())
+    if len(cases) * size * (highest_sum + 1) > _MOST_STEPS or len(cases) > _MOST_CASES:
         squares = float(((cases - cases.mean()) ** 2).sum())
         variance = size * (len(cases) - size) / len(cases) / (len(cases) - 1) * squares
-        return erfc(observed / len(cases) / sqrt(2 * variance))
-    # Divisions by the number of cases in the smaller group so far, and by their sum.
-    divisions = np.zeros((size + 1, highest + 1))
-    divisions[0, 0] = 1
+        return erfc(distance / len(cases) / sqrt(2 * variance))
+    # The ways to choose a number of cases (rows) with a sum (columns), among the cases so far.
+    ways = np.zeros((size + 1, highest_sum + 1))
+    ways[0, 0] = 1
     for case in cases.tolist():
-        divisions[1:, case:] += divisions[:-1, : highest + 1 - case]
-    complete = divisions[size]
-    is_as_far = np.abs(len(cases) * np.arange(highest + 1) - mean) >= observed
-    return float(complete[is_as_far].sum() / complete.sum())
+        ways[1:, case:] += ways[:-1, : highest_sum + 1 - case]
+    way_counts = ways[size]
+    is_as_far = np.abs(len(cases) * np.arange(highest_sum + 1) - expected_sum) >= distance
+    return float(way_counts[is_as_far].sum() / way_counts.sum())
 
 
 class Trend(NamedTuple):
@@ -317,5 +317,7 @@ def _exact_trend(
         ways = next_ways / next_ways.max()
     way_counts = ways[all_hits]
     distances = np.abs(np.arange(len(way_counts)) - expected)
-    observed = abs(float((score * x).sum()) - expected)
-    return min(1.0, float(way_counts[distances >= observed - _TIE].sum() / way_counts.sum()))
+    observed_distance = abs(float((score * x).sum()) - expected)
+    return min(
+        1.0, float(way_counts[distances >= observed_distance - _TIE].sum() / way_counts.sum())
+    )

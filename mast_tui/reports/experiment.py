@@ -8,7 +8,7 @@ from typing import Any, Final
 from mast_tui.counts import counted
 from mast_tui.figures.experiment import AMOUNTS, LEAST_TASKS, Experiment
 from mast_tui.figures.power import ALPHA, PLANNED_RUNS, TARGET
-from mast_tui.figures.record import FigureIndex, FigureTable, nested_json, scope_paths
+from mast_tui.figures.record import FigureIndex, FigureTable, insert_figures, scope_paths
 from mast_tui.figures.signatures.report import labels_source
 from mast_tui.reports import model
 from mast_tui.reports.model import (
@@ -475,7 +475,7 @@ def experiment_document(experiment: Experiment, figures: FigureIndex) -> Documen
         },
         "power": plan if has_power else None,
     }
-    return nested_json(figures.figures, PATHS, document)
+    return insert_figures(figures.figures, PATHS, document)
 
 
 def _in_points(share: float | None) -> float | None:

@@ -267,7 +267,9 @@ def paradox_note(tables: Mapping[str, FigureTable], advice: str) -> Iterator[Not
 def macro_note(
     defined: Mapping[str, float | None], total: int, columns: Iterable[Column], ending: str = ""
 ) -> Note:
-    """Return a note on the number of modes of each mean, if a figure is undefined for some mode.
+    """Return the note on macro means, with the number of modes of each incomplete mean.
+
+    A mean is incomplete if its figure is undefined for some mode.
 
     Args:
         defined: The number of modes in which each figure is defined, by the key of its column.

@@ -12,7 +12,7 @@ from typing import Any, Final
 from mast_tui.counts import counted
 from mast_tui.figures.bootstrap import bootstrap_json
 from mast_tui.figures.prevalence import PATHS
-from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, nested_json, rate_json
+from mast_tui.figures.record import OUTCOMES, PAIR, Figure, FigureTable, insert_figures, rate_json
 from mast_tui.figures.signatures.bill import AMOUNTS
 from mast_tui.figures.signatures.groups import SHAPES
 from mast_tui.figures.signatures.model import OVERALL, Rules, SignatureInput
@@ -81,7 +81,7 @@ def _corrected_json(report: SignatureReport, name: str) -> Document:
     """Return the prevalences of a group that are corrected for a judge's errors, by mode."""
     tables = (report.corrected(name, scope) for scope in PATHS)
     figures = (figure for rows in tables for table in rows.values() for figure in table.figures)
-    corrected: Document = nested_json(figures, PATHS, {"prevalence": {}})["prevalence"]
+    corrected: Document = insert_figures(figures, PATHS, {"prevalence": {}})["prevalence"]
     return corrected
 
 

@@ -256,14 +256,17 @@ def shared_account(
         yield None
         return
 
-    def record(share: float) -> None:
-        spent = {"tokens": share * (allowance.tokens or 0), "cost": share * (allowance.cost or 0.0)}
+    def record(used_share: float) -> None:
+        spent = {
+            "tokens": used_share * (allowance.tokens or 0),
+            "cost": used_share * (allowance.cost or 0.0),
+        }
         folder.write(SPENT, json.dumps(spent).encode())
 
     recorded = json.loads(folder.read(SPENT) or b"{}")
-    used_share = max(
+    earlier_share = max(
         recorded.get("tokens", 0) / (allowance.tokens or inf),
         recorded.get("cost", 0) / (allowance.cost or inf),
     )
-    with SharedAllowance(host, used_share, record) as account:
+    with SharedAllowance(host, earlier_share, record) as account:
         yield account

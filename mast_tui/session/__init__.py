@@ -29,6 +29,7 @@ from mast_tui.session.study_setup import (
 )
 from mast_tui.session.viewer import (
     Viewer,
+    blind_user,
     checked_new_name,
     hidden_traces_text,
     login_person,
@@ -38,7 +39,6 @@ from mast_tui.session.viewer import (
     viewer_of,
     visibility_json,
     working_person,
-    works_blind,
 )
 from mast_tui.session.visibility import (
     LibraryEntry,
@@ -66,6 +66,7 @@ __all__ = [
     "Viewer",
     "VisibleWork",
     "anybody_finished",
+    "blind_user",
     "check_changes",
     "checked_new_name",
     "count_reassigned_traces",
@@ -99,5 +100,4 @@ __all__ = [
     "withheld_traces_of",
     "without_annotator",
     "working_person",
-    "works_blind",
 ]

@@ -871,18 +871,19 @@ class Session:
         """Read everything again, after this annotator has changed the trace elsewhere."""
         self.show_state(SessionState(self._read_passes(), None))
 
-    def read_state(self, *, passes: bool | None = None) -> SessionState:
+    def read_state(self, *, with_own_work: bool | None = None) -> SessionState:
         """Return the current state in the workspace; may run in any thread.
 
         Args:
-            passes: Read the annotator's own work; by default only if it was changed elsewhere.
+            with_own_work: True to include the annotator's own work; by default it is included only
+                if it was changed elsewhere.
         """
-        if passes is None:
+        if with_own_work is None:
             last_seq = self.workspace.last_seq(self.annotator, self.trace_id, self.taxonomy.ref)
-            passes = last_seq != self._passes.last_seq
+            with_own_work = last_seq != self._passes.last_seq
         is_visible = self.suggestions_visible or self.others_shown
         others_work = self._read_model.read_others() if is_visible else None
-        return SessionState(self._read_passes() if passes else None, others_work)
+        return SessionState(self._read_passes() if with_own_work else None, others_work)
 
     def show_state(self, state: SessionState) -> None:
         """Show the result of ``read_state``, and keep a message about changed labels.

@@ -253,7 +253,7 @@ def viewer_of(
     *,
     annotator: str | None = None,
     blind: bool = False,
-    assisted: bool = False,
+    ends_blind: bool = False,
 ) -> Viewer:
     """Return the viewer for a command; if the person leaves blind work, record that.
 
@@ -266,7 +266,7 @@ def viewer_of(
         taxonomy: The taxonomy, as ``id@version``.
         annotator: The name on the command line.
         blind: Hide for this command what blind annotators may not see.
-        assisted: End the person's blind work.
+        ends_blind: True to end the person's blind work.
 
     Raises:
         SessionError: The name is not valid.
@@ -279,12 +279,12 @@ def viewer_of(
     name = login_person(workspace) or annotator
     if name is None:
         return Viewer(workspace, taxonomy, blind=blind)
-    viewer = viewer_for_name(workspace, taxonomy, name, blind=blind, assisted=assisted)
+    viewer = viewer_for_name(workspace, taxonomy, name, blind=blind, ends_blind=ends_blind)
     return replace(viewer, named=annotator if annotator != name else None)
 
 
 def viewer_for_name(
-    workspace: Workspace, taxonomy: str, name: str, *, blind: bool, assisted: bool
+    workspace: Workspace, taxonomy: str, name: str, *, blind: bool, ends_blind: bool
 ) -> Viewer:
     """Return the viewer for a person; if they leave blind work, record that.
 
@@ -293,7 +293,7 @@ def viewer_for_name(
         taxonomy: The taxonomy, as ``id@version``.
         name: The person's name.
         blind: Hide for this command what blind annotators may not see.
-        assisted: End the person's blind work.
+        ends_blind: True to end the person's blind work.
     """
     is_labelling = _is_labelling(workspace, taxonomy, name)
     study = workspace.study(taxonomy)
@@ -302,13 +302,13 @@ def viewer_for_name(
         is_blind = any(
             annotator.blind for annotator in workspace.annotators() if annotator.name == name
         )
-    if assisted and is_blind:
+    if ends_blind and is_blind:
         _leave_blind(workspace, taxonomy, name)
     return Viewer(
         workspace,
         taxonomy,
         name,
-        blind=blind or (is_blind and not assisted),
+        blind=blind or (is_blind and not ends_blind),
         limited=blind or is_labelling,
     )
 
@@ -335,13 +335,13 @@ def _leave_blind(workspace: Workspace, taxonomy: str | None, name: str) -> None:
     resolve_blind(workspace, name, assisted=True, taxonomy=taxonomy)
 
 
-def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) -> str | None:
-    """Return the user's name if the user works blind, by choice or by a study.
+def blind_user(workspace: Workspace, annotator: str | None, *, ends_blind: bool) -> str | None:
+    """Return the name of the user if the user works blind, by choice or by a study.
 
     Args:
         workspace: The workspace.
         annotator: The name on the command line; it counts if this login has no name here.
-        assisted: End the blind work, record that, and return None.
+        ends_blind: True to end the blind work, record that, and return None.
 
     Returns:
         The name; None if it is unknown or the person does not work blind.
@@ -360,7 +360,7 @@ def works_blind(workspace: Workspace, annotator: str | None, *, assisted: bool) 
     )
     if not blind_refs:
         return None
-    if not assisted:
+    if not ends_blind:
         return name
     for ref in blind_refs:
         _leave_blind(workspace, ref, name)

@@ -93,9 +93,10 @@ class _StepBuilder:
         """The turn of an agent that the next span may still be a part of."""
         spans = [trace.span(index) for index in range(len(trace))]
         self._call_keys = {span.key for span in spans if span.kind is SpanKind.TOOL_CALL}
-        self._turns_by_call: dict[str, tuple[str, _Turn]] = {}
+        self._call_ids_and_turns: dict[str, tuple[str, _Turn]] = {}
+        """The ATIF id and the turn of each call, by the key of its span."""
         self._early_results: dict[str, list[Record]] = {}
-        """Results that come before their call, by the call's key."""
+        """Results that come before their call, by the key of the call's span."""
         for span in spans:
             self._add_span(span, trace.text(span.index))
 
@@ -147,7 +148,7 @@ class _StepBuilder:
         )
         turn.step["tool_calls"] = turn.calls
         turn.tools[call_id] = span.name
-        self._turns_by_call[span.key] = (call_id, turn)
+        self._call_ids_and_turns[span.key] = (call_id, turn)
         for result in self._early_results.pop(span.key, ()):
             turn.answer(result, call_id)
         self._set_token_counts(turn, span)
@@ -158,7 +159,7 @@ class _StepBuilder:
         - If its call comes later, the result is kept for ``_add_call``.
         - A result without a call is a step of its own.
         """
-        call_id, turn = self._turns_by_call.get(span.parent or "", (None, None))
+        call_id, turn = self._call_ids_and_turns.get(span.parent or "", (None, None))
         extra: Record = {"span": span.key}
         if span.agent != (self._agent if turn is None else turn.agent):
             extra["agent"] = span.agent

@@ -100,7 +100,7 @@ def _is_unlimited_lead(opened: OpenWorkspace) -> bool:
     ref = opened.taxonomy.ref
     if workspace.study_leads().get(ref) != annotator:
         return False
-    return not viewer_for_name(workspace, ref, annotator, blind=False, assisted=False).limited
+    return not viewer_for_name(workspace, ref, annotator, blind=False, ends_blind=False).limited
 
 
 def _visible_to(opened: OpenWorkspace) -> frozenset[str] | None:

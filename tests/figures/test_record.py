@@ -17,7 +17,7 @@ from mast_tui.figures.record import (
     JsonForm,
     Sources,
     Statistic,
-    nested_json,
+    insert_figures,
     record_json,
     renamed_figures,
     scope_paths,
@@ -44,7 +44,7 @@ FIGURES = (
 
 
 def test_a_document_is_made_from_records_by_the_paths_of_their_scopes() -> None:
-    document = nested_json(FIGURES, PATHS, {"modes": {"1.1": {"slug": "m0"}}})
+    document = insert_figures(FIGURES, PATHS, {"modes": {"1.1": {"slug": "m0"}}})
     assert document == {
         "modes": {
             "1.1": {
@@ -92,7 +92,7 @@ def test_rates_and_numbers_with_reasons_take_their_own_forms(
         mode  | groups.{group}.{mode}.{condition}
         sides | groups.{group}.{mode}
     """)
-    assert nested_json(figures, paths, {})["groups"]["gpt"]["1.1"] == {
+    assert insert_figures(figures, paths, {})["groups"]["gpt"]["1.1"] == {
         "failed": {"count": 2, "n": 8, "rate": 0.25, "ci": [0.1, 0.6]},
         "all": {"count": 0, "n": 0, "rate": None, "ci": None, "undefined": "no_traces"},
         "ratio": None,

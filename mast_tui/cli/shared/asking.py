@@ -12,7 +12,7 @@ import click
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared.common import open_on_server, open_workspace, say
 from mast_tui.errors import SessionError
-from mast_tui.session import hidden_traces_text, viewer_of, works_blind
+from mast_tui.session import blind_user, hidden_traces_text, viewer_of
 from mast_tui.workspace import Workspace, WorkspaceError, find_workspace
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def command_viewer(
         taxonomy,
         annotator=common.annotator,
         blind=common.blind,
-        assisted=common.assisted,
+        ends_blind=common.assisted,
     )
     if common.blind and viewer.name is None and not allow_unknown:
         raise click.UsageError(
@@ -127,7 +127,7 @@ def _reason_to_hide_outcomes(common: CommonOptions) -> str | None:
     if workspace is None:
         return None
     with closing(workspace):
-        name = works_blind(workspace, common.annotator, assisted=common.assisted)
+        name = blind_user(workspace, common.annotator, ends_blind=common.assisted)
     if name is None:
         return None
     return f"outcomes and scores are left out, as {name} works blind; --assisted shows them"

@@ -111,7 +111,7 @@ class Names:
 class CarriedWork:
     """One annotator's work on one trace.
 
-    After the last event ``owners`` holds the new label's id by the old label's id, and
+    After the last event ``new_label_ids`` holds the ids of new labels by the ids of old labels, and
     ``look_again`` the new modes that must be looked at again because their old mode was split.
     """
 
@@ -128,7 +128,7 @@ class CarriedWork:
         self._passes: dict[int, _CarriedPass] = {}
         self._decided: dict[str, Decision] = {}
         self._decisions: dict[str, Decision] = {}
-        self.owners: dict[str, str] = {}
+        self.new_label_ids: dict[str, str] = {}
         self.look_again: tuple[str, ...] = ()
 
     def carried(self, events: Sequence[Event]) -> Iterator[NewEvent]:
@@ -252,8 +252,8 @@ class CarriedWork:
     ) -> dict[str, Label]:
         """Return the labels under the new codebook by id.
 
-        Two labels of one mode at one place become one label with both notes. Records in ``owners``
-        the new id of each label.
+        Two labels of one mode at one place become one label with both notes. The id of each new
+        label is recorded in ``new_label_ids``.
 
         Args:
             labels_with_modes: The old labels, each with its new mode, None if it is dropped.
@@ -261,7 +261,7 @@ class CarriedWork:
         by_place: dict[tuple[str, Target], Label] = {}
         for label, mode in labels_with_modes:
             if mode is None:
-                self.owners.pop(label.id, None)
+                self.new_label_ids.pop(label.id, None)
                 continue
             new_label = by_place.get((mode, label.target))
             if new_label is None:
@@ -274,7 +274,7 @@ class CarriedWork:
             else:
                 new_label = replace(new_label, severity=new_label.severity or label.severity)
             by_place[mode, label.target] = new_label
-            self.owners[label.id] = new_label.id
+            self.new_label_ids[label.id] = new_label.id
             if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
                 self._names.suggestions[label.id] = new_label.id
         return {label.id: label for label in by_place.values()}
@@ -330,7 +330,7 @@ class CarriedWork:
         reviews: dict[str, ReviewGiven] = {}
         for suggestion, review in old.items():
             name = self._names.suggestions.get(suggestion)
-            label = None if review.label is None else self.owners.get(review.label)
+            label = None if review.label is None else self.new_label_ids.get(review.label)
             # A suggestion that was accepted for a split mode stays under the old codebook.
             if name is not None and (label is not None or review.answer is ReviewAnswer.REJECT):
                 reviews[name] = replace(review, label=label)

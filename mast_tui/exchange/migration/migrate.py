@@ -196,7 +196,7 @@ class _Migration:
             for label in self._old_labels
             if not _is_judge(label.annotator)
         }
-        self._owners: dict[str, str] = {}
+        self._new_label_ids: dict[str, str] = {}
         self._repeated: dict[Work, tuple[str, ...]] = {}
         self._result = Migrated(record)
 
@@ -217,7 +217,7 @@ class _Migration:
             if work in self._existing:
                 self._record_left(work, new)
                 continue
-            self._owners |= carried.owners
+            self._new_label_ids |= carried.new_label_ids
             if carried.look_again:
                 self._repeated[work] = carried.look_again
             self._result.works.append(work)
@@ -247,7 +247,7 @@ class _Migration:
             is_carried = (label.annotator, label.trace_id) in carried_works
             if not is_carried or self._map.of_label(label) is None:
                 continue
-            new_id = self._owners.get(label.id)
+            new_id = self._new_label_ids.get(label.id)
             if new_id is None or new_id not in new_ids:
                 result.lost.append(label)
                 continue

@@ -44,7 +44,7 @@ from mast_tui.figures.record import (
     FigureIndex,
     FigureScope,
     Sources,
-    nested_json,
+    insert_figures,
     renamed_figures,
     scope_paths,
 )
@@ -243,7 +243,7 @@ def agreement_json(agreement: Agreement) -> dict[str, Any]:
             }
             for level, groups in agreement.levels.items()
         }
-    nested_json(agreement.index.figures, PATHS, document)
+    insert_figures(agreement.index.figures, PATHS, document)
     if agreement.only_seen_by is not None:
         document["traces"]["only_seen_by"] = agreement.only_seen_by
     if agreement.judges is not None:
@@ -260,7 +260,7 @@ _LEFT_OUT: Final = (
 
 
 def _empty_table() -> dict[str, Any]:
-    """Return the keys of a table of agreement with empty values, for ``nested_json`` to fill."""
+    """Return the keys of a table of agreement with empty values, for ``insert_figures`` to fill."""
     return {
         "n": 0,
         "n_complete": 0,

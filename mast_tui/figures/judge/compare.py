@@ -36,7 +36,7 @@ from mast_tui.figures.record import (
     FigureIndex,
     FigureScope,
     FigureTable,
-    nested_json,
+    insert_figures,
     renamed_figures,
     scope_paths,
 )
@@ -107,7 +107,7 @@ def comparison_json(comparison: JudgeComparison) -> dict[str, Any]:
         "modes": {code: {"slug": slug, "name": name} for slug, code, name in comparison.modes},
         "pooled": {},
     }
-    nested_json(comparison.index.figures, _PATHS, {"judges": document})
+    insert_figures(comparison.index.figures, _PATHS, {"judges": document})
     document["left_out"] = list(document["left_out"].values())
     return document
 

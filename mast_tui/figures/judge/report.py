@@ -24,7 +24,7 @@ from mast_tui.figures.record import (
     Figure,
     FigureIndex,
     FigureTable,
-    nested_json,
+    insert_figures,
     renamed_figures,
     scope_paths,
 )
@@ -148,7 +148,7 @@ def judge_json(report: JudgeReport) -> dict[str, Any]:
     }
     if report.both_kinds is not None:
         document["withheld"] = {"annotators": list(report.both_kinds)}
-    nested_json(report.index.figures, _PATHS, document)
+    insert_figures(report.index.figures, _PATHS, document)
     for part in ("calibration", "answers"):
         bins = document[part]["bins"]
         document[part]["bins"] = [

@@ -159,7 +159,7 @@ class _SideVerdicts:
     """The verdicts of annotators in the passes that count.
 
     Attributes:
-        keys: The annotator and the trace id of each row, sorted by trace.
+        row_keys: The annotator and the trace id of each row, sorted by trace.
         cells: The verdicts, rows × modes.
         marks: The labels with spans in these passes.
     """
@@ -171,23 +171,33 @@ class _SideVerdicts:
         passes: Mapping[tuple[str, str], int],
         annotator: str | None = None,
     ) -> None:
-        self.keys = sorted(passes, key=lambda key: (key[1], key[0]))
-        rows = {(*key, passes[key]): row for row, key in enumerate(self.keys)}
+        self.row_keys = [
+            (name, trace) for trace, name in sorted((trace, name) for name, trace in passes)
+        ]
+        rows = {(*key, passes[key]): row for row, key in enumerate(self.row_keys)}
         cells, whole_trace_count = verdict_cells(
             workspace, taxonomy, rows, FLAGS, OPEN, annotator=annotator
         )
         self.cells: NDArray[np.uint8] = cells.astype(np.uint8)
         columns = {mode.slug: column for column, mode in enumerate(taxonomy.modes)}
+        trace_ids = [trace for _, trace in self.row_keys]
 
         def collect(records: Iterator[tuple[Any, ...]]) -> Marks:
             placed = []
-            for name, trace, number, mode, first, last, severity, decisive in records:
+            for name, trace, number, mode, first_span, last_span, severity, decisive in records:
                 row = rows.get((name, trace, number))
                 if row is not None and mode in columns:
-                    fatal = severity == Severity.FATAL or decisive == 1
-                    # Equal keys share one string, as there may be a million of them.
-                    last = first if last == first else last
-                    placed.append(VerdictMark(self.keys[row][1], columns[mode], first, last, fatal))
+                    # There may be a million labels: those of a pass share one string of the trace
+                    # id, and the two ends of a label share one string if they are equal.
+                    placed.append(
+                        VerdictMark(
+                            trace_ids[row],
+                            columns[mode],
+                            first_span,
+                            last=first_span if last_span == first_span else last_span,
+                            fatal=severity == Severity.FATAL or decisive == 1,
+                        )
+                    )
             return Marks(placed, whole_trace_count)
 
         equal_to = {"taxonomy": taxonomy.ref}
@@ -219,7 +229,7 @@ class _SideVerdicts:
         """
         ids: list[str] = []
         starts = []
-        for row, (_, trace) in enumerate(self.keys):
+        for row, (_, trace) in enumerate(self.row_keys):
             if not ids or trace != ids[-1]:
                 ids.append(trace)
                 starts.append(row)
@@ -278,12 +288,12 @@ def labelled_by(
         counted_readings = {key: number for key, number in finished.items() if key in begun_passes}
     sides = _SideVerdicts(workspace, taxonomy, counted_readings, name)
     if is_judge:
-        for row, (_, trace) in enumerate(sides.keys):
+        for row, (_, trace) in enumerate(sides.row_keys):
             judged_modes = looks_at.get(trace, ())
             not_judged = [mode.slug not in judged_modes for mode in taxonomy.modes]
             sides.cells[row, not_judged] = OPEN
     return LabelledTraces(
-        tuple(trace for _, trace in sides.keys),
+        tuple(trace for _, trace in sides.row_keys),
         sides.cells,
         sides.marks,
         unfinished=len(begun_passes) - len(counted_readings),
@@ -344,7 +354,7 @@ def labelled_by_gold(
     sources = np.where(given_by_several, _UNANIMOUS, _SINGLE).astype(np.uint8)
     sources[verdicts == UNRESOLVED] = SOURCES.index(Resolution.UNRESOLVED)
     shared_traces = {
-        trace for (_, trace), (_, next_trace) in pairwise(sides.keys) if trace == next_trace
+        trace for (_, trace), (_, next_trace) in pairwise(sides.row_keys) if trace == next_trace
     }
     marks = sides.marks
     if which == "settled":
@@ -379,7 +389,7 @@ def labelled_by_gold(
     mix: GoldMixJson = {
         "sources": {},
         "traces": {},
-        "annotators": sorted({name for name, trace in sides.keys if trace in counted_ids}),
+        "annotators": sorted({name for name, trace in sides.row_keys if trace in counted_ids}),
         "settled_only": which == "settled",
         "not_in_study": not_in_study,
         "merged": marks.merged,

@@ -38,7 +38,7 @@ from mast_tui.figures.record import (
     FigureIndex,
     FigureScope,
     Sources,
-    nested_json,
+    insert_figures,
     renamed_figures,
     scope_paths,
 )
@@ -219,17 +219,20 @@ def spans_json(spans: SpanAgreement) -> dict[str, Any]:
         "thresholds": list(THRESHOLDS),
         "bootstrap": spans.bootstrap,
         "annotators": {name: {} for name in spans.annotators},
-        "all": _group_json(spans),
-        "pairs": {key: _group_json(spans) for key in pairs},
+        "all": _empty_group(spans),
+        "pairs": {key: _empty_group(spans) for key in pairs},
     }
-    nested_json(spans.index.figures, PATHS, document)
+    insert_figures(spans.index.figures, PATHS, document)
     for name, codes in spans.never_placed.items():
         document["annotators"][name]["never_placed"] = list(codes)
     return document
 
 
-def _group_json(spans: SpanAgreement) -> dict[str, Any]:
-    """Return the empty figures of all annotators or a pair, for ``nested_json`` to fill."""
+def _empty_group(spans: SpanAgreement) -> dict[str, Any]:
+    """Return the keys of a group with empty values, for ``insert_figures`` to fill.
+
+    A group is all annotators, or a pair of them.
+    """
     return {
         "traces": 0,
         "spans": 0,

@@ -46,38 +46,38 @@ class ReadBy:
             for first, after in stretches:
                 changes[first] += 1
                 changes[after] -= 1
-        # At each index where the number of readers changes: the index, the new number, and the
-        # number of spans before it by their number of readers.
-        self._changes: list[int] = []
-        self._reader_counts: list[int] = []
-        self._counts: list[tuple[int, ...]] = []
+        # Three lists with an entry for each index at which the number of raters who have read spans
+        # changes: the index, the new number, and how many earlier spans 0, 1, 2 … raters have read.
+        self._change_indices: list[int] = []
+        self._rater_counts: list[int] = []
+        self._span_counts: list[tuple[int, ...]] = []
         counts = [0] * (self.raters + 1)
-        reader_count = 0
+        rater_count = 0
         previous = 0
         for index, change in sorted({0: 0, **changes}.items()):
-            counts[reader_count] += index - previous
-            reader_count += change
+            counts[rater_count] += index - previous
+            rater_count += change
             previous = index
-            self._changes.append(index)
-            self._reader_counts.append(reader_count)
-            self._counts.append(tuple(counts))
+            self._change_indices.append(index)
+            self._rater_counts.append(rater_count)
+            self._span_counts.append(tuple(counts))
 
     def up_to(self, index: int) -> tuple[int, ...]:
-        """Return the numbers of spans before an index that were read by 0, 1, 2 … raters."""
-        change_number = bisect_right(self._changes, index) - 1
-        reader_count = self._reader_counts[change_number]
-        counts = self._counts[change_number]
-        further_spans = index - self._changes[change_number]
+        """Return how many spans before an index were read by 0, 1, 2 … raters."""
+        change_number = bisect_right(self._change_indices, index) - 1
+        rater_count = self._rater_counts[change_number]
+        counts = self._span_counts[change_number]
+        further_spans = index - self._change_indices[change_number]
         return (
-            *counts[:reader_count],
-            counts[reader_count] + further_spans,
-            *counts[reader_count + 1 :],
+            *counts[:rater_count],
+            counts[rater_count] + further_spans,
+            *counts[rater_count + 1 :],
         )
 
     @property
     def in_all(self) -> tuple[int, ...]:
         """The counts over all spans up to the last one that was read."""
-        return self.up_to(self._changes[-1])
+        return self.up_to(self._change_indices[-1])
 
 
 def coverage_sums(
@@ -86,10 +86,10 @@ def coverage_sums(
     """Return the sums of one trace: units, ratings, marked ratings, and disagreement.
 
     If r raters have read a span and k of the r have marked it, it adds the disagreement
-    2 k (r - k) / (r - 1) (Krippendorff 2011). Spans with a single reader add nothing.
+    2 k (r - k) / (r - 1) (Krippendorff 2011). Spans that a single rater has read add nothing.
 
     Args:
-        read_by: The number of readers of each span.
+        read_by: The number of raters who have read each span.
         stretches_by_rater: The marked stretches of each rater among the read spans, in order and
             disjoint.
     """

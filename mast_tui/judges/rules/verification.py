@@ -40,7 +40,7 @@ _BOUND: Final = any_of(
     rf"(?P<side>below|under|less than|lower than|at most|above|over|more than|at least) "
     rf"(?P<bound>{_NUMBER}) ?(?P<unit>ms|milliseconds?|s|seconds?|%|percent)?"
 )
-_LOW: Final = frozenset({"below", "under", "less than", "lower than", "at most"})
+_UPPER_BOUND_WORDS: Final = frozenset({"below", "under", "less than", "lower than", "at most"})
 _VALUE: Final = re.compile(rf"(?:\A|[\s}}\]=:])(?P<value>{_NUMBER})\s*\Z")
 _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "ms": ("time", 0.001),
@@ -186,7 +186,7 @@ def _wrong_value(command: str, result: RuleStep, claim: str) -> Quote | None:
         return None
     measured = float(value["value"]) * factor
     limit = float(bound["bound"]) * claimed_factor
-    is_upper_bound = " ".join(bound["side"].lower().split()) in _LOW
+    is_upper_bound = " ".join(bound["side"].lower().split()) in _UPPER_BOUND_WORDS
     is_within_bound = measured <= limit if is_upper_bound else measured >= limit
     if is_within_bound:
         return None

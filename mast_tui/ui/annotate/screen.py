@@ -380,11 +380,11 @@ class SessionCommands:
         try:
             recorded = await run(write.record)
         except ChangedElsewhere:
-            session.show_state(await run(partial(session.read_state, passes=True)))
+            session.show_state(await run(partial(session.read_state, with_own_work=True)))
             raise
         session.take_in(write, recorded)
         if session.needs_others:
-            session.show_state(await run(partial(session.read_state, passes=False)))
+            session.show_state(await run(partial(session.read_state, with_own_work=False)))
         return outcome
 
     def show_refusal(self, error: MastError, session: Session) -> None:
@@ -774,7 +774,7 @@ class AnnotateScreen(Screen[None], RenderCache):
 
     async def _read_again(self, session: Session) -> None:
         """Read the labels that were changed on another screen, and show them."""
-        read_state = partial(session.read_state, passes=True)
+        read_state = partial(session.read_state, with_own_work=True)
         session.show_state(await self.context.writes.run(read_state))
         session.pop_news()  # no news: the user has made these changes
         if session is self.session:

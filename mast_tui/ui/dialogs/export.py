@@ -390,7 +390,7 @@ def _viewer_of(opened: OpenWorkspace) -> Viewer:
         opened.taxonomy.ref,
         opened.annotator,
         blind=opened.blind,
-        assisted=not opened.blind,
+        ends_blind=not opened.blind,
     )
 
 

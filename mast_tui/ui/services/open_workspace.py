@@ -56,7 +56,7 @@ class OpenWorkspace:
         """Return the annotator's session on a trace, with the visible work of others."""
         annotator = self.annotator
         session = Session.open(self.workspace, trace, self.taxonomy, annotator, blind=self.blind)
-        session.show_state(session.read_state(passes=False))
+        session.show_state(session.read_state(with_own_work=False))
         return session
 
     def study(self) -> Study | None:

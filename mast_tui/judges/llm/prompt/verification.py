@@ -268,7 +268,9 @@ def _window_around(view: RedactedView, sighting: Sighting, shown_tokens: int) ->
         first = min(first, index)
         last = max(last, index)
         edges.append((index, direction))
-    return Window(first, last, last == end, (sighting.finding.mode,), shown_tokens)
+    return Window(
+        first, last, final=last == end, modes=(sighting.finding.mode,), tokens=shown_tokens
+    )
 
 
 def _range_name(view: RedactedView, sighting: Sighting) -> str:

@@ -41,7 +41,8 @@ _SHORTENED_SHARE: Final = 0.5
 def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Window, ...]:
     """Plan the windows of a trace, in their order; every span is in a window.
 
-    - A trace that fits is one window.
+    - A trace that fits is one window. A short one has a window for each step, if the setting
+      ``decisive`` is ``step by step``.
     - Otherwise the last window is filled from the end of the run backwards, the other windows from
       its beginning. Each window begins with some spans of the previous window.
     - If all modes are judged at the end of a run, there is only the last window.
@@ -64,7 +65,7 @@ def plan(view: RedactedView, prompt: Prompt, parameters: Parameters) -> tuple[Wi
     if needed_tokens <= spans_room(view, budget, alone=True):
         if parameters.decisive == "step by step" and span_count <= MOST_STEPS:
             return _step_windows(view, prompt)
-        return (Window(0, span_count - 1, True, prompt.modes),)
+        return (Window(0, span_count - 1, final=True, modes=prompt.modes),)
     return _window_sequence(view, prompt, budget)
 
 
@@ -75,7 +76,9 @@ def _step_windows(view: RedactedView, prompt: Prompt) -> tuple[Window, ...]:
     """
     last = len(view) - 1
     steps = [span.index for span in view.spans(0, last) if _is_step(span)] or range(last + 1)
-    return tuple(Window(0, step, step == last, prompt.modes, step=step) for step in steps)
+    return tuple(
+        Window(0, step, final=step == last, modes=prompt.modes, step=step) for step in steps
+    )
 
 
 def _is_step(span: RedactedSpan) -> bool:
@@ -98,13 +101,13 @@ def _window_sequence(view: RedactedView, prompt: Prompt, budget: int) -> tuple[W
         reaches_final_window = last >= final_first - 1
         if reaches_final_window:
             last = min(last, costs.last_fitting(final_first, room // _OVERLAP, least=0))
-            windows.append(Window(first, last, False, prompt.window_modes))
+            windows.append(Window(first, last, final=False, modes=prompt.window_modes))
             break
-        windows.append(Window(first, last, False, prompt.window_modes))
+        windows.append(Window(first, last, final=False, modes=prompt.window_modes))
         first = max(first + 1, costs.first_fitting(last, room // _OVERLAP, least=0))
         if costs.last_fitting(first, room) <= last:  # the overlap leaves no room for a new span
             first = last + 1
-    windows.append(Window(final_first, last_span, True, prompt.modes))
+    windows.append(Window(final_first, last_span, final=True, modes=prompt.modes))
     return tuple(windows)
 
 
@@ -202,11 +205,16 @@ def split(
     middle = costs.last_fitting(window.first, costs.range_tokens(window.first, window.last) // 2)
     overlap = spans_room(view, part_tokens, alone=False) // _OVERLAP
     second_first = max(window.first + 1, costs.first_fitting(middle, overlap, least=0))
-    second_half = Window(second_first, window.last, window.final, window.modes, part_tokens)
+    second_half = Window(
+        second_first, window.last, final=window.final, modes=window.modes, tokens=part_tokens
+    )
     first_half_modes = tuple(mode for mode in window.modes if mode in prompt.window_modes)
     if not first_half_modes:
         return (second_half,)
-    return (Window(window.first, middle, False, first_half_modes, part_tokens), second_half)
+    return (
+        Window(window.first, middle, final=False, modes=first_half_modes, tokens=part_tokens),
+        second_half,
+    )
 
 
 def _needed_tokens(window: Window, view: RedactedView, parameters: Parameters) -> int:

@@ -93,6 +93,8 @@ class VendorBatches:
     async def run(self, judge: BatchJudge) -> ModelRunSummary:
         """Send the requests unless a batch is pending, wait for the batch, and judge its answers.
 
+        Return the summary of the last judging, which is the first if nothing had to be sent.
+
         Args:
             judge: Judges the traces with the answers of a batch.
 
@@ -104,23 +106,27 @@ class VendorBatches:
         with lock, tempfile.TemporaryDirectory(prefix="mast-tui-") as folder, ExitStack() as files:
             async with client:
                 if not self.is_pending:
-                    summary = await self._send_requests(client, judge, Path(folder))
+                    summary = await self._judge_and_send(client, judge, Path(folder))
+                    # Nothing was sent: all answers are stored, or the judging stopped early.
                     if not self.is_pending:
                         return summary
                 paths = await self._collect_answers(client, Path(folder))
             answers = AnswerFiles(paths, files)
-            self.batch = self._make_batch(answers, None)
+            self.batch = self._make_batch(answers=answers)
             summary = await judge(self.batch)
             if summary.stopped is None:
                 self._save_pending([])
             return summary
 
-    def _make_batch(self, answers: AnswerFiles | None, requests: RequestFiles | None) -> Batch:
+    def _make_batch(
+        self, *, answers: AnswerFiles | None = None, requests: RequestFiles | None = None
+    ) -> Batch:
+        """Return a batch that reads answers from files, or writes requests into files."""
         return Batch(
             self._setup, self._workspace, again=self._again, answers=answers, requests=requests
         )
 
-    async def _send_requests(
+    async def _judge_and_send(
         self, client: BatchClient, judge: BatchJudge, folder: Path
     ) -> ModelRunSummary:
         """Judge all traces by stored answers, and send the requests without an answer.
@@ -128,7 +134,7 @@ class VendorBatches:
         Nothing is sent if the judging stops early.
         """
         requests = RequestFiles(folder / "requests.jsonl", most_requests=MOST_REQUESTS)
-        self.batch = self._make_batch(None, requests)
+        self.batch = self._make_batch(requests=requests)
         summary = await judge(self.batch)
         requests.finish()
         if summary.stopped is not None:

@@ -98,7 +98,7 @@ class TraceBuilder(ABC):
 
     @staticmethod
     @abstractmethod
-    def texts_on_lines(data: bytes, /) -> Sequence[str]:
+    def texts_on_lines(lines: bytes, /) -> Sequence[str]:
         """Return the texts of all pieces on some lines."""
 
     def trace(self, reader: Reader) -> Trace:
@@ -195,16 +195,16 @@ class RecordSpans(IndexedSpans):
         """The size of the file, which has been read completely."""
         return Loaded(self._index.done, self._index.size, complete=True)
 
-    def _text_of(self, index: int, data: bytes, /) -> str:
+    def _text_of(self, index: int, lines: bytes, /) -> str:
         """Return the text of a span from its lines.
 
         Raises:
             OSError: The file has changed, so that the lines lack the text.
         """
-        lines, texts = self._last_read
-        if lines != data:
-            texts = self._texts_on(data)
-            self._last_read = (data, texts)
+        last_lines, texts = self._last_read
+        if lines != last_lines:
+            texts = self._texts_on(lines)
+            self._last_read = (lines, texts)
         if self._text_positions[index] >= len(texts):
             raise OSError(ESTALE, "the file has changed")
         return texts[self._text_positions[index]]

@@ -392,7 +392,7 @@ class CodexParser(CodexLines):
         text: str,
         text_hashes: TextHashes,
     ) -> None:
-        """Queue an event until an item repeats its text, unless an item has shown the text."""
+        """Queue an event until an item repeats its text, unless an item with it has a span."""
         if not self._item_hashes.remove(text_hashes):
             position = (number, self._part)
             self._waiting_events[position] = WaitingEvent(stamp, kind, role, text, text_hashes)
@@ -425,7 +425,7 @@ class CodexParser(CodexLines):
         return len(self._waiting_events) < count_before
 
     def _record_item(self, text_hashes: TextHashes) -> bool:
-        """Record the text of an item for later events; return False if an event has shown it."""
+        """Record the text of an item for later events; return False if an event has its span."""
         if self._event_hashes.remove(text_hashes):
             return False
         self._item_hashes.add(text_hashes)
@@ -440,10 +440,10 @@ class CodexParser(CodexLines):
         text_hashes: TextHashes,
         task: str | None,
     ) -> None:
-        """Show a message or thought, unless an event has shown its text.
+        """Add the span of a message or thought, unless an event with its text has a span.
 
-        Waiting events with the same text are dropped. A new prompt ends the turn: the events that
-        still wait are shown, and the texts of the turn are forgotten.
+        Waiting events with the same text are dropped. A new prompt ends the turn: the spans of the
+        events that still wait are added, and the texts of the turn are forgotten.
         """
         self._has_items = True
         kind, role, agent = speaker
@@ -463,7 +463,7 @@ class CodexParser(CodexLines):
                 self._token_counts.add_span(index, time)
 
     def _record_message(self, text_hashes: TextHashes, task: str | None) -> None:
-        """Record the text of a shown message; set the task of the run if it has none yet."""
+        """Record the text of a message with a span; set the run's task if it has none yet."""
         self._message_hashes.add(text_hashes)
         if task is not None and self.meta.task is None:
             self.meta = self.meta._replace(task=task)
@@ -545,8 +545,8 @@ class CodexParser(CodexLines):
     def _take_step(self, number: int, time: float | None, step: RolloutStep) -> None:
         """Add the spans of a step that has no digest of its own kind.
 
-        - a message to another agent: it is added unless an item has shown its text
-        - the end of a turn: waiting events are added, and the last message unless it was shown
+        - a message to another agent: it is added unless an item with its text has a span
+        - the end of a turn: waiting events are added, and the last message unless it has a span
         - a report on a call: see ``_take_report``
         - any other step: it is always added
         """
@@ -566,27 +566,27 @@ class CodexParser(CodexLines):
         else:
             self._add_step_span(number, time, step, text_hashes)
 
-    def _take_report(self, number: int, time: float | None, step: RolloutStep) -> None:
+    def _take_report(self, number: int, time: float | None, report: RolloutStep) -> None:
         """Record the status and the sub-agents that a report states for a call.
 
         The report has spans of its own only if no response item has the call. The status and the
         sub-agents belong to the call's result. If the result has not been read yet, they are kept
         for it.
         """
-        call_id = step.call_id
+        call_id = report.call_id
         has_call = self._last_call_index(call_id) is not None
         result_index = None if call_id is None else self.table.find_own(f"{call_id}:result")
         report_index = None
-        if not (step.only_without_call and has_call):
-            report_index = self._show_report(number, time, step)
-            if step.output is not None and call_id is not None:
+        if not (report.only_without_call and has_call):
+            report_index = self._add_report(number, time, report)
+            if report.output is not None and call_id is not None:
                 result_index = self.table.find_own(f"{call_id}:result")
-        elif call_id is not None and step.status is not SpanStatus.UNKNOWN:
+        elif call_id is not None and report.status is not SpanStatus.UNKNOWN:
             if result_index is None:
-                self._early_status_by_call[call_id] = step.status
+                self._early_status_by_call[call_id] = report.status
             else:
-                self.table.set_status(result_index, step.status)
-        for thread in step.spawned:
+                self.table.set_status(result_index, report.status)
+        for thread in report.spawned:
             if result_index is not None:
                 self.table.spawned.setdefault(thread, self.table.key_of(result_index))
             elif has_call and call_id is not None:
@@ -594,17 +594,19 @@ class CodexParser(CodexLines):
             elif report_index is not None:
                 self.table.spawned.setdefault(thread, self.table.key_of(report_index))
 
-    def _show_report(self, number: int, time: float | None, step: RolloutStep) -> int:
-        """Add the call and the result that a report describes; only one span without an output.
+    def _add_report(self, number: int, time: float | None, report: RolloutStep) -> int:
+        """Add the spans of the call and of the result that a report describes.
+
+        A report without an output has a single span.
 
         Returns:
-            The index of the call or of the one span.
+            The index of the call's span, or of the single span.
         """
-        if step.output is None:
-            return self._add_step_span(number, time, step, ())
-        start = None if time is None else time - (step.seconds or 0.0)
-        call_index = self._add_call(number, start, step.call_id, step.name)
-        self._add_result(number, time, step.call_id, step.status, call_index)
+        if report.output is None:
+            return self._add_step_span(number, time, report, text_hashes=())
+        start = None if time is None else time - (report.seconds or 0.0)
+        call_index = self._add_call(number, start, report.call_id, report.name)
+        self._add_result(number, time, report.call_id, report.status, call_index)
         return call_index
 
     def _add_step_span(
