@@ -65,7 +65,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
         "agree": Command("cli.agree", "Show how well annotators agree, and how good a judge is."),
         "report": Command(
             "cli.report",
-            "Show why runs fail: which failure modes, how certain, and where.",
+            "Show how runs fail: which failure modes, how certain, and where.",
         ),
         "experiment": Command(
             "cli.experiment", "Test whether a change helped: arms over the same tasks."

@@ -290,7 +290,7 @@ _RULES: Final = (
 @click.command()
 @options.takes(ReportRequest, _RULES)
 def report_command(request: ReportRequest) -> None:
-    """Show why runs fail: which failure modes, how certain, and where.
+    """Show how runs fail: which failure modes, how certain, and where.
 
     With SHARDS, a folder or URL that 'mast-tui judge --out' has written to, the report is about
     that judge's verdicts on all traces in it, and needs no workspace.

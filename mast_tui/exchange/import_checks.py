@@ -28,7 +28,7 @@ _NAMES_COMPARED: Final = 50
 """The most unknown names for which a similar name is searched, since the search takes time."""
 
 _UNKNOWN_TRACE: Final = "no trace of this id is known here"
-_UNKNOWN_PERSON: Final = "nobody of this name is known here"
+_UNKNOWN_PERSON: Final = "no person of this name is in the workspace"
 
 
 def without_unknown(incoming: Incoming, workspace: Workspace, *, named: str | None) -> Incoming:

@@ -137,9 +137,7 @@ EVERYWHERE: Final = (
     _everywhere(
         "agreement", "K", "agreement", "See the agreement per mode", "app.show('agreement')"
     ),
-    _everywhere(
-        "signatures", "S", "signatures", "See how and why runs fail", "app.show('signatures')"
-    ),
+    _everywhere("signatures", "S", "signatures", "See how runs fail", "app.show('signatures')"),
     _everywhere("runs", "R", "judge runs", "See the runs of judges", "app.show('runs')"),
     _everywhere("study", "Y", "study", "Set up a study, or see its progress", "app.show('study')"),
     _everywhere(
@@ -181,7 +179,7 @@ EVERYWHERE: Final = (
         "app.export",
     ),
     _everywhere("undo", "u", "undo", "Take back the last change on this trace"),
-    _everywhere("redo", "U ctrl+r", "redo", "Do again what was taken back"),
+    _everywhere("redo", "U ctrl+r", "redo", "Redo the change that was undone"),
     _everywhere("leave", "Q", "quit", "Quit; everything is saved already", "app.quit", hint=95),
     _everywhere("quit", "ctrl+q", "quit", "Quit, also while typing", "app.quit", priority=True),
     _everywhere(
@@ -503,7 +501,7 @@ ADJUDICATE: Final = (
     _adjudicate("confirm", "c", "confirm", "Confirm a decision after which a side has changed"),
     _adjudicate("reason", "m", "reason", "Write the reason for a decision", hint=57),
     _adjudicate("names", "h", "names", "Hide the sides' names, or show them", hint=60),
-    _adjudicate("judge", "J", "judge's word", "Show the judge's word, once it is decided"),
+    _adjudicate("judge", "J", "judge's verdict", "Show the judge's verdict, after the decision"),
     _adjudicate(
         "guidelines", "p", "page", "Open the guidelines of the mode, with decided cases", hint=58
     ),
