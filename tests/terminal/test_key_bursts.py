@@ -20,7 +20,7 @@ SPANS: Final = 300
 SIZES: Final = ((100, 30), (120, 40), (80, 24))
 """Terminal sizes in columns and rows."""
 
-SEEDS: Final = range(4)
+SEEDS: Final = range(2)
 BURSTS: Final = 15
 """Bursts for each seed; one pair of apps plays all of them."""
 
