@@ -722,10 +722,10 @@ def print_time(document: Mapping[str, Any]) -> None:
         TableColumn("", lambda row: row["name"]),
         TableColumn("passes", lambda row: str(row["passes"]), right=True),
         TableColumn(
-            "minutes per trace", lambda row: _figure_text(row["minutes_per_trace"]), right=True
+            "minutes per trace", lambda row: figure_text(row["minutes_per_trace"]), right=True
         ),
         TableColumn(
-            "minutes per label", lambda row: _figure_text(row["minutes_per_label"]), right=True
+            "minutes per label", lambda row: figure_text(row["minutes_per_label"]), right=True
         ),
     )
     print_table(columns, conditions)
@@ -736,7 +736,7 @@ def print_time(document: Mapping[str, Any]) -> None:
             "what these change; 'mast-tui study set --withhold SHARE' plans it."
         )
         return
-    minutes = _figure_text(document["minutes_difference"])
+    minutes = figure_text(document["minutes_difference"])
     print_line(f"Minutes per trace, shown less hidden, within annotators: {minutes}")
     print_line("How much more often people say present with suggestions than without:")
     rows = [
@@ -746,17 +746,17 @@ def print_time(document: Mapping[str, Any]) -> None:
     bias_columns: tuple[TableColumn[Mapping[str, Any]], ...] = (
         TableColumn("mode", lambda row: row["code"]),
         TableColumn(
-            "where a judge suggests it", lambda row: _figure_text(row["suggested"]), right=True
+            "where a judge suggests it", lambda row: figure_text(row["suggested"]), right=True
         ),
         TableColumn("verdicts", lambda row: str(row["units"]), right=True),
-        TableColumn("elsewhere", lambda row: _figure_text(row["other"]), right=True),
+        TableColumn("elsewhere", lambda row: figure_text(row["other"]), right=True),
         TableColumn("verdicts", lambda row: str(row["other_units"]), right=True),
     )
     print_table(bias_columns, [row for row in rows if row["units"] or row["other_units"]])
 
 
-def _figure_text(figure: Mapping[str, Any]) -> str:
-    """Return a figure with its interval as text; a dash if it is undefined."""
+def figure_text(figure: Mapping[str, Any]) -> str:
+    """Return a figure of a JSON document with its interval as text; a dash if it is undefined."""
     if figure["value"] is None:
         return "—"
     if figure.get("ci") is None:

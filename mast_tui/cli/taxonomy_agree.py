@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mast_tui.cli.agree import split_names
+from mast_tui.cli.agree import figure_text, split_names
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer, report_hidden_traces
@@ -194,7 +194,7 @@ def _print_versions(document: Mapping[str, Any]) -> None:
 
 
 def _figure_column(name: str, title: str) -> TableColumn[Mapping[str, Any]]:
-    return TableColumn(title, lambda version: _figure_text(version[name]), right=True)
+    return TableColumn(title, lambda version: figure_text(version[name]), right=True)
 
 
 def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping[str, Any]]:
@@ -202,17 +202,6 @@ def _same_traces_column(name: str, side: str, title: str) -> TableColumn[Mapping
 
     def cell(version: Mapping[str, Any]) -> str:
         comparison = version["same_traces"]
-        return "" if comparison is None else _figure_text(comparison[side][name])
+        return "" if comparison is None else figure_text(comparison[side][name])
 
     return TableColumn(title, cell, right=True)
-
-
-def _figure_text(figure: Mapping[str, Any]) -> str:
-    """Return the text of a figure with its interval, if it has one."""
-    if figure["value"] is None:
-        return "—"
-    text = f"{figure['value']:.2f}"
-    if figure.get("ci") is None:
-        return text
-    low, high = figure["ci"]
-    return f"{text} [{low:.2f}, {high:.2f}]"

@@ -186,6 +186,16 @@ class Cut:
     shown_start: int
     shown_end: int
 
+    @property
+    def original(self) -> range:
+        """The range of the secret in the original text."""
+        return range(self.start, self.end)
+
+    @property
+    def shown(self) -> range:
+        """The range of the replacement in the redacted text."""
+        return range(self.shown_start, self.shown_end)
+
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
@@ -203,25 +213,9 @@ class Redacted:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        shown_start = self._shown_offset(start, is_end=False)
-        return shown_start, max(shown_start, self._shown_offset(end, is_end=True))
-
-    def _shown_offset(self, offset: int, *, is_end: bool) -> int:
-        """Return the offset in the redacted text of the start or end of a range.
-
-        Args:
-            offset: The offset in the original.
-            is_end: True if it is the end of the range, which is after its last code point.
-        """
-        shift = 0
-        code_point = offset - 1 if is_end else offset
-        for cut in self.cuts:
-            if code_point < cut.start:
-                break
-            if code_point < cut.end:
-                return cut.shown_end if is_end else cut.shown_start
-            shift = cut.shown_end - cut.end
-        return offset + shift
+        pairs = [(cut.original, cut.shown) for cut in self.cuts]
+        shown_start = _moved_offset(start, pairs, is_end=False)
+        return shown_start, max(shown_start, _moved_offset(end, pairs, is_end=True))
 
     def to_original(self, start: int, end: int) -> tuple[int, int]:
         """Convert a range of the redacted text to the range of the original text.
@@ -232,20 +226,28 @@ class Redacted:
             start: The first code point of the range.
             end: The code point after the range.
         """
-        original_start = self._original_offset(start, is_end=False)
-        return original_start, max(original_start, self._original_offset(end, is_end=True))
+        pairs = [(cut.shown, cut.original) for cut in self.cuts]
+        original_start = _moved_offset(start, pairs, is_end=False)
+        return original_start, max(original_start, _moved_offset(end, pairs, is_end=True))
 
-    def _original_offset(self, offset: int, *, is_end: bool) -> int:
-        """Return the offset in the original of a start or end, the reverse of ``_shown_offset``."""
-        shift = 0
-        code_point = offset - 1 if is_end else offset
-        for cut in self.cuts:
-            if code_point < cut.shown_start:
-                break
-            if code_point < cut.shown_end:
-                return cut.end if is_end else cut.start
-            shift = cut.end - cut.shown_end
-        return offset + shift
+
+def _moved_offset(offset: int, pairs: Iterable[tuple[range, range]], *, is_end: bool) -> int:
+    """Convert the start or end of a range from one text to another.
+
+    Args:
+        offset: The offset in the first text.
+        pairs: The parts that differ, in order: the range in the first text and in the other.
+        is_end: True if it is the end of the range, which is after its last code point.
+    """
+    shift = 0
+    code_point = offset - 1 if is_end else offset
+    for part, other_part in pairs:
+        if code_point < part.start:
+            break
+        if code_point < part.stop:
+            return other_part.stop if is_end else other_part.start
+        shift = other_part.stop - part.stop
+    return offset + shift
 
 
 MASK_FORM: Final = "[{name} {number}]"
