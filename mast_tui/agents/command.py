@@ -19,6 +19,7 @@ from mast_tui.cli.shared.common import open_with_taxonomy, say
 from mast_tui.cli.shared.options import OptionRule
 from mast_tui.errors import MastError
 from mast_tui.labels import AGENT_PREFIX, check_unlike, checked_agent
+from mast_tui.session import trace_masks
 from mast_tui.traces.library import scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
@@ -94,7 +95,9 @@ def mcp_command(request: McpRequest) -> None:
         check_unlike(name, annotators)
     desk_module = import_module("mast_tui.agents.desk")
     paths = request.paths or tuple(_existing_paths(workspace))
-    desk = desk_module.AgentDesk(workspace, taxonomy, name, _read_traces(paths))
+    masks = trace_masks(workspace, workspace.study(taxonomy.ref))
+    traces = [trace.with_masks(masks) for trace in _read_traces(paths)]
+    desk = desk_module.AgentDesk(workspace, taxonomy, name, traces)
     server.serve_stdio(desk)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,12 +21,12 @@ from mast_tui.exchange.exporters.files import (
     written_lines,
 )
 from mast_tui.exchange.formats import ExportRequest, FormatContent
+from mast_tui.exchange.masked_work import masks_of_files
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.output_files import is_stdout
-from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
@@ -153,8 +152,11 @@ def export_command(request: ExportCommandRequest) -> None:
             gold=request.gold,
             datasheet=request.datasheet,
             pseudonyms=pseudonyms_of(workspace) if request.pseudonyms else None,
-            masks=requested_masks(
-                request.redact, request.redact_file, partial(mask_key, workspace)
+            masks=masks_of_files(
+                workspace,
+                workspace.study(taxonomy.ref),
+                redact=request.redact,
+                patterns=request.redact_file,
             ),
             allow_unordered=request.allow_unordered,
             say=say,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from secrets import token_bytes
 
@@ -15,6 +14,7 @@ from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer, existing_workspace, report_hidden_traces
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, say, workspace_taxonomy
 from mast_tui.counts import counted
+from mast_tui.exchange.masked_work import masks_of_files
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
 from mast_tui.exchange.page.html import IndexRow, render_index, render_page
 from mast_tui.exchange.page.markdown import render_index_markdown, render_page_markdown
@@ -23,7 +23,7 @@ from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.traces.library import read_fully, scan
 from mast_tui.traces.model import Trace
 from mast_tui.workspace.outputs import outputs_beside, protected_kind
-from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,12 @@ def page_command(request: PageRequest) -> int:
         taxonomy = workspace_taxonomy(workspace, request.common.taxonomy)
         viewer = command_viewer(workspace, taxonomy.ref, request.common)
         letters = pseudonyms_of(workspace) if request.pseudonyms else None
-        key = partial(mask_key, workspace)
-        masks = requested_masks(request.redact, request.redact_file, key)
+        masks = masks_of_files(
+            workspace,
+            workspace.study(taxonomy.ref),
+            redact=request.redact,
+            patterns=request.redact_file,
+        )
         pages = RunPages(taxonomy, viewer, pseudonyms=letters, masks=masks)
         outputs = outputs_beside(workspace, force=request.force)
     traces, failed = _readable_traces(request.paths)

@@ -32,6 +32,7 @@ from mast_tui.session import (
     outside_study_text,
     remember_person,
     resolve_blind,
+    trace_masks,
     working_person,
 )
 from mast_tui.session.messages import ChangeMessages
@@ -111,6 +112,7 @@ def read_command(request: ReadRequest) -> None:
         assisted=request.common.assisted,
         taxonomy=taxonomy.ref,
     )
+    trace = trace.with_masks(trace_masks(workspace, study))
     session = Session.open(
         workspace, trace, workspace.with_places(taxonomy), name, blind=session_blind
     )

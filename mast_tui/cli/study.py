@@ -34,6 +34,7 @@ from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.judge.worth import worth
 from mast_tui.labels import checked_person
+from mast_tui.redaction.engine import read_rules
 from mast_tui.session import (
     register_open_trace,
     set_study,
@@ -243,6 +244,18 @@ class StudySetRequest:
         default=None,
         help="Ask for a reason with each decision. Default: no.",
     )
+    redact: bool | None = options.option(
+        "--redact/--no-redact",
+        default=None,
+        help="Mask personal data and secrets in traces for everyone who works in this workspace. "
+        "Default: no.",
+    )
+    redact_file: Path | None = options.option(
+        "--redact-file",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Mask also what the patterns of this file find, one per line.",
+    )
     common: CommonOptions = options.common()
     as_json: bool = options.as_json()
 
@@ -261,6 +274,7 @@ _SETTINGS: Final = (
     "judge_first",
     "boundaries",
     "reasons",
+    "redact",
 )
 """The fields of a study that have an option of the same name."""
 
@@ -286,6 +300,8 @@ def set_command(request: StudySetRequest) -> None:
         "blind": _requested_blind(request.common),
         **{name: getattr(request, name) for name in _SETTINGS},
     }
+    if request.redact_file is not None:
+        values["redact_patterns"] = _pattern_lines(request.redact_file)
     workspace.add_taxonomy(taxonomy)
     replaces_traces = (
         request.paths
@@ -306,6 +322,17 @@ def set_command(request: StudySetRequest) -> None:
         say("split: " + ", ".join(f"{parts[part]} {part}" for part in TracePart))
     changed = set_study(workspace, _person_who_changes(request.common.annotator), study)
     _print_study(workspace, study, changed=changed, as_json=request.as_json)
+
+
+def _pattern_lines(path: Path) -> tuple[str, ...]:
+    """Return the patterns of a file, without comments and empty lines.
+
+    Raises:
+        RedactionError: The file cannot be read, or a line is no usable pattern.
+    """
+    read_rules(path)
+    lines = (line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 def _split_shares(text: str) -> tuple[float, float]:

@@ -228,6 +228,7 @@ def plan_document(workspace: Workspace, study: Study) -> dict[str, Any]:
             "judge_in_adjudication": "before" if study.judge_first else "after",
             "boundaries": study.boundaries,
             "reasons": study.reasons,
+            "redact": study.redact,
         },
     }
 
@@ -328,7 +329,8 @@ def print_plan(study: Study) -> None:
         f"{'hidden' if study.names_hidden else 'shown'}, judge shown "
         f"{'before' if study.judge_first else 'after'} the decision"
         + (", boundaries decided" if study.boundaries else "")
-        + (", with reasons" if study.reasons else ""),
+        + (", with reasons" if study.reasons else "")
+        + ("; personal data and secrets masked" if study.redact else ""),
     ]
     for line in lines:
         print_line(line)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from msgspec import structs
 
 from mast_tui.exchange.exporters.gold_document import GoldWithSides
 from mast_tui.labels import Evidence, Label, Target, TraceWork
-from mast_tui.redaction.masked_trace import Masks, RedactedOf
+from mast_tui.redaction.masked_trace import Masks, RedactedOf, requested_masks
+from mast_tui.study import Study
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.registers.pseudonyms import mask_key
 
 _TEXT_FIELDS: Final = frozenset({"quote", "note", "notes", "reason", "text", "texts", "wording"})
 """The fields of documents that hold texts of annotators or of traces."""
@@ -22,6 +27,28 @@ MASKED_QUOTE: Final = "[quote]"
 A part of a secret is not recognised by itself. So a quote stays only if its place in the text shows
 that no secret is in it.
 """
+
+
+def masks_of_files(
+    workspace: Workspace, study: Study | None, *, redact: bool, patterns: Path | None
+) -> Masks | None:
+    """Return the masks of files that are written from a workspace; None if nothing is masked.
+
+    Args:
+        workspace: The workspace.
+        study: Its study, if there is one; it may mask all texts.
+        redact: True if the user asks for masks.
+        patterns: A file of the user's own patterns, which are masked as well.
+
+    Raises:
+        RedactionError: A library is missing, or the file is unusable.
+        WorkspaceError: The key of the masks cannot be written.
+    """
+    is_masked = study is not None and study.redact
+    masks = requested_masks(redact or is_masked, patterns, partial(mask_key, workspace))
+    if masks is None or study is None:
+        return masks
+    return masks.with_patterns(study.redact_patterns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 import re2
 
+from mast_tui.redaction.filled_masks import filled_mask
 from mast_tui.redaction.personal import personal_rules
 from mast_tui.redaction.rules import DEFAULT_RULES, SECRET_GROUP, RedactionError, SecretRule
 from mast_tui.safe_text import one_line
@@ -62,9 +63,22 @@ def read_rules(path: Path) -> tuple[SecretRule, ...]:
         raise RedactionError(f"{file_name}: not UTF-8; save the file as UTF-8") from None
     if len(data) > MOST_BYTES:
         raise RedactionError(f"{file_name}: longer than 1 MB; is this a file of patterns?")
+    return rules_of_lines(text.splitlines(), file_name)
+
+
+def rules_of_lines(lines: Iterable[str], file_name: str) -> tuple[SecretRule, ...]:
+    """Compile the lines of a file of patterns; see ``read_rules``.
+
+    Args:
+        lines: The lines.
+        file_name: The name of the file, for messages.
+
+    Raises:
+        RedactionError: A line is no pattern of RE2.
+    """
     rules: list[SecretRule] = []
     instruction_count = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
@@ -269,11 +283,16 @@ class Redaction:
     form: str = "[redacted {name} {number}]"
     base: str = "none"
     """The name of the rules that are not the user's own: ``none``, ``default``, ``personal``."""
+    keeps_length: bool = False
+    """True if masks are as long as their secrets, so that no offset changes; see ``filled_masks``.
+
+    Then ``form`` is not used.
+    """
 
     def __reduce__(self) -> tuple[Callable[..., Redaction], tuple[object, ...]]:
         """Pickle without the literal secrets, which other processes have themselves."""
         own_rules = tuple((rule.name, rule.pattern) for rule in self.rules if rule.is_own)
-        return _restore_redaction, (self.base, own_rules)
+        return _restore_redaction, (self.base, own_rules, self.keeps_length)
 
     @classmethod
     def none(cls) -> Redaction:
@@ -313,7 +332,15 @@ class Redaction:
         Raises:
             RedactionError: The file cannot be read, or a line is no usable pattern.
         """
-        return replace(self, rules=(*self.rules, *read_rules(path)))
+        return self.with_rules(read_rules(path))
+
+    def with_rules(self, rules: Iterable[SecretRule]) -> Redaction:
+        """Return a redaction with rules added."""
+        return replace(self, rules=(*self.rules, *rules))
+
+    def with_length_kept(self) -> Redaction:
+        """Return a redaction whose masks are as long as their secrets."""
+        return replace(self, keeps_length=True)
 
     def with_secret(self, secret: str) -> Redaction:
         """Return a redaction with a literal secret added, unless that is too short."""
@@ -334,7 +361,7 @@ class Redaction:
         if not secrets:
             return Redacted(text)
         names = SecretNumbers() if numbers is None else numbers
-        return _replace_secrets(text, secrets, names, self.form)
+        return _replace_secrets(text, secrets, names, None if self.keeps_length else self.form)
 
     def _find_secrets(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the start, end and rule name of each secret; secrets may overlap."""
@@ -350,12 +377,17 @@ class Redaction:
                     yield start, end, rule.name
 
 
-def _restore_redaction(base: str, own_rules: Iterable[tuple[str, str]]) -> Redaction:
-    """Make a redaction from its pickled state: the name of its base, and the user's patterns."""
+def _restore_redaction(
+    base: str, own_rules: Iterable[tuple[str, str]], keeps_length: bool
+) -> Redaction:
+    """Make a redaction from its pickled state.
+
+    ``base`` is the name of its base, ``own_rules`` has the names and patterns of the user.
+    """
     make = {"none": Redaction.none, "default": Redaction.default, "personal": Redaction.personal}
     redaction = make[base]()
     rules = (file_rule(name, pattern, compile_pattern(pattern, "m")) for name, pattern in own_rules)
-    return replace(redaction, rules=(*redaction.rules, *rules))
+    return replace(redaction, rules=(*redaction.rules, *rules), keeps_length=keeps_length)
 
 
 def _is_needed(rule: SecretRule, lowered: str) -> bool:
@@ -370,18 +402,25 @@ def _is_needed(rule: SecretRule, lowered: str) -> bool:
 
 
 def _replace_secrets(
-    text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNames, form: str
+    text: str, secrets: Iterable[tuple[int, int, str]], numbers: SecretNames, form: str | None
 ) -> Redacted:
     """Replace the secrets of a text; overlapping secrets have one replacement.
 
-    ``secrets`` holds the start, end and name of each secret, ``form`` the template of replacements.
+    ``secrets`` holds the start, end and name of each secret, ``form`` the template of replacements;
+    None for replacements of the same length.
     """
     parts: list[str] = []
     cuts: list[Cut] = []
     copied_end = 0
     shown_length = 0
     for start, end, name in _merge_secrets(secrets):
-        replacement = form.format(name=name, number=numbers.number(name, text[start:end]))
+        secret = text[start:end]
+        number = numbers.number(name, secret)
+        replacement = (
+            filled_mask(name, number, secret)
+            if form is None
+            else form.format(name=name, number=number)
+        )
         shown_length += start - copied_end
         parts += (text[copied_end:start], replacement)
         cuts.append(Cut(start, end, shown_length, shown_length + len(replacement)))

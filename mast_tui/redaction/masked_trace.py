@@ -8,14 +8,17 @@ from __future__ import annotations
 import base64
 import hmac
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
-from mast_tui.redaction.engine import MASK_FORM, Redacted, Redaction
+from mast_tui.redaction.engine import MASK_FORM, Redacted, Redaction, rules_of_lines
 from mast_tui.traces.model import (
     AnswerKey,
+    Loaded,
     Problem,
     Shape,
     Span,
@@ -67,6 +70,17 @@ class Masks:
         self._redaction = redaction
         self._names = SecretCodes(key)
 
+    def with_patterns(self, patterns: Iterable[str]) -> Masks:
+        """Return masks that hide matches of a study's patterns as well, which are lines.
+
+        Raises:
+            RedactionError: A pattern is unusable.
+        """
+        masks = copy(self)
+        rules = rules_of_lines(patterns, "the patterns of the study")
+        masks._redaction = self._redaction.with_rules(rules)
+        return masks
+
     def apply(self, text: str) -> Redacted:
         """Return a text with its masks and their ranges."""
         return self._redaction.apply(text, self._names)
@@ -86,18 +100,13 @@ class Masks:
             answer_key=AnswerKey()._replace(**sections),
         )
 
+    def spans(self, spans: Spans) -> MaskedSpans:
+        """Return spans with masks in their texts."""
+        return MaskedSpans(spans, self)
+
     def trace(self, trace: Trace) -> Trace:
-        """Return a trace with masks in its texts; its index must be complete."""
-        masked = Trace(
-            trace.identity,
-            trace.file,
-            MaskedSpans(trace.spans, self),
-            record=trace.record,
-            meta=self.meta(trace.meta),
-            problems=trace.problems,
-        )
-        masked.opened = trace.opened
-        return masked
+        """Return a trace with masks in its texts."""
+        return trace.with_masks(self)
 
 
 def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes]) -> Masks | None:
@@ -119,32 +128,99 @@ def requested_masks(redact: bool, patterns: Path | None, key: Callable[[], bytes
     return Masks(redaction, key())
 
 
+def masks_of_same_length(patterns: Iterable[str], key: bytes) -> Masks:
+    """Return masks of personal data and secrets that are as long as what they hide.
+
+    Args:
+        patterns: Lines with the user's own patterns, which are masked as well.
+        key: The secret key of the masks.
+
+    Raises:
+        RedactionError: A library is missing, or a pattern is unusable.
+    """
+    redaction = Redaction.personal().with_length_kept()
+    return Masks(redaction, key).with_patterns(patterns)
+
+
 class MaskedSpans(Spans):
-    """The spans of a trace with masks in their texts, previews and names."""
+    """The spans of a trace with masks in their texts, previews and names.
+
+    Totals that were stored without masks are not used, and source lines are not shown.
+    """
 
     def __init__(self, spans: Spans, masks: Masks) -> None:
-        self._spans = spans
+        self.unmasked: Final = spans
+        """The spans without masks."""
         self._masks = masks
         self._cache: OrderedDict[int, Redacted] = OrderedDict()
         self._cached_chars = 0
+        self._cache_lock = Lock()
         self._shapes: list[Shape] = []
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """The progress of reading the source."""
+        return self.unmasked.loaded
+
+    @property
+    def meta(self) -> TraceMeta:
+        """The facts of the run without masks: the trace masks them."""
+        return self.unmasked.meta
 
     @property
     def spawned(self) -> Mapping[str, str]:
         """The key of the span before which a sub-agent's spans belong, by thread id."""
-        return self._spans.spawned
+        return self.unmasked.spawned
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """No problems, because the trace itself has them already."""
-        return ()
+        """The problems of the source."""
+        return self.unmasked.problems
+
+    @property
+    def waiting(self) -> str | None:
+        """The progress of another process that reads the file, in words."""
+        return self.unmasked.waiting
+
+    @property
+    def opened(self) -> Trace | None:
+        """The trace in the file, once it was read; without masks."""
+        return self.unmasked.opened
 
     def __len__(self) -> int:
-        return len(self._spans)
+        return len(self.unmasked)
 
     def index_of(self, key: str, /) -> int | None:
         """Return the index of the span with this key, or None if there is no such span."""
-        return self._spans.index_of(key)
+        return self.unmasked.index_of(key)
+
+    def advance(self, max_bytes: int, /) -> bool:
+        """Read up to about so many bytes more of the source; return False if nothing is left."""
+        return self.unmasked.advance(max_bytes)
+
+    def changed(self) -> str | None:
+        """Return why a file beside the trace's is not the file that was read; None if all are."""
+        return self.unmasked.changed()
+
+    def has_grown(self) -> bool:
+        """Return whether a file beside the trace's file has grown."""
+        return self.unmasked.has_grown()
+
+    def resume(self, size: int, /) -> bool:
+        """Let ``advance`` continue in a file that has grown to so many bytes."""
+        return self.unmasked.resume(size)
+
+    def load_cached(self) -> None:
+        """Load the index that an earlier reading has stored."""
+        self.unmasked.load_cached()
+
+    def read_in_background(self) -> None:
+        """Start another process that reads the rest of the source, if the rest is long."""
+        self.unmasked.read_in_background()
+
+    def stop_background_read(self) -> None:
+        """Stop the other process that reads the file."""
+        self.unmasked.stop_background_read()
 
     def text(self, index: int, /) -> str:
         """Return the whole text of the span at ``index``, with masks."""
@@ -155,16 +231,19 @@ class MaskedSpans(Spans):
 
         The last results are cached, up to a number of characters.
         """
-        cached = self._cache.get(index)
-        if cached is not None:
-            self._cache.move_to_end(index)
-            return cached
-        redacted = self._masks.apply(self._spans.text(index))
-        self._cache[index] = redacted
-        self._cached_chars += len(redacted.text)
-        while self._cached_chars > _CACHED_CHARS and len(self._cache) > 1:
-            _, dropped = self._cache.popitem(last=False)
-            self._cached_chars -= len(dropped.text)
+        with self._cache_lock:
+            cached = self._cache.get(index)
+            if cached is not None:
+                self._cache.move_to_end(index)
+                return cached
+        redacted = self._masks.apply(self.unmasked.text(index))
+        with self._cache_lock:
+            if index not in self._cache:
+                self._cached_chars += len(redacted.text)
+            self._cache[index] = redacted
+            while self._cached_chars > _CACHED_CHARS and len(self._cache) > 1:
+                _, dropped = self._cache.popitem(last=False)
+                self._cached_chars -= len(dropped.text)
         return redacted
 
     def span(self, index: int, /) -> Span:
@@ -173,7 +252,7 @@ class MaskedSpans(Spans):
         If the preview is only a part of the text, it may end within a secret. Then it is made
         again from the masked text.
         """
-        span = self._spans.span(index)
+        span = self.unmasked.span(index)
         agent = self._masks.text(span.agent)
         name = None if span.name is None else self._masks.text(span.name)
         if span.preview_is_complete:
@@ -192,11 +271,17 @@ class MaskedSpans(Spans):
             first: The first span.
             end: The span after the last; at least one is asked for.
         """
-        columns = self._spans.columns(first, end)
-        for kind, role, agent, name in columns.shape_list[len(self._shapes) :]:
-            masked_name = None if name is None else self._masks.text(name)
-            self._shapes.append((kind, role, self._masks.text(agent), masked_name))
-        return replace(columns, shape_list=self._shapes)
+        columns = self.unmasked.columns(first, end)
+        # Another thread may do the same: it then makes an equal list.
+        shapes = self._shapes
+        new_shapes = columns.shape_list[len(shapes) :]
+        if new_shapes:
+            shapes = self._shapes = [*shapes, *map(self._masked_shape, new_shapes)]
+        return replace(columns, shape_list=shapes)
+
+    def _masked_shape(self, shape: Shape) -> Shape:
+        kind, role, agent, name = shape
+        return kind, role, self._masks.text(agent), None if name is None else self._masks.text(name)
 
     def one_thread(self, first: int, end: int, /) -> bool:
         """Check whether the keys of some spans name at most one thread; False if unsure.
@@ -205,7 +290,7 @@ class MaskedSpans(Spans):
             first: The first span.
             end: The span after the last.
         """
-        return self._spans.one_thread(first, end)
+        return self.unmasked.one_thread(first, end)
 
 
 def redacted_span(trace: Trace, key: str) -> Redacted | None:

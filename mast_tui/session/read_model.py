@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from msgspec import structs
+
 from mast_tui.errors import ServerAway
 from mast_tui.labels import (
     AnnotatorKind,
@@ -20,6 +22,7 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
+from mast_tui.redaction.filled_masks import masked_quote
 from mast_tui.session.pass_state import PassState
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
@@ -358,6 +361,8 @@ class ReadModel:
         workspace = self._workspace
         with suppress(ServerAway):
             labels = workspace.labels(trace_id=self._trace_id, taxonomy=self._taxonomy)
+            if self._trace.masks is not None:
+                labels = tuple(_masked_label(label, self._trace) for label in labels)
             judges = [label.annotator for label in labels if _is_judge(label.annotator)]
             if not judges:  # with labels the table of judgements is not needed
                 judgements = workspace.judgements(trace_id=self._trace_id, taxonomy=self._taxonomy)
@@ -452,6 +457,35 @@ class ReadModel:
         index = -1 if key is None else self._span_index(key)
         offset = offsets[0] if offsets else 0
         return SuggestionPosition(index, offset, suggestion.mode, suggestion.id)
+
+
+def _masked_label(label: Label, trace: Trace) -> Label:
+    """Return a label with the masks of its trace in its quotes and, if it is a judge's, its note.
+
+    The trace has masks.
+    """
+    masks = trace.masks
+    assert masks is not None
+    target = label.target
+    if target.quote is not None:
+        quote = masked_quote(
+            masks, trace, target.quote, target.first, target.char_start, target.char_end
+        )
+        target = Target(target.first, target.last, quote, target.char_start, target.char_end)
+    evidence = label.evidence
+    if evidence is not None:
+        quote = masked_quote(
+            masks, trace, evidence.quote, evidence.key, evidence.char_start, evidence.char_end
+        )
+        wording = None if evidence.wording is None else masks.text(evidence.wording)
+        evidence = structs.replace(evidence, quote=quote, wording=wording)
+    return structs.replace(
+        label,
+        target=target,
+        evidence=evidence,
+        note=masks.text(label.note) if _is_judge(label.annotator) else label.note,
+        remedy=masks.text(label.remedy),
+    )
 
 
 def _is_judge(annotator: str) -> bool:

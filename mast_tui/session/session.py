@@ -24,6 +24,7 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
+from mast_tui.redaction.filled_masks import with_whole_masks
 from mast_tui.session.messages import Change, ChangeMessages
 from mast_tui.session.pass_state import SHORT_RUN, Action, Passes
 from mast_tui.session.pending_change import PendingChange
@@ -1068,6 +1069,10 @@ class Session:
                 raise SessionError("a quote needs its position in the span")
             if not target.quote:
                 raise SessionError("a quote must not be empty")
+            if self.trace.masks is not None and first is not None:
+                text = self.trace.text(first)
+                start, end = with_whole_masks(text, start, end)
+                target = Target(target.first, target.last, text[start:end], start, end)
         return target
 
     def _own_label(self, change: PendingChange, label_id: str) -> Label:

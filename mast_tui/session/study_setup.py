@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind
 from mast_tui.session.progress import anybody_finished
+from mast_tui.session.visibility import trace_masks
 from mast_tui.study import (
     Assignment,
     Draw,
@@ -40,7 +41,9 @@ def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
 
     Raises:
         SessionError: A trace is not in the workspace, or figures depend on a changed setting.
+        RedactionError: The study masks texts, and a library for that is missing.
     """
+    trace_masks(workspace, study)
     with workspace.transaction():
         previous = workspace.study(study.taxonomy)
         if previous == study:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, annotator_kind
@@ -18,6 +18,10 @@ from mast_tui.study import OpenModes, Study, annotators_of, retest_traces, withh
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Revealed, SightSet
 from mast_tui.workspace.registers.look_here import look_here
+from mast_tui.workspace.registers.pseudonyms import mask_key
+
+if TYPE_CHECKING:
+    from mast_tui.redaction.masked_trace import Masks
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,27 @@ def conditions_for(
     return StudyConditions(
         withheld=is_withheld, retest=is_due, open_modes=actions.get(study.open_modes)
     )
+
+
+def trace_masks(workspace: Workspace, study: Study | None) -> Masks | None:
+    """Return the masks that a study puts over the texts of its traces; None if it has none.
+
+    They hold for everyone who works in the workspace.
+
+    Args:
+        workspace: The workspace with the study.
+        study: The study, if there is one.
+
+    Raises:
+        RedactionError: A library is missing that finds personal data.
+        WorkspaceError: The key of the masks cannot be written.
+    """
+    if study is None or not study.redact:
+        return None
+    # Start-up: it compiles patterns, and few studies mask.
+    from mast_tui.redaction.masked_trace import masks_of_same_length
+
+    return masks_of_same_length(study.redact_patterns, mask_key(workspace))
 
 
 def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool | None:

@@ -99,8 +99,12 @@ class Study(Struct, frozen=True):
 
     In adjudication ``names_hidden`` shows sides without names until asked, ``judge_first`` shows
     the judge before the decision too, ``boundaries`` makes overlapping places of one mode
-    with different ends a conflict, and ``reasons`` asks for a reason at each decision. Raises
-    ``InvalidStudy`` for a protocol that cannot be kept.
+    with different ends a conflict, and ``reasons`` asks for a reason at each decision.
+
+    With ``redact`` everyone sees masks in place of personal data and secrets in the texts of
+    traces; ``redact_patterns`` are lines of further patterns (see ``redaction.engine.read_rules``).
+
+    Raises ``InvalidStudy`` for a protocol that cannot be kept.
     """
 
     taxonomy: str
@@ -122,6 +126,8 @@ class Study(Struct, frozen=True):
     releases: tuple[Release, ...] = ()
     draws: tuple[Draw, ...] = ()
     assignments: tuple[Assignment, ...] = ()
+    redact: bool = False
+    redact_patterns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the study.

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mast_tui.traces.io.remote import trace_path
 
@@ -503,6 +503,19 @@ class Spans(ABC):
         """Stop the other process that reads the file; the thread that advances calls it."""
 
 
+class TraceMasks(Protocol):
+    """Masks in place of personal data and secrets in the texts of a trace."""
+
+    def text(self, text: str, /) -> str:
+        """Return a text with masks."""
+
+    def spans(self, spans: Spans, /) -> Spans:
+        """Return spans with masks in their texts."""
+
+    def meta(self, meta: TraceMeta, /) -> TraceMeta:
+        """Return facts with masks in the task and the answer key."""
+
+
 _COPIED_FACTS: Final = ("task", "system", "model", "benchmark", "score", "task_id", "trial")
 """The facts of a run that its summary copies unchanged."""
 
@@ -608,11 +621,14 @@ class Trace:
         "__weakref__",
         "_added_facts",
         "_identity",
+        "_masked_meta",
+        "_masks",
         "_meta",
         "_new_id",
         "_problems",
         "_spans",
         "_summary",
+        "_unmasked_spans",
         "_unread",
         "file",
         "opened",
@@ -642,7 +658,10 @@ class Trace:
         self.file = os.fspath(path)
         self.record = record
         self.opened: OpenedFile | None = None
-        self._spans = spans
+        self._masks: TraceMasks | None = None
+        self._masked_meta: tuple[TraceMeta, TraceMeta] | None = None
+        """The facts without and with masks, as of the last look at ``meta``."""
+        self._take_spans(spans)
         self._identity: TraceIdentity | None = identity
         self._meta = meta
         self._problems = tuple(problems)
@@ -669,7 +688,10 @@ class Trace:
         trace.file = path
         trace.record = record
         trace.opened = None
-        trace._spans = trace._unread = spans
+        trace._masks = None
+        trace._masked_meta = None
+        trace._take_spans(spans)
+        trace._unread = spans
         trace._summary = summary
         trace._identity = None
         trace._meta = None
@@ -691,6 +713,15 @@ class Trace:
     @property
     def meta(self) -> TraceMeta:
         """The facts of the run from the source and from other files beside it."""
+        meta = self._read_meta()
+        if self._masks is None:
+            return meta
+        if self._masked_meta is None or self._masked_meta[0] != meta:
+            self._masked_meta = (meta, self._masks.meta(meta))
+        return self._masked_meta[1]
+
+    def _read_meta(self) -> TraceMeta:
+        """Return the facts of the run without masks."""
         summary = self._summary
         meta = self._meta
         if summary is not None:
@@ -728,6 +759,14 @@ class Trace:
     @property
     def summary(self) -> TraceSummary:
         """The facts of the trace without its spans."""
+        summary = self._read_summary()
+        if self._masks is None or summary.task is None:
+            return summary
+        masked_task = self.meta.task or ""
+        return summary._replace(task=shortened(masked_task, _TASK_CHARS))
+
+    def _read_summary(self) -> TraceSummary:
+        """Return the facts of the trace without its spans and without masks."""
         summary = self._summary
         if summary is not None:
             read_problems = tuple(
@@ -738,7 +777,7 @@ class Trace:
             # The file cannot be read any more, so it has no spans.
             return summary._replace(problems=(*summary.problems, *read_problems), spans=0)
         identity = self.identity
-        meta = self.meta
+        meta = self._read_meta()
         loaded = self.loaded
         return TraceSummary(
             trace_id=identity.trace_id,
@@ -881,7 +920,7 @@ class Trace:
         self._problems = reading._problems
         self._meta = reading._meta
         self.opened = reading.opened
-        self._spans = reading._spans
+        self._take_spans(reading._unmasked_spans)
 
     def with_facts(self, facts: TraceMeta) -> Trace:
         """Return the trace with unknown facts taken from other files."""
@@ -901,6 +940,24 @@ class Trace:
         if self._summary is not None:
             trace._summary = self._summary._replace(trace_id=trace_id)
         return trace
+
+    @property
+    def masks(self) -> TraceMasks | None:
+        """The masks over the texts and facts; None if nothing is masked."""
+        return self._masks
+
+    def with_masks(self, masks: TraceMasks | None) -> Trace:
+        """Return the trace with masks in its texts and facts, or without masks for None."""
+        trace = copy(self)
+        trace._masks = masks
+        trace._masked_meta = None
+        trace._take_spans(self._unmasked_spans)
+        return trace
+
+    def _take_spans(self, spans: Spans) -> None:
+        """Set the spans; they are shown with the masks, if there are any."""
+        self._unmasked_spans = spans
+        self._spans = spans if self._masks is None else self._masks.spans(spans)
 
     @property
     def is_unread(self) -> bool:
@@ -924,11 +981,11 @@ class Trace:
         """
         if self._unread is None:
             return self
-        summary = self.summary
+        summary = self._read_summary()
         trace = Trace.unread(summary, self.file, self.record, self._unread.unread_again(summary))
         trace._added_facts = self._added_facts
         trace._new_id = self._new_id
-        return trace
+        return trace if self._masks is None else trace.with_masks(self._masks)
 
     def _replace_with(self, reading: Trace) -> None:
         """Take over the identity, facts and spans from a reading of the file."""
@@ -943,7 +1000,7 @@ class Trace:
         self._meta = reading._meta
         self._problems = reading._problems
         self._identity = identity
-        self._spans = reading._spans
+        self._take_spans(reading._unmasked_spans)
         self._summary = None  # last, as other threads may read meanwhile
 
     def _index_error(self, index: int) -> IndexError:

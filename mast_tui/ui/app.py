@@ -252,6 +252,8 @@ class MastApp(TextualApp):
 
     def compose(self) -> ComposeResult:
         """Yield the first spans of a single file if they were read; a screen replaces them."""
+        if self.traces.awaits_masks:
+            return
         file_report = self.traces.prefetch.first_spans(PATIENCE)
         if file_report is None or len(file_report.traces) != 1 or not len(file_report.traces[0]):
             return
@@ -609,9 +611,16 @@ class MastApp(TextualApp):
         if opened is not None:
             self.writes.do(partial(self._follow_study, opened), HeldKeys.NOTHING)
 
+    def masks_changed(self) -> None:
+        """Show the open trace with the masks of the catalog."""
+        for screen in self.screen_stack:
+            if isinstance(screen, TraceScreen) and screen.trace is not None:
+                screen.show_trace(screen.trace.with_masks(self.catalog.masks))
+
     async def _follow_study(self, opened: OpenWorkspace) -> None:
         """Apply the study to the session, the counts and the queue."""
         await self.workspace.carry_out(opened.follow_study)
+        self.traces.mask(opened.masks)
         await self.trace_queue.count_finished()
         for screen in self.screen_stack:
             if isinstance(screen, TraceScreen):

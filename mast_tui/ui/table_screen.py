@@ -37,7 +37,7 @@ class OpensTraces(BaseScreen):
         if opened is None:
             return
         try:
-            trace = TraceLoader(opened.workspace, open_traces).read(location.trace_id)
+            trace = TraceLoader(opened.workspace, open_traces, opened.masks).read(location.trace_id)
         except (WorkspaceError, OSError) as error:
             self.call_later(self._show_loaded, location, None, str(error))
             return

@@ -76,8 +76,8 @@ class TraceRecord:
 
         The run's start comes from ``outcomes.csv``, otherwise from the first span with a time.
         """
-        meta = trace.meta
-        started = trace.meta.started
+        meta = trace.with_masks(None).meta
+        started = meta.started
         if started is None:
             first = map(trace.span, range(min(len(trace), _FIRST_SPANS)))
             started = next((span.start for span in first if span.start is not None), None)

@@ -87,6 +87,7 @@ def test_a_study_is_set_up_and_deals_out_its_traces(cli: Cli, tmp_path: Path) ->
         "judge_in_adjudication": "before",
         "boundaries": True,
         "reasons": True,
+        "redact": False,
     }
     queues = [ids(cli, name) for name in ("alice", "bob", "eve")]
     assert sum(map(len, queues)) == 13

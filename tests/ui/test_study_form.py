@@ -32,6 +32,7 @@ STUDIES = st.builds(
     judge_first=st.booleans(),
     boundaries=st.booleans(),
     reasons=st.booleans(),
+    redact=st.booleans(),
 )
 
 

@@ -149,6 +149,7 @@ studies = st.none() | st.builds(
     judge_first=st.booleans(),
     boundaries=st.booleans(),
     reasons=st.booleans(),
+    redact=st.booleans(),
 )
 guidelines = st.none() | st.builds(
     Guideline,

@@ -433,6 +433,8 @@ def _protocol_lines(document: Values) -> list[str]:
         f"before the decision {_yes_or_no(study['judge_first'])}, overlapping places with "
         f"different ends are conflicts {_yes_or_no(study['boundaries'])}, reasons asked for "
         f"{_yes_or_no(study['reasons'])}",
+        "- Personal data and secrets masked for the annotators: "
+        f"{_yes_or_no(study.get('redact', False))}",
     ]
 
 

@@ -15,6 +15,7 @@ from mast_tui.exchange.masked_work import WorkMasks
 from mast_tui.exchange.page.records import records_of
 from mast_tui.exchange.selection import ALL, pseudonymous, selected_work
 from mast_tui.labels import AnnotatorKind, Target, annotator_kind, confidence_words
+from mast_tui.redaction.filled_masks import is_masked_copy
 from mast_tui.redaction.masked_trace import MaskedSpans, redacted_span
 from mast_tui.traces.file_edits import FileEdit, edits_by_file, file_edits
 from mast_tui.traces.model import AnswerKey, Outcome, Role, Span, SpanStatus, Trace
@@ -502,7 +503,7 @@ class _LabelBuilder:
             return None
         text = self.trace.text(index)
         start = target.char_start
-        if start is None or text[start : target.char_end] != target.quote:
+        if start is None or not is_masked_copy(target.quote, text[start : target.char_end]):
             start = text.find(target.quote)
         return None if start < 0 else QuoteRange(index, start, start + len(target.quote))
 

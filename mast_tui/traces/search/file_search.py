@@ -20,7 +20,7 @@ from mast_tui.traces.io.regular_files import is_folder, is_regular, open_regular
 from mast_tui.traces.io.remote import trace_path
 from mast_tui.traces.io.url_secrets import ADDRESSES
 from mast_tui.traces.library import read_file
-from mast_tui.traces.model import FileReport, Span, SpanKind, SpanStatus, Trace
+from mast_tui.traces.model import FileReport, Span, SpanKind, SpanStatus, Trace, TraceMasks
 from mast_tui.traces.scan.file_reader import read_run
 from mast_tui.traces.scan.scanning import Scan, Unit
 from mast_tui.traces.search.pattern import Pattern
@@ -212,13 +212,16 @@ Findings = list[Hit | NotSearched]
 """Hits in reading order, and files that could not be searched."""
 
 
-def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> Iterator[Findings]:
+def search_file(
+    file: FileToSearch, query: Query, matcher: Matcher | None, masks: TraceMasks | None = None
+) -> Iterator[Findings]:
     """Yield the hits in all traces of one file, in groups, as they are found.
 
     Args:
         file: The file.
         query: The query.
         matcher: The matcher of the query, the same for all files; None if it has no text.
+        masks: Masks over the texts; masked text does not match.
     """
     try:
         prefilter = None if matcher is None else matcher.prefilter
@@ -234,7 +237,7 @@ def search_file(file: FileToSearch, query: Query, matcher: Matcher | None) -> It
         if report.failed is not None:
             yield [NotSearched(file.path, report.failed)]
         for trace in report.traces:
-            yield from _search_trace(trace, query, matcher)
+            yield from _search_trace(trace.with_masks(masks), query, matcher)
     except OSError as error:
         yield [NotSearched(file.path, error.strerror or str(error))]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mast_tui.parallel import LocalProcesses, LostItem, Workers, cores
+from mast_tui.traces.model import TraceMasks
 from mast_tui.traces.search.file_search import (
     FileToSearch,
     Findings,
@@ -36,12 +37,13 @@ class SearchFiles:
     """A function that searches files; it can be sent to other processes."""
 
     query: Query
+    masks: TraceMasks | None = None
 
     def __call__(self, files: Sequence[FileToSearch]) -> Iterator[Findings]:
         """Yield the findings of each file in groups, and an empty group after each file."""
         matcher = self.query.matcher()
         for file in files:
-            yield from search_file(file, self.query, matcher)
+            yield from search_file(file, self.query, matcher, self.masks)
             yield []
 
 
@@ -61,7 +63,11 @@ class ManyFilesSearch:
     """
 
     def __init__(
-        self, paths: Iterable[Path], query: Query, workers: Workers | int | None = None
+        self,
+        paths: Iterable[Path],
+        query: Query,
+        workers: Workers | int | None = None,
+        masks: TraceMasks | None = None,
     ) -> None:
         """Prepare the search, which ``results`` starts.
 
@@ -69,6 +75,7 @@ class ManyFilesSearch:
             paths: Files and folders.
             query: The query.
             workers: The workers, or their number; by default one for each core.
+            masks: Masks over the texts; masked text does not match.
 
         Raises:
             InvalidPattern: The text of the query is no regular expression.
@@ -77,6 +84,7 @@ class ManyFilesSearch:
         self.searched_count = 0
         self.total = 0
         self._query = query
+        self._masks = masks
         self._paths = tuple(paths)
         if not isinstance(workers, Workers):
             workers = LocalProcesses(workers or cores())
@@ -114,7 +122,7 @@ class ManyFilesSearch:
                 files = file_list
         self.total = len(files)
         searched_files = [file for file in files if isinstance(file, FileToSearch)]
-        work = SearchFiles(self._query)
+        work = SearchFiles(self._query, self._masks)
         findings = self._workers.map(
             work, self._file_batches(searched_files), patience, _MOST_BATCHES_AHEAD
         )

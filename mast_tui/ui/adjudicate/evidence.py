@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 from mast_tui.labels import Target
+from mast_tui.redaction.filled_masks import masked_quote
 from mast_tui.safe_text import one_line
-from mast_tui.traces.model import Span, Trace
+from mast_tui.traces.model import Span, Trace, TraceMasks
 from mast_tui.ui.adjudicate.items import ItemView
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import GutterMark, MarkKind, marks_by_span
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.widgets.sides_panel import SidesPanel
+from mast_tui.ui.widgets.sides_panel import SidesPanel, SideView
 from mast_tui.ui.wording import origin_title, plain_title
 
 READING = "Reading the trace …"
@@ -27,8 +31,14 @@ class EvidencePanes:
             while no boundary is moved.
     """
 
-    def __init__(self, span_text: SpanText) -> None:
-        """Make empty panes; ``span_text`` reads the texts of spans."""
+    def __init__(self, span_text: SpanText, find_masks: Callable[[], TraceMasks | None]) -> None:
+        """Make empty panes.
+
+        Args:
+            span_text: Reads the texts of spans.
+            find_masks: Returns the masks of the study over the texts of traces; None if it masks
+                nothing.
+        """
         self.sides = SidesPanel(id="sides")
         self.timeline = Timeline(id="evidence")
         self.span_view = SpanView(id="text")
@@ -36,6 +46,7 @@ class EvidencePanes:
         self.item: ItemView | None = None
         self.fixed_end_index: int | None = None
         self._span_text = span_text
+        self._find_masks = find_masks
 
     @property
     def has_spans(self) -> bool:
@@ -73,7 +84,7 @@ class EvidencePanes:
         sides = item.sides if item is not None else ()
         self.sides.border_title = plain_title(item.title if item is not None else "Sides")
         self.sides.border_subtitle = plain_title(item.note) if item and item.note else None
-        self.sides.show(sides, empty=empty)
+        self.sides.show(self._masked_sides(sides), empty=empty)
         if self.trace is None:
             self.span_view.border_title = self.span_view.border_subtitle = None
             reason = READING if reading else NO_FILE
@@ -94,6 +105,13 @@ class EvidencePanes:
         if target is not None:
             self._move_to_target(target)
         self.show_span()
+
+    def _masked_sides(self, sides: Sequence[SideView]) -> Sequence[SideView]:
+        """Return the sides with masks in quotes and in judges' notes, if the study masks texts."""
+        masks = self._find_masks()
+        if masks is None:
+            return sides
+        return [_masked_side(side, self.trace, masks) for side in sides]
 
     def _index_range(self, target: Target | None) -> tuple[int, int] | None:
         """Return the first and last span index of a target.
@@ -231,3 +249,25 @@ def _span_title(span: Span) -> str:
     if span.name:
         parts.append(span.name)
     return " · ".join(one_line(part) for part in parts if part)
+
+
+def _masked_side(side: SideView, trace: Trace | None, masks: TraceMasks) -> SideView:
+    """Return a side with masks in its quotes and, if it is a judge's, in its notes.
+
+    Args:
+        side: The side.
+        trace: The trace with these masks; None if it is not on this machine.
+        masks: The masks.
+    """
+    places = []
+    for side_place in side.places:
+        target = side_place.target
+        if side_place.quote:
+            quote = masked_quote(
+                masks, trace, side_place.quote, target.first, target.char_start, target.char_end
+            )
+            side_place = replace(side_place, quote=quote)
+        if side.is_judge:
+            side_place = replace(side_place, note=masks.text(side_place.note))
+        places.append(side_place)
+    return replace(side, places=tuple(places))

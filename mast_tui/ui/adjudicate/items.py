@@ -685,7 +685,7 @@ def _read_contents(opened: OpenWorkspace, traces: Sequence[Trace]) -> QueueConte
     workspace = opened.workspace
     taxonomy = opened.taxonomy
     annotator = opened.annotator
-    loader = TraceLoader(workspace, traces)
+    loader = TraceLoader(workspace, traces, opened.masks)
     study = workspace.study(taxonomy.ref)
     take_on_as_study_says(workspace, taxonomy, annotator)
     entries = queue(workspace, taxonomy, annotator, order_of=loader.orders)

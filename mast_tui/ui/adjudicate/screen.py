@@ -119,7 +119,7 @@ class AdjudicateScreen(BaseScreen):
         """
         super().__init__()
         self.queue = Queue(mode, self._is_decided_by_others, agreed=agreed)
-        self.evidence = EvidencePanes(SpanText(self))
+        self.evidence = EvidencePanes(SpanText(self), lambda: self.mast.catalog.masks)
         self._adjudications: dict[str, Adjudication] = {}
         self._last_decision: tuple[str, tuple[str, ...]] | None = None
         """The trace id and the item ids of the last decision."""

@@ -215,6 +215,8 @@ def _read_again(trace: Trace, worker: Worker[object]) -> Trace | None:
     result is incomplete.
     """
     new_trace = read_anew(trace)
+    if new_trace is not None:
+        new_trace = new_trace.with_masks(trace.masks)
     while new_trace is not None and not worker.is_cancelled and new_trace.advance(READ_BYTES):
         pass
     return new_trace

@@ -24,6 +24,7 @@ from mast_tui.exchange.exporters.files import (
     written_lines,
 )
 from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
+from mast_tui.exchange.masked_work import masks_of_files
 from mast_tui.exchange.page.content import RunPages, file_name_of
 from mast_tui.exchange.page.html import render_page
 from mast_tui.exchange.page.markdown import render_page_markdown
@@ -31,7 +32,6 @@ from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD
 from mast_tui.labels import checked_person
 from mast_tui.output_files import InTheWay, Outputs, is_stream
-from mast_tui.redaction.masked_trace import requested_masks
 from mast_tui.reports.render import rendered
 from mast_tui.safe_text import one_line
 from mast_tui.session import Viewer, hidden_traces_text, viewer_for_name
@@ -42,7 +42,7 @@ from mast_tui.ui.dialogs.form import Field, Form, Texts
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.wording import counted
 from mast_tui.workspace.outputs import outputs_beside
-from mast_tui.workspace.registers.pseudonyms import mask_key, pseudonyms_of
+from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 
 class ScreenFormat(NamedTuple):
@@ -367,9 +367,9 @@ def page_job(opened: OpenWorkspace, trace: Trace, file_format: str, texts: Texts
         report_stage("Reading the labels")
         uses_letters = texts["pseudonyms"] == "letters"
         pseudonyms = pseudonyms_of(opened.workspace) if uses_letters else None
-        read_mask_key = partial(mask_key, opened.workspace)
-        is_masked = texts["masks"] == "masked"
-        masks = requested_masks(is_masked, patterns=None, key=read_mask_key)
+        masks = masks_of_files(
+            opened.workspace, opened.study(), redact=texts["masks"] == "masked", patterns=None
+        )
         pages = RunPages(opened.taxonomy, _viewer_of(opened), pseudonyms=pseudonyms, masks=masks)
         page = pages.page_of(trace)
         report_stage("Writing the run")

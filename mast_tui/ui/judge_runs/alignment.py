@@ -24,6 +24,8 @@ from mast_tui.judges.llm.teaching import (
     versions,
 )
 from mast_tui.labels import Label, VerdictValue
+from mast_tui.redaction.filled_masks import masked_quote
+from mast_tui.traces.model import Trace
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
 
@@ -245,7 +247,12 @@ def version_test_text(alignment: JudgeAlignment) -> str:
 
 
 def reason_lines(
-    opened: OpenWorkspace, judge: str, case: Case, trace_work: TraceWords, mistake_reason: str
+    opened: OpenWorkspace,
+    judge: str,
+    case: Case,
+    trace_work: TraceWords,
+    mistake_reason: str,
+    trace: Trace | None,
 ) -> list[str]:
     """Return the answers and reasons of the judge and of people on a mode in a trace.
 
@@ -257,6 +264,7 @@ def reason_lines(
         case: The mode in the trace.
         trace_work: The work of people on the trace.
         mistake_reason: The reason why a person has marked the judge as wrong; empty if no one has.
+        trace: The trace, if the study masks its texts; else None.
 
     Raises:
         WorkspaceError: The workspace cannot be read.
@@ -265,7 +273,7 @@ def reason_lines(
     ref = opened.taxonomy.ref
     labels = workspace.labels(annotator=judge, trace_id=case.trace_id, taxonomy=ref)
     judge_label_ids = {mark.label for mark in case.first}
-    lines = [_label_text(label) for label in labels if label.id in judge_label_ids]
+    lines = [_label_text(label, opened, trace) for label in labels if label.id in judge_label_ids]
     for notes in _model_notes(opened, judge, case):
         lines.append(f"judge's notes: {notes}")
     if not lines:
@@ -284,9 +292,19 @@ def reason_lines(
     return lines
 
 
-def _label_text(label: Label) -> str:
-    quote = f" “{label.evidence.quote}”" if label.evidence is not None else ""
-    return f"judge: present{quote}: {label.note}"
+def _label_text(label: Label, opened: OpenWorkspace, trace: Trace | None) -> str:
+    """Return a judge's label as a line, with the masks of the study."""
+    note = label.note
+    evidence = label.evidence
+    quote = "" if evidence is None else evidence.quote
+    if opened.masks is not None:
+        note = opened.masks.text(note)
+    if opened.masks is not None and evidence is not None:
+        quote = masked_quote(
+            opened.masks, trace, quote, evidence.key, evidence.char_start, evidence.char_end
+        )
+    quote_text = "" if evidence is None else f" “{quote}”"
+    return f"judge: present{quote_text}: {note}"
 
 
 def _model_notes(opened: OpenWorkspace, judge: str, case: Case) -> Collection[str]:

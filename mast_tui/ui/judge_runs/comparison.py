@@ -127,7 +127,7 @@ def compare_runs(
     }
     example_ids = workspace.run_examples(first.judge) | workspace.run_examples(second.judge)
     compared_ids = visible_ids - example_ids
-    loader = TraceLoader(workspace, open_traces)
+    loader = TraceLoader(workspace, open_traces, opened.masks)
     comparison = compare(
         _side_of_judge(opened, first.judge),
         _side_of_judge(opened, second.judge),
@@ -170,7 +170,7 @@ def compare_with_gold(
     gold_ids = _judged_trace_ids(opened, run) & work_by_trace.keys()
     visible_ids = gold_ids & visible_traces_for_agreement(workspace, opened.annotator, taxonomy.ref)
     example_ids = workspace.run_examples(run.judge)
-    loader = TraceLoader(workspace, open_traces)
+    loader = TraceLoader(workspace, open_traces, opened.masks)
     gold_by_trace = {
         trace_id: work_by_trace[trace_id].gold(taxonomy, loader.orders(trace_id))
         for trace_id in sorted(visible_ids)
@@ -701,7 +701,8 @@ class ComparisonScreen(OpensTraces):
         mistake_reason = comparison.alignment.marked.get((case.trace_id, case.mode), "")
         trace_work = comparison.work_by_trace[case.trace_id]
         try:
-            lines = reason_lines(opened, self._first.judge, case, trace_work, mistake_reason)
+            trace = None if opened.masks is None else comparison.loader.read(case.trace_id)
+            lines = reason_lines(opened, self._first.judge, case, trace_work, mistake_reason, trace)
         except WorkspaceError as error:
             lines = [str(error)]
         self.call_later(self._show_read_reasons, case, lines)

@@ -187,7 +187,9 @@ class Contents:
         mast = self._screen.mast
         try:
             query = Query.typed(needle)
-            search = ManyFilesSearch(mast.options.paths, query, max(1, (cpu_count() or 1) - 1))
+            search = ManyFilesSearch(
+                mast.options.paths, query, max(1, (cpu_count() or 1) - 1), mast.catalog.masks
+            )
         except MastError as error:
             self._screen.hints.say(f"No regular expression: {one_line(str(error), 80)}", error=True)
             return

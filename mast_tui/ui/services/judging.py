@@ -82,9 +82,11 @@ class JudgeRuns:
         """Run a judge on traces; if a judge is already running, ask whether to cancel that one.
 
         Args:
-            traces: The traces.
+            traces: The traces; the judge reads them without the masks of a study.
             plan: The model to ask; without one the user chooses a judge.
         """
+        if not isinstance(traces, OneByOne):
+            traces = [trace.with_masks(None) for trace in traces]
         if self.at_work is not None:
             self._ask_to_cancel(self.at_work)
         elif self._workspace.refused is not None:

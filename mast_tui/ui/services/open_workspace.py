@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from platformdirs import user_data_path
 from textual.screen import Screen
@@ -26,6 +27,7 @@ from mast_tui.session import (
     remember_person,
     resolve_blind,
     retest_progress,
+    trace_masks,
     withheld_traces_of,
     working_person,
 )
@@ -39,6 +41,9 @@ from mast_tui.ui.options import AppOptions
 from mast_tui.workspace import Workspace, why_not_trusted
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name
 
+if TYPE_CHECKING:
+    from mast_tui.redaction.masked_trace import Masks
+
 
 @dataclass(slots=True)
 class OpenWorkspace:
@@ -50,6 +55,8 @@ class OpenWorkspace:
     blind: bool
     adjudicates: bool = False
     """Whether this person is an adjudicator of the study and not one of its annotators."""
+    masks: Masks | None = None
+    """The masks of the study over the texts of traces; None if it masks nothing."""
     _last_view: Mapping[str, LibraryEntry] = field(default_factory=dict)
 
     def open(self, trace: Trace) -> Session:
@@ -66,6 +73,9 @@ class OpenWorkspace:
     def follow_study(self) -> None:
         """Read the role and visibility of the annotator after a change of the study."""
         self.learn_role()
+        study = self.study()
+        if self.masks is None or study is None or not study.redact:
+            self.masks = trace_masks(self.workspace, study)
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
@@ -161,6 +171,8 @@ class Opening:
     """The name of the annotator; None if the user must be asked."""
     study: Study | None = None
     """The study under the taxonomy, once the workspace is open."""
+    masks: Masks | None = None
+    """The masks of the study over the texts of traces; None if it masks nothing."""
 
     def __init__(self, options: AppOptions, configured: str | None) -> None:
         """Find the workspace of the options.
@@ -205,7 +217,13 @@ class Opening:
             if options.fill_new_workspace is not None:
                 options.fill_new_workspace(self.workspace)
         self.study = self.workspace.study(taxonomy)
+        self.masks = trace_masks(self.workspace, self.study)
         self.annotator = working_person(self.workspace, options.annotator, study=self.study)
+
+    @property
+    def lacks_masks(self) -> bool:
+        """True if the study masks texts, but its masks could not be made."""
+        return self.study is not None and self.study.redact and self.masks is None
 
     def name_question(self) -> NameScreen:
         """Return the dialog that asks who labels, with the people of the study or the workspace."""
@@ -262,6 +280,7 @@ class Opening:
         )
         opened = OpenWorkspace(workspace, workspace.with_places(taxonomy), name, blind)
         opened.learn_role()
+        opened.masks = self.masks
         return opened
 
     @staticmethod

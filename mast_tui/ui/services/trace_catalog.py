@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 from weakref import WeakValueDictionary
 
-from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.model import FileReport, Trace, TraceMasks
 
 READ_AT_ONCE: Final = 1 << 20
 """The size up to which a file is read before its screen is shown."""
@@ -44,6 +44,7 @@ class Catalog:
         checking: Whether some traces are from the last scan and are still to be checked.
         being_read: The name of a big document that is being read, and how much of it was read.
         complete: Whether all files were read.
+        masks: The masks over the texts of all traces; None if the study masks nothing.
     """
 
     traces: dict[str, Trace] = field(default_factory=dict)
@@ -56,6 +57,7 @@ class Catalog:
     checking: bool = False
     being_read: str = ""
     complete: bool = False
+    masks: TraceMasks | None = None
     _open: WeakValueDictionary[str, Trace] = field(default_factory=WeakValueDictionary)
     _last_opened: Trace | None = None
 
@@ -76,9 +78,15 @@ class Catalog:
         """Add traces; each replaces a trace with the same id."""
         for trace in traces:
             trace_id = trace.identity.trace_id
-            self.traces[trace_id] = trace
+            self.traces[trace_id] = trace.with_masks(self.masks)
             self.changes.append(trace_id)
             self._open.pop(trace_id, None)
+
+    def mask(self, masks: TraceMasks | None) -> None:
+        """Put masks over the texts of all traces; None removes them."""
+        self.masks = masks
+        self._last_opened = None
+        self.add_traces(list(self.traces.values()))
 
     def renew(self, trace: Trace, fresh: Trace) -> None:
         """Replace a trace by another reading of its file.
@@ -133,7 +141,10 @@ class Catalog:
 
 
 class OneByOne(Sequence[Trace]):
-    """Traces of a catalog to read one after the other; none keeps its spans afterwards."""
+    """Traces of a catalog for a judge, without masks, to be read one after the other.
+
+    None keeps its spans afterwards.
+    """
 
     def __init__(self, traces: Sequence[Trace]) -> None:
         self._traces = traces
@@ -148,10 +159,10 @@ class OneByOne(Sequence[Trace]):
     def __getitem__(self, position: int | slice) -> Trace | OneByOne:
         if isinstance(position, slice):
             return OneByOne(self._traces[position])
-        return self._traces[position].anew()
+        return self._traces[position].anew().with_masks(None)
 
     def __iter__(self) -> Iterator[Trace]:
-        return (trace.anew() for trace in self._traces)
+        return (trace.anew().with_masks(None) for trace in self._traces)
 
 
 def _is_small(trace: Trace) -> bool:

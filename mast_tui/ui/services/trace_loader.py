@@ -10,7 +10,7 @@ from mast_tui.adjudication import SpanOrders
 from mast_tui.gold import Order
 from mast_tui.labels import Target
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.traces.model import Trace
+from mast_tui.traces.model import Trace, TraceMasks
 from mast_tui.ui.wording import trace_names
 from mast_tui.workspace import TraceRecord, Workspace
 
@@ -19,16 +19,23 @@ class TraceLoader:
     """The traces of a workspace, found among the open traces or in their files.
 
     A trace that a screen is still reading is read again here, because only one thread may advance
-    it.
+    it. The traces have the masks of the study, if it masks texts.
     """
 
-    def __init__(self, workspace: Workspace, open_traces: Sequence[Trace]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        open_traces: Sequence[Trace],
+        masks: TraceMasks | None = None,
+    ) -> None:
+        self._masks = masks
         self._workspace = workspace
         self._record_by_id: Mapping[str, TraceRecord] = {r.trace_id: r for r in workspace.traces()}
         self._name_by_id = trace_names(self._record_by_id.values())
         self._open_traces_by_id: dict[str, list[Trace]] = {}
         for trace in open_traces:
-            self._open_traces_by_id.setdefault(trace.identity.trace_id, []).append(trace)
+            same_id_traces = self._open_traces_by_id.setdefault(trace.identity.trace_id, [])
+            same_id_traces.append(trace.with_masks(masks))
         self._trace_by_id: dict[str, Trace | None] = {}
         self._lock = Lock()
         self.orders = SpanOrders(workspace, trace_of=self.read).load()
@@ -138,7 +145,7 @@ class TraceLoader:
             is_same_record = previous is None or trace.record == previous.record
             if is_same_record and self._has_id(trace, trace_id):
                 read_fully(trace)
-                return trace
+                return trace.with_masks(self._masks)
         return None
 
     def _has_id(self, trace: Trace, trace_id: str) -> bool:

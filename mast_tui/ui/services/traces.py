@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from asyncio import wrap_future
 from collections.abc import Callable, Iterator, Set
+from contextlib import closing
 from functools import cached_property
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from mast_tui.traces.library import read_file
-from mast_tui.traces.model import FileReport, Trace
+from mast_tui.traces.model import FileReport, Trace, TraceMasks
 from mast_tui.traces.scan.big_documents import BIG_DOCUMENTS
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.trace_scan import (
@@ -149,8 +151,51 @@ class HearsReading(Protocol):
         """Show a progress report."""
 
 
+_WORKSPACE: Final = Path(".mast-tui", "workspace.db")
+"""The path of the default workspace, as ``workspace.paths`` knows it too."""
+
+
+def _may_mask_texts(options: AppOptions) -> bool:
+    """Return whether the workspace may have a study that masks texts.
+
+    A file is looked into without SQLAlchemy, which takes long to import. A server always may have
+    such a study.
+    """
+    if options.samples:
+        return False
+    if options.workspace is not None and "://" in options.workspace:
+        return True
+    path = _workspace_file(options)
+    if path is None:
+        return False
+    # Start-up: only needed if there is a workspace.
+    import sqlite3
+
+    query = "SELECT 1 FROM studies WHERE json_extract(document, '$.redact') LIMIT 1"
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            return connection.execute(query).fetchone() is not None
+    except sqlite3.OperationalError as error:
+        return "no such table" not in str(error)
+    except sqlite3.DatabaseError:  # opening the workspace reports it
+        return False
+
+
+def _workspace_file(options: AppOptions) -> Path | None:
+    """Return the file of the workspace, or None if it does not exist yet."""
+    if options.workspace is not None:
+        paths = [Path(options.workspace).expanduser()]
+    else:
+        paths = [folder / _WORKSPACE for folder in (Path.cwd(), *Path.cwd().parents)]
+    return next((path for path in paths if path.is_file()), None)
+
+
 class TraceService:
-    """The traces under the paths of the command line."""
+    """The traces under the paths of the command line.
+
+    If the workspace may have a study that masks texts, no trace is shown before ``mask``.
+    """
 
     def __init__(self, app: MastApp, options: AppOptions) -> None:
         """Begin to read a single file at once; a folder waits for ``begin``.
@@ -160,6 +205,8 @@ class TraceService:
             options: The paths.
         """
         self.prefetch = Prefetch(options)
+        self.awaits_masks = _may_mask_texts(options)
+        """True while it is not known whether a study masks the texts of traces."""
         self._app = app
         self._options = options
 
@@ -171,11 +218,23 @@ class TraceService:
 
         return Catalog()
 
+    def mask(self, masks: TraceMasks | None) -> None:
+        """Put the masks of the study over the texts of all traces, and show them; None for none."""
+        if masks is not None or self.catalog.masks is not None:
+            self.catalog.mask(masks)
+            self._app.masks_changed()
+        if self.awaits_masks:
+            self.awaits_masks = False
+            self.begin()
+
     def begin(self) -> None:
         """Show what is read already, for the first frame, and read the rest in the background.
 
         The first frame shows the trace of a single file, or the first cached traces of a folder.
+        Nothing happens while masks are awaited.
         """
+        if self.awaits_masks:
+            return
         report = self.prefetch.first_spans(0)  # the first frame waited for it
         if report is not None:
             report = self.prefetch.report(LOOK_PATIENCE)

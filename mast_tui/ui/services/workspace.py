@@ -216,7 +216,10 @@ class WorkspaceService:
         try:
             opening.open(self._app.taxonomy.ref)
         except MastError as error:
-            call(self.not_opened, str(error))
+            if opening.lacks_masks:
+                call(self._refuse_without_masks, str(error))
+            else:
+                call(self.not_opened, str(error))
             return
         call(self._ask_for_name, opening)
 
@@ -249,6 +252,17 @@ class WorkspaceService:
     def _continue_without_workspace(self, reason: str) -> None:
         self.refused = reason
         self._app.workspace_failed()
+        self._app.traces.mask(None)
+
+    def _refuse_without_masks(self, reason: str) -> None:
+        """Show why the texts of the study cannot be masked, and end the app: none may be shown."""
+        self._app.ask_key(
+            "The traces of this study cannot be shown",
+            f"The study masks personal data and secrets, but {one_line(reason)}",
+            (("q", "quit"),),
+            lambda _answer: self._app.leave(1),
+            default="q",
+        )
 
     def not_opened(self, reason: str) -> None:
         """Show why the workspace could not be opened, and ask whether to read without labelling."""
@@ -297,6 +311,7 @@ class WorkspaceService:
         if opened is None:
             return
         self.opened = opened
+        self._app.traces.mask(opened.masks)
         await self._app.workspace_ready()
         steps = self._steps_when_ready
         self._steps_when_ready = []

@@ -389,7 +389,8 @@ def _adjudication_rules(study: Study) -> str:
         rules.append("overlapping places with different ends are conflicts")
     if study.reasons:
         rules.append("each decision asks for a reason")
-    return f"In adjudication: {', '.join(rules)}."
+    masked_text = " Personal data and secrets in traces are masked." if study.redact else ""
+    return f"In adjudication: {', '.join(rules)}.{masked_text}"
 
 
 def _with_only_traces(study: Study, ids: Iterable[str]) -> Study:

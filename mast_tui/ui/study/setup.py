@@ -136,6 +136,12 @@ FIELDS: Final = (
         "Whether each decision asks for a reason.",
         ("not asked", "asked"),
     ),
+    Field(
+        "redact",
+        "traces",
+        "Whether everyone sees masks in place of personal data and secrets, such as ▒email·k3f9q▒.",
+        ("as recorded", "masked"),
+    ),
     Field("seed", "seed", "Any whole number; it decides who labels what, and in which order."),
 )
 
@@ -165,6 +171,7 @@ def texts_of(study: Study | None, people: Sequence[str]) -> dict[str, str]:
         "judge": "before" if study.judge_first else "after",
         "places": "conflict" if study.boundaries else "no conflict",
         "reasons": "asked" if study.reasons else "not asked",
+        "redact": "masked" if study.redact else "as recorded",
         "seed": str(study.seed),
     }
 
@@ -204,6 +211,7 @@ def study_of(
         judge_first=texts["judge"] == "before",
         boundaries=texts["places"] == "conflict",
         reasons=texts["reasons"] == "asked",
+        redact=texts["redact"] == "masked",
         seed=_parsed_whole_number(texts["seed"], "seed"),
     )
     batch_number = len(study.batches)
@@ -389,6 +397,7 @@ EFFECTS: Final[Mapping[str, str]] = {
     "names_hidden": "It holds for names in adjudication from now on.",
     "boundaries": "Open conflicts are counted again; decisions stay.",
     "reasons": "It holds for decisions from now on.",
+    "redact": "It holds at once. Quotes in labels made before stay as they are.",
 }
 """The effect of a change of the protocol on work that is under way, by field."""
 

@@ -44,7 +44,10 @@ _TYPE_NAMES: Final = {
     "object": "an object",
     "array": "a list",
 }
-_LATER_FIELDS: Final = ("memberships", "releases", "draws", "assignments")
+_LATER_FIELDS: Final = (
+    *("memberships", "releases", "draws", "assignments"),
+    *("redact", "redact_patterns"),
+)
 """The fields of a study that are left out if they are empty."""
 
 
