@@ -38,9 +38,9 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.preview import task_of_text
 from mast_tui.traces.readers import openhands
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
 from mast_tui.traces.readers.run_facts import (
+    AnswerKeyDraft,
     clamp_score,
     outcome_of_flag,
     outcome_of_reward,

@@ -15,8 +15,7 @@ from typing import Final, Unpack
 
 from mast_tui.traces.index.document import More, StepList
 from mast_tui.traces.io.decoding import as_utf8, decode
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.io.python_literals import read_literal
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, read_literal
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import (
     AnswerKey,
@@ -29,12 +28,11 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import speaks_by_name
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
-from mast_tui.traces.readers.run_facts import outcome_of_flag, task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, outcome_of_flag, task_of
 from mast_tui.traces.result_status import status_of_result
 from mast_tui.traces.times import parse_time, unix_seconds
 

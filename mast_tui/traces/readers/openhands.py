@@ -42,7 +42,6 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.base import identity_of
 from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece, log_piece
 from mast_tui.traces.readers.document_traces import records_by_line, records_listed, report_of
@@ -56,7 +55,12 @@ from mast_tui.traces.readers.json_fields import (
     name_set,
     one_line,
 )
-from mast_tui.traces.readers.run_facts import facts_of_record, outcome_of_flag, task_of
+from mast_tui.traces.readers.run_facts import (
+    AnswerKeyDraft,
+    facts_of_record,
+    outcome_of_flag,
+    task_of,
+)
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, dump_text
 from mast_tui.traces.model import AnswerKey, TraceMeta
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.exports.engine import (
     ExportedRun,
     ExportFormat,
@@ -26,6 +25,7 @@ from mast_tui.traces.readers.json_fields import (
     texts_in,
 )
 from mast_tui.traces.readers.run_facts import (
+    AnswerKeyDraft,
     clamp_score,
     outcome_of_reward,
     task_id_of,

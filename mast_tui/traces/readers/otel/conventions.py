@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text, tokens_of
-from mast_tui.traces.io.python_literals import read_literal
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, read_literal, tokens_of
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.json_fields import (

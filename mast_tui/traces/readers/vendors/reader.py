@@ -20,16 +20,15 @@ from mast_tui.traces.io.json_values import (
     content_text,
     dump_text,
     load_json,
+    read_literal,
     tokens_of,
 )
-from mast_tui.traces.io.python_literals import read_literal
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
 from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
-from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
 from mast_tui.traces.readers.span_tree.history import canonical_arguments
 from mast_tui.traces.readers.span_tree.messages import (
     ToolOutput,
