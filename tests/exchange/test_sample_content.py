@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import SpanOrders, words_by_trace
-from mast_tui.exchange.csv_long import write_csv_long
+from mast_tui.exchange.csv_labels import write_csv_long
 from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
 from mast_tui.exchange.exporters.native_ids import NativeTrace

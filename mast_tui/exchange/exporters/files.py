@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from mast_tui.adjudication import SpanOrders, guidelines_document
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
-from mast_tui.exchange.csv_long import write_csv_long
-from mast_tui.exchange.csv_wide import write_csv_wide
+from mast_tui.exchange.csv_labels import write_csv_long, write_csv_wide
 from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
 from mast_tui.exchange.exporters.datasheet import (
     CITATION_FILE,
@@ -37,13 +36,14 @@ from mast_tui.exchange.exporters.scores import TOOLS, score_text, scores_of
 from mast_tui.exchange.formats import Counts, ExportRequest, Format, FormatContent, Reporter
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import CONFIG_MARK, META, label_config, label_studio_tasks
-from mast_tui.exchange.masked_work import WorkMasks, masked_document
 from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.exchange.selection import (
     GOLD,
+    WorkMasks,
     check_ordered,
     gold_entries,
     gold_work,
+    masked_document,
     pseudonymous,
     selected_work,
 )

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final
 
-from mast_tui.exchange.csv_wide import NUMBERS
+from mast_tui.exchange.csv_labels import NUMBERS
 from mast_tui.exchange.exporters.native_ids import NativeOf, NativeTrace, Sample, Tool
 from mast_tui.exchange.import_batch import label_id, lasting_id
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, Label, TraceWork, VerdictValue
