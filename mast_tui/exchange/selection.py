@@ -13,7 +13,7 @@ from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.counts import counted
 from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.gold_document import GoldWithSides
-from mast_tui.exchange.exporters.working_time import PassKey, minutes_worked
+from mast_tui.figures.time_study import PassKey, minutes_worked
 from mast_tui.gold import GoldTrace
 from mast_tui.gold.sources import only_settled
 from mast_tui.labels import Evidence, Label, Origin, Pass, PassKind, Target, TraceWork, VerdictValue
