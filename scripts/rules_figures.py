@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mast_tui.exchange.import_batch import Incoming
-from mast_tui.exchange.importers.agentrx import read_agentrx
-from mast_tui.exchange.importers.who_and_when import read_who_and_when
+from mast_tui.exchange.importers.labelled_sets import read_agentrx, read_who_and_when
 from mast_tui.figures.intervals import share
 from mast_tui.judges.rules import (
     DEFAULT,

@@ -50,8 +50,11 @@ from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
 from mast_tui.figures.agreement.counting import (
+    ABSENT,
+    PRESENT,
     Sums,
     TableSums,
+    VerdictArray,
     defined_mean,
     macro_coefficients,
     sums_of,
@@ -60,15 +63,13 @@ from mast_tui.figures.agreement.counting import (
     ways,
 )
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, VerdictArray
 from mast_tui.figures.bootstrap import interval
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.judge.input import JudgeInput, Reference
 from mast_tui.figures.judge.report import judge_report
 from mast_tui.figures.prevalence import corrected_prevalence, prediction_powered
 from mast_tui.figures.record import COEFFICIENTS, FigureScope, FigureTable
-from mast_tui.figures.signatures.modes import Counts, differences
-from mast_tui.figures.signatures.stratified import mantel_haenszel
+from mast_tui.figures.signatures.modes import Counts, differences, mantel_haenszel
 from mast_tui.figures.two_by_two import cohen_kappa, gwet_ac1
 from mast_tui.labels import VerdictValue
 

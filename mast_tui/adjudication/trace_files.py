@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from mast_tui.errors import MastError, WorkspaceError
-from mast_tui.figures.source.spans import UnknownSpan
+from mast_tui.figures.source.agreement import UnknownSpan
 from mast_tui.gold import Order
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.traces.library import read_file, read_fully

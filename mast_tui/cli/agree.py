@@ -29,7 +29,6 @@ from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.report_files import RECORD_RULES, SAME_FILE, ReportFiles, ReportOutput
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
-from mast_tui.exchange.exporters.working_time import LONGEST_PAUSE, minutes_worked
 from mast_tui.figures.agreement.drill_down import judged_source_traces, source_traces
 from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.compare import judges_compared
@@ -43,11 +42,10 @@ from mast_tui.figures.judge.thresholds import (
     thresholds_json,
     with_thresholds,
 )
-from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.figures.source.spans import span_input_from_workspace
+from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import span_figures
-from mast_tui.figures.time_study import TimedPass, time_study
+from mast_tui.figures.time_study import LONGEST_PAUSE, TimedPass, minutes_worked, time_study
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind

@@ -22,7 +22,7 @@ from mast_tui.traces.atif_format import ATIF_OPENING, atif_line
 from mast_tui.traces.io.json_values import dump_line
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Role, Span, SpanKind, SpanStatus, Trace
-from mast_tui.traces.native_format import OPENING, line_of
+from mast_tui.traces.readers.converted import OPENING, line_of
 from mast_tui.traces.scan.each_trace import each_trace
 from mast_tui.traces.times import iso_time
 from mast_tui.workspace.outputs import database_files, never_replaced, protected_kind

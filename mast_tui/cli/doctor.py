@@ -33,8 +33,7 @@ from mast_tui.configuration import (
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.judges.llm.client.client import Client
-from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.client.endpoint import Endpoint, find_key
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.safe_text import one_line
 from mast_tui.ui.dialogs.editor import NoEditor, editor_command

@@ -24,8 +24,12 @@ from mast_tui.figures.experiment import Experiment, experiment_figures
 from mast_tui.figures.power import power_figures
 from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.bill import spent_from
-from mast_tui.figures.source.experiment import experiment_of, runs_under
-from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
+from mast_tui.figures.source.signatures import (
+    experiment_of,
+    input_from_workspace,
+    runs_under,
+    without_outcomes,
+)
 from mast_tui.figures.source.verdicts import GOLD, labelled_by
 from mast_tui.reports.experiment import experiment_report
 from mast_tui.session import visibility_json

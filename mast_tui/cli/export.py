@@ -21,8 +21,8 @@ from mast_tui.exchange.exporters.files import (
     written_lines,
 )
 from mast_tui.exchange.formats import ExportRequest, FormatContent
-from mast_tui.exchange.masked_work import masks_of_files
 from mast_tui.exchange.registry import EXPORT_FORMATS
+from mast_tui.exchange.selection import masks_of_files
 from mast_tui.output_files import is_stdout
 from mast_tui.safe_text import one_line
 from mast_tui.workspace.outputs import outputs_beside

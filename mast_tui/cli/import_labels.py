@@ -33,10 +33,10 @@ from mast_tui.exchange.change_words import changes_in_words, changes_to_dict, re
 from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
 from mast_tui.exchange.errors import Remedy
 from mast_tui.exchange.formats import ImportRequest
+from mast_tui.exchange.import_batch import annotator_of
 from mast_tui.exchange.import_checks import unknown_people, with_checked_spans, without_unknown
 from mast_tui.exchange.jsonl import read_jsonl
 from mast_tui.exchange.merge_files import MergeResult, merge_files
-from mast_tui.exchange.names import annotator_of
 from mast_tui.exchange.registry import IMPORT_FORMATS
 from mast_tui.exchange.undo_import import continues_import, find_import, undo_import
 from mast_tui.gc_tuning import uncollected

@@ -22,7 +22,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.file_places import place_in_file
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Problem, Role, Trace
-from mast_tui.traces.readers.answer_keys import as_json
+from mast_tui.traces.readers.run_facts import as_json
 from mast_tui.traces.scan.each_trace import each_trace
 
 _PREVIEW_WIDTH: Final = 60

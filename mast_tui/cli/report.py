@@ -32,9 +32,9 @@ from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.bill import spent_from
 from mast_tui.figures.signatures.model import Rules
 from mast_tui.figures.signatures.report import signature_report
-from mast_tui.figures.source.experiment import experiment_of
 from mast_tui.figures.source.signatures import (
     benchmark_scores,
+    experiment_of,
     input_from_workspace,
     without_outcomes,
 )

@@ -18,9 +18,8 @@ from mast_tui.cli.shared.common import say
 from mast_tui.cli.shared.workers import WorkerPool
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind
-from mast_tui.traces.search.file_search import Hit, NotSearched, Query
+from mast_tui.traces.search.file_search import Hit, ManyFilesSearch, NotSearched, Query
 from mast_tui.traces.search.pattern import InvalidPattern
-from mast_tui.traces.search.search_processes import ManyFilesSearch
 
 _NOTHING_HIDDEN: Final = "it shows neither outcomes nor labels, so there is nothing to hide"
 _KINDS: Final = {kind.value.replace("_", "-"): kind.value for kind in SpanKind}

@@ -28,8 +28,14 @@ from mast_tui.cli.taxonomy_agree import agree_versions_command
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.counts import counted
 from mast_tui.exchange.crosswalk import find_crosswalk
-from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
-from mast_tui.exchange.migration.mapping import CodebookMap, ModeChange, codebook_map
+from mast_tui.exchange.migration.mapping import (
+    CodebookMap,
+    ModeChange,
+    candidate_map,
+    codebook_map,
+    taxonomy_toml,
+    with_mode,
+)
 from mast_tui.exchange.migration.migrate import (
     GONE_ON,
     OWN_WORK,

@@ -25,13 +25,15 @@ from mast_tui.exam.figures import (
     contains_digits,
 )
 from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
-from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.labelled_sets import (
+    DECISIVE_ERROR,
+    read_agentrx,
+    read_trail,
+    read_who_and_when,
+)
 from mast_tui.exchange.importers.mast_human import CONSENSUS, read_mast_human
-from mast_tui.exchange.importers.trail import read_trail
-from mast_tui.exchange.importers.who_and_when import MODE as DECISIVE_ERROR
-from mast_tui.exchange.importers.who_and_when import read_who_and_when
 from mast_tui.exchange.trace_files import read_traces, step_numbers, step_of_key
 from mast_tui.figures.judge.input import GOLD, JudgeInput, Reference
 from mast_tui.judges.rules import RulesJudge

@@ -27,10 +27,11 @@ from mast_tui.exchange.import_batch import (
     Gathered,
     ImportedWork,
     Incoming,
+    annotator_of,
+    check_one_name,
     label_id,
     taxonomy_named,
 )
-from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.exchange.trace_files import TextsOf, TextSpan, read_each, read_json
 from mast_tui.labels import (
     AnnotatorKind,

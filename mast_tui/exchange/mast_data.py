@@ -15,9 +15,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from mast_tui.exchange.csv_wide import NUMBERS
-from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, joined, taxonomy_named
-from mast_tui.exchange.names import annotator_of, check_one_name
+from mast_tui.exchange.csv_labels import NUMBERS
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    ImportedWork,
+    Incoming,
+    annotator_of,
+    check_one_name,
+    joined,
+    taxonomy_named,
+)
 from mast_tui.exchange.trace_files import read_each, read_json, read_traces
 from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue, annotator_kind
 from mast_tui.taxonomy.loader import load_mast

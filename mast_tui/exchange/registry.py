@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mast_tui.exchange.csv_long import read_csv_long
-from mast_tui.exchange.csv_wide import read_csv_wide
+from mast_tui.exchange.csv_labels import read_csv_long, read_csv_wide
 from mast_tui.exchange.exporters.files import (
     add_codebook,
     add_dataset,
@@ -26,13 +25,14 @@ from mast_tui.exchange.exporters.files import (
 )
 from mast_tui.exchange.formats import Format, FormatContent, ImportRequest
 from mast_tui.exchange.import_batch import complete_judge_tables
-from mast_tui.exchange.importers.adamast import read_adamast
-from mast_tui.exchange.importers.agentdash import read_agentdash
-from mast_tui.exchange.importers.agentrx import read_agentrx
-from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
+from mast_tui.exchange.importers.labelled_sets import read_agentrx, read_trail, read_who_and_when
 from mast_tui.exchange.importers.mast_human import read_mast_human
-from mast_tui.exchange.importers.trail import read_trail
-from mast_tui.exchange.importers.who_and_when import read_who_and_when
+from mast_tui.exchange.importers.tool_judges import (
+    read_adamast,
+    read_agentdash,
+    read_agentdebugx,
+    read_pisama,
+)
 from mast_tui.exchange.label_studio import read_label_studio
 from mast_tui.exchange.mast_data import read_mast_data
 from mast_tui.exchange.page.records import read_pages

@@ -19,8 +19,13 @@ from typing import Final, Protocol
 import re2
 
 from mast_tui.redaction.filled_masks import filled_mask
-from mast_tui.redaction.personal import personal_rules
-from mast_tui.redaction.rules import DEFAULT_RULES, SECRET_GROUP, RedactionError, SecretRule
+from mast_tui.redaction.rules import (
+    DEFAULT_RULES,
+    SECRET_GROUP,
+    RedactionError,
+    SecretRule,
+    personal_rules,
+)
 from mast_tui.safe_text import one_line
 from mast_tui.traces.search.pattern import InvalidPattern, compile_pattern, encodable_text
 

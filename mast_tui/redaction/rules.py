@@ -1,13 +1,25 @@
-"""The rules for keys, tokens, passwords and addresses that are redacted by default."""
+"""The rules for the secrets and the personal data that are redacted.
+
+Keys, tokens, passwords and addresses are redacted by default. The rules for personal data, and for
+the secrets of many vendors, are redacted on request. Keys and tokens are found by the patterns of
+detect-secrets too, telephone numbers by those of Google's libphonenumber. Card numbers and IBANs
+count only with a right check digit, so that most other numbers stay.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from importlib import import_module
+from ipaddress import ip_address
+from types import ModuleType
+from typing import Any, Final
+
+import re2
 
 from mast_tui.errors import MastError
+from mast_tui.traces.search.pattern import encodable_text
 
 
 class RedactionError(MastError):
@@ -198,3 +210,272 @@ DEFAULT_RULES: Final[tuple[SecretRule, ...]] = (
     ),
     SecretRule("e-mail", email_ranges, ("@",)),
 )
+
+
+_NEEDS_EXTRA: Final = (
+    "masking personal data needs the extra 'redact': pip install 'mast-tui[redact]'"
+)
+
+Check = Callable[[str], bool]
+
+_CARD: Final = re.compile(r"(?<![\w.+-])[0-9](?:[ -]?[0-9]){11,18}(?![\w-]|\.[0-9])")
+_CARD_LENGTHS: Final = (
+    (re.compile("4"), (13, 16, 19)),
+    (re.compile("5[1-5]|2(?:2[2-9]|[3-6]|7[01]|720)"), (16,)),
+    (re.compile("3[47]"), (15,)),
+    (re.compile("6(?:011|5|4[4-9])"), (16, 19)),
+    (re.compile("35"), (16, 19)),
+    (re.compile("2131|1800"), (15,)),
+    (re.compile("0604"), (12,)),
+    (re.compile("3(?:0[0-5]|[689])"), (14,)),
+    (re.compile("(?:50|5[6-9]|6[0-9])"), (12, 13, 14, 15, 16, 17, 18, 19)),
+    (re.compile("62"), (16, 17, 18, 19)),
+)
+"""The first digits of the issuers of cards, with the lengths of their numbers."""
+
+_IBAN: Final = re.compile(
+    r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
+)
+_IPV4: Final = re.compile(
+    r"(?<![\w.-])(?<!version )(?<!Version )(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w-]|\.[0-9])"
+)
+_IPV6: Final = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:]|\.[0-9])")
+_PHONE: Final = re.compile(
+    r"(?<![\w.:/+-])(?:"
+    r"\+[0-9](?:[ ().\-/]{0,2}[0-9]){6,14}"
+    r"|(?:1[ .-]|001-)?\(?[2-9][0-9]{2}\)?[ .-][2-9][0-9]{2}[ .-][0-9]{4}"
+    r"|\([2-9][0-9]{2}\)[2-9][0-9]{2}-?[0-9]{4}"
+    r"|00[1-9](?:[ ().\-/]{0,2}[0-9]){7,13}"
+    r"|\(?0[1-9](?:[ ()\-/]{0,2}[0-9]){6,11}"
+    r")(?: ?(?:x|ext\.? ?)[0-9]{1,5})?(?![\w-]|[.:/][0-9])"
+)
+_KNOWN_REGIONS: Final = (
+    "US",
+    "GB",
+    "DE",
+    "FR",
+    "IT",
+    "ES",
+    "NL",
+    "CH",
+    "AT",
+    "JP",
+    "AU",
+    "IN",
+    "BR",
+)
+"""The countries whose national numbers are found; numbers with a + are found of all countries."""
+
+_LENGTHS_WITHOUT_SEPARATOR: Final = (10, 11)
+_SEPARATOR: Final = re.compile(r"[ ().\-/]")
+
+_LEFT_TO_OTHER_RULES: Final = (
+    "Public IP (ipv4)",
+    "Private Key",
+    "Basic Auth Credentials",
+    "JSON Web Token",
+)
+"""The plugins of detect-secrets for secrets that other rules mark in their whole length."""
+
+_LOOK_AROUND: Final = re.compile(r"\(\?:\(\?<=\\W\)\|\(\?<=\^\)\)|\(\?!(?:\\w|\[[^\]]*\])\)")
+_SHORTEST_GROUP: Final = 12
+"""The fewest characters of a group that is the secret itself and not a part of it."""
+
+
+def personal_rules() -> tuple[SecretRule, ...]:
+    """Return the rules for personal data and secrets.
+
+    Raises:
+        RedactionError: A library that the rules need is not installed.
+    """
+    return (
+        *(rule for rule in DEFAULT_RULES if rule.name != "e-mail"),
+        _library_rule(),
+        *_OWN_KEY_RULES,
+        SecretRule("email", _email_ranges, ("@",)),
+        _checked_pattern_rule("card", _CARD, _is_card),
+        _checked_pattern_rule("IBAN", _IBAN, _is_iban),
+        _checked_pattern_rule("IP", _IPV4, _is_address, sign="."),
+        _checked_pattern_rule("IP", _IPV6, _is_ipv6, sign=":"),
+        _checked_pattern_rule("phone", _PHONE, _phone_check()),
+    )
+
+
+_OWN_KEY_RULES: Final = (
+    pattern_rule(
+        "password",
+        r"(?:password|passwd|passphrase|pwd|secret|client_secret)[\"'\\]{0,3}\s{0,3}(?:=|:)\s{0,3}"
+        r"[\"'\\]{0,3}(?P<secret>(?=[^\s\"'\\,;]{0,127}[0-9])(?=[^\s\"'\\,;]{0,127}[A-Za-z])"
+        r"[^\s\"'\\,;]{8,128}+)",
+        "password",
+        "passwd",
+        "passphrase",
+        "pwd",
+        "secret",
+        flags=re.IGNORECASE,
+    ),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])[0-9]{8,10}:AA[0-9A-Za-z_-]{33}(?![\w-])", ":aa"),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])dop_v1_[0-9a-f]{64}", "dop_v1_"),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}", "shp"),
+    pattern_rule("API key", r"(?<![A-Za-z0-9])(?:SG|sg)\.[\w-]{16,32}\.[\w-]{16,64}", "sg."),
+)
+"""Keys and passwords that neither the engine's rules nor the library find."""
+
+
+def _email_ranges(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of e-mail addresses; ``git@`` is the login of a server of Git."""
+    return ((start, end) for start, end in email_ranges(text) if text[start : start + 4] != "git@")
+
+
+def _checked_pattern_rule(
+    name: str, pattern: re.Pattern[str], check: Check, sign: str = ""
+) -> SecretRule:
+    """Return a rule for the parts of a pattern's matches that pass a check.
+
+    A match may contain several numbers of a list. So the parts between separators are checked,
+    from the first start and the last end.
+    """
+
+    def ranges(text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of the longest parts of matches that pass the check."""
+        for match in pattern.finditer(text):
+            separators = _separator_offsets(match)
+            starts = [match.start(), *(offset + 1 for offset in separators)]
+            ends = [*separators, match.end()]
+            last_end = match.start()
+            for start in starts:
+                if start < last_end:
+                    continue
+                for end in reversed(ends):
+                    if end > start and check(text[start:end]):
+                        yield start, end
+                        last_end = end
+                        break
+
+    return SecretRule(name, ranges, pattern=pattern.pattern, sign=sign)
+
+
+def _separator_offsets(match: re.Match[str]) -> list[int]:
+    """Return the offsets in the text of the spaces and hyphens in a match."""
+    return [match.start() + separator.start() for separator in re.finditer("[ -]", match[0])]
+
+
+def _is_card(number: str) -> bool:
+    """Check whether a number has the form of an issuer of cards and a right check digit."""
+    digits = re.sub(r"[ -]", "", number)
+    has_issuer = any(
+        len(digits) in lengths and prefix.match(digits) for prefix, lengths in _CARD_LENGTHS
+    )
+    return has_issuer and _has_luhn_digit(digits)
+
+
+def _has_luhn_digit(digits: str) -> bool:
+    """Check the last digit of a number by the algorithm of Luhn (ISO/IEC 7812-1).
+
+    Every second digit from the right is doubled, and reduced to the sum of its digits.
+    """
+    total = 0
+    for position, digit in enumerate(reversed(digits)):
+        value = int(digit)
+        if position % 2:
+            value = 2 * value
+        total += value - 9 if value > 9 else value
+    return total % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """Check the two check digits of an IBAN (ISO 13616): the number is 1 modulo 97."""
+    compact = text.replace(" ", "")
+    if not 15 <= len(compact) <= 34:
+        return False
+    rearranged = compact[4:] + compact[:4]
+    digits = "".join(str(int(character, 36)) for character in rearranged)
+    return int(digits) % 97 == 1
+
+
+def _is_address(text: str) -> bool:
+    """Check whether a text is the address of a machine: no loopback, netmask or wildcard."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    is_special = address.is_loopback or address.is_unspecified or address.is_multicast
+    return not (is_special or text.startswith("255.") or text.endswith(".0.0.0"))
+
+
+def _is_ipv6(text: str) -> bool:
+    """Check whether a text is an IPv6 address with at least three groups and a digit."""
+    groups = [group for group in text.split(":") if group]
+    return len(groups) >= 3 and any(map(str.isdigit, text)) and _is_address(text)
+
+
+def _phone_check() -> Check:
+    """Return a function that checks whether a text is a valid telephone number."""
+    phonenumbers = _import_extra("phonenumbers")
+
+    def is_phone(text: str) -> bool:
+        """Check for a number of a known region; one with ``+`` or ``00`` may be of any region."""
+        has_form = _SEPARATOR.search(text) or text.startswith(("+", "00"))
+        is_plain_number = text.startswith("0") and len(text) in _LENGTHS_WITHOUT_SEPARATOR
+        if not has_form and not is_plain_number:
+            return False
+        if text.startswith("00"):
+            text = f"+{text[2:]}"
+        regions = (None,) if text.startswith("+") else _KNOWN_REGIONS
+        for region in regions:
+            try:
+                number = phonenumbers.parse(text, region)
+            except phonenumbers.NumberParseException:
+                continue
+            # People also write numbers of areas that are not assigned.
+            check = phonenumbers.is_valid_number if region else phonenumbers.is_possible_number
+            if check(number):
+                return True
+        return False
+
+    return is_phone
+
+
+def _library_rule() -> SecretRule:
+    """Return a rule for all patterns of detect-secrets, which are searched in one pass.
+
+    RE2 matches the patterns, because some take quadratic time in Python's engine. RE2 has no
+    look-around, which the patterns use only at word boundaries. Without it, a little more is
+    masked.
+    """
+    plugins: Any = _import_extra("detect_secrets.core.plugins.util")
+    base: Any = _import_extra("detect_secrets.plugins.base")
+    parts = []
+    for kind, plugin in sorted(plugins.get_mapping_from_secret_type_to_class().items()):
+        if kind in _LEFT_TO_OTHER_RULES or not issubclass(plugin, base.RegexBasedDetector):
+            continue
+        for pattern in plugin().denylist:
+            text = _LOOK_AROUND.sub("", pattern.pattern).replace("{50,1024}", "{50,}")
+            parts.append(f"(?i:{text})" if pattern.flags & re.IGNORECASE else f"(?:{text})")
+    options = re2.Options()
+    options.log_errors = False
+    compiled = re2.compile(f"(?m){'|'.join(parts)}", options)
+
+    def ranges(text: str) -> Iterator[tuple[int, int]]:
+        """Yield the start and end of the longest group of each match, or of the whole match."""
+        for match in compiled.finditer(encodable_text(text)):
+            groups = (match.span(number) for number in range(1, compiled.groups + 1))
+            start, end = max(groups, key=lambda span: span[1] - span[0], default=(0, 0))
+            if end - start >= _SHORTEST_GROUP:
+                yield start, end
+            else:
+                yield match.span()
+
+    return SecretRule("API key", ranges, pattern="detect-secrets")
+
+
+def _import_extra(name: str) -> ModuleType:
+    """Import a module of the extra.
+
+    Raises:
+        RedactionError: The module is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise RedactionError(_NEEDS_EXTRA) from None

@@ -57,7 +57,7 @@ from mast_tui.reports.signature_document import (
 
 if TYPE_CHECKING:
     from mast_tui.figures.experiment import Experiment
-    from mast_tui.figures.signatures.trend import TrendAxis
+    from mast_tui.figures.signatures.report import TrendAxis
     from mast_tui.reports.examples import Extras, LabelExample
     from mast_tui.taxonomy.model import Taxonomy
 

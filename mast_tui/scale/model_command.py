@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from mast_tui.cli.judge.llm import dry_run
 from mast_tui.cli.judge.setup import build_setup, with_examples
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, say
-from mast_tui.judges.llm.client.hosts import check_address
-from mast_tui.judges.llm.client.keys import find_key
-from mast_tui.judges.llm.run.consent import what_is_sent
+from mast_tui.judges.llm.client.endpoint import check_address, find_key
+from mast_tui.judges.llm.run.setup import what_is_sent
 from mast_tui.scale.command import print_shards, shard_folder, show_progress
 from mast_tui.scale.judging import judge_into_shards
 from mast_tui.scale.model_judging import JudgeUnitsByModel

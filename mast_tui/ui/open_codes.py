@@ -18,7 +18,7 @@ from textual.worker import get_current_worker
 from mast_tui.columns import TableColumn
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
-from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
+from mast_tui.exchange.migration.mapping import candidate_map, taxonomy_toml, with_mode
 from mast_tui.exchange.migration.migrate import check_lead, migrate
 from mast_tui.judges.llm.run.grouping import propose_groups, used_words, what_it_takes
 from mast_tui.judges.llm.run.setup import Setup, configured_setup

@@ -12,7 +12,7 @@ from mast_tui.adjudication.trace_files import (
     keep_missing_indices,
     traces_from_files,
 )
-from mast_tui.figures.source.spans import UnknownSpan
+from mast_tui.figures.source.agreement import UnknownSpan
 from mast_tui.labels import Target
 from mast_tui.session import register_open_trace
 from mast_tui.traces.library import read_file

@@ -30,8 +30,8 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score
 from sqlalchemy import create_engine
 
+from mast_tui.figures.agreement.counting import PRESENT, VerdictTable
 from mast_tui.figures.agreement.report import StudyInput
-from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictTable
 from mast_tui.labels import AnnotatorKind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, schema

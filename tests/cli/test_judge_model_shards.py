@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mast_tui.configuration import Prices
-from mast_tui.exchange.migration.candidate import taxonomy_toml
+from mast_tui.exchange.migration.mapping import taxonomy_toml
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
 from mast_tui.scale.folder import ShardFolder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange.migration.candidate import taxonomy_toml
+from mast_tui.exchange.migration.mapping import taxonomy_toml
 from tests.cli.conftest import Cli
 from tests.taxonomy.test_levels import desk
 

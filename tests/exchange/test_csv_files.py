@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.exchange.csv_files import CsvRow, stream_rows
-from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.exchange.errors import ExchangeError, RowProblem
 from mast_tui.output_files import write_output
 from mast_tui.reports.render.csv import csv_text

@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.exchange.csv_long import COLUMNS, iso_time, read_csv_long, write_csv_long
-from mast_tui.exchange.csv_wide import read_csv_wide, write_csv_wide
+from mast_tui.exchange.csv_labels import (
+    COLUMNS,
+    iso_time,
+    read_csv_long,
+    read_csv_wide,
+    write_csv_long,
+    write_csv_wide,
+)
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming, label_id, lasting_id, lasting_ids
 from mast_tui.labels import (

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exchange.exporters.doccano import doccano_lines
+from mast_tui.exchange.exporters.files import doccano_lines
 from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
 from tests.exchange.words import MAST, traces, works

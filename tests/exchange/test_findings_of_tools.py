@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.cli.convert import agentdebugx_line
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.importers.findings_of_tools import read_agentdebugx, read_pisama
+from mast_tui.exchange.importers.tool_judges import read_agentdebugx, read_pisama
 from mast_tui.labels import AnnotatorKind, Severity
 from mast_tui.traces.atif_format import atif_line
 from tests.judges.memory_trace import MemoryTrace

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.csv_long import COLUMNS, read_csv_long
-from mast_tui.exchange.csv_wide import read_csv_wide
+from mast_tui.exchange.csv_labels import COLUMNS, read_csv_long, read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.formats import ImportRequest
 from mast_tui.exchange.import_batch import Incoming

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, select
 
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.csv_wide import read_csv_wide
+from mast_tui.exchange.csv_labels import read_csv_wide
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.jsonl import VERSION, merge_content, read_jsonl, workspace_lines
 from mast_tui.gold import Decision, Guideline

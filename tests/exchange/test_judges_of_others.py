@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mast_tui.exchange.crosswalk import find_crosswalk, read_crosswalk, translated
-from mast_tui.exchange.importers.adamast import read_adamast
-from mast_tui.exchange.importers.agentdash import read_agentdash
+from mast_tui.exchange.importers.tool_judges import read_adamast, read_agentdash
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from tests.traces.checks import write_json

@@ -10,8 +10,7 @@ import pytest
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming
-from mast_tui.exchange.importers.agentrx import read_agentrx
-from mast_tui.exchange.importers.who_and_when import read_who_and_when
+from mast_tui.exchange.importers.labelled_sets import read_agentrx, read_who_and_when
 from mast_tui.labels import AnnotatorKind, Severity
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import Trace

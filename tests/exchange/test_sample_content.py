@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import SpanOrders, words_by_trace
-from mast_tui.exchange.csv_long import write_csv_long
-from mast_tui.exchange.exporters.doccano import doccano_lines
+from mast_tui.exchange.csv_labels import write_csv_long
+from mast_tui.exchange.exporters.files import doccano_lines
 from mast_tui.exchange.exporters.gold_document import gold_document
-from mast_tui.exchange.exporters.native_ids import NativeTrace
-from mast_tui.exchange.exporters.scores import score_text, scores_of
+from mast_tui.exchange.exporters.scores import NativeTrace, score_text, scores_of
 from mast_tui.exchange.importers.sample_content import fill_samples_workspace
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.exchange.label_studio import label_studio_tasks

@@ -10,8 +10,8 @@ import pytest
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.import_batch import Incoming
-from mast_tui.exchange.importers import trail
-from mast_tui.exchange.importers.trail import read_trail
+from mast_tui.exchange.importers import labelled_sets
+from mast_tui.exchange.importers.labelled_sets import read_trail
 from mast_tui.labels import AnnotatorKind, Label
 from mast_tui.traces.index.document import Step, StepList, StepSpans
 from mast_tui.traces.library import read_file
@@ -57,7 +57,7 @@ def trace_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     def traces_of(file: Path) -> tuple[Trace, ...]:
         return (_trace(file, steps.steps),) if file.resolve() == path.resolve() else ()
 
-    monkeypatch.setattr(trail, "read_traces", traces_of)
+    monkeypatch.setattr(labelled_sets, "read_traces", traces_of)
     return path
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from mast_tui.exchange.exporters.datasheet import datasheet
 from mast_tui.exchange.exporters.gold_document import gold_document, with_set_facts
-from mast_tui.exchange.exporters.working_time import minutes_worked
 from mast_tui.exchange.selection import gold_entries
 from mast_tui.figures.agreement.report import StudyInput, agreement_figures, agreement_json
+from mast_tui.figures.time_study import minutes_worked
 from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue
 from mast_tui.workspace import Event, TraceRecord, Workspace
 from mast_tui.workspace.events.types import Fact, PassFinished, PassStarted, SpansRead, VerdictSet

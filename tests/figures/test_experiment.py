@@ -25,7 +25,7 @@ from mast_tui.figures.power import RateChange, detectable_change, power, power_f
 from mast_tui.figures.record import FigureIndex
 from mast_tui.figures.signatures.model import ABSENT, NO_VALUE, OPEN, PRESENT
 from mast_tui.figures.significance import holm, mcnemar, sign_flips, sign_flips_of_rows
-from mast_tui.figures.source.experiment import experiment_of
+from mast_tui.figures.source.signatures import experiment_of
 from mast_tui.reports.experiment import experiment_document, experiment_report
 from mast_tui.reports.render.text import render_text
 from tests.figures.signatures.build_input import input_of

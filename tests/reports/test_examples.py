@@ -11,7 +11,7 @@ import pytest
 from mast_tui.adjudication.for_signatures import gold_of
 from mast_tui.cli.report import ReportRequest, signature_input
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.figures.signatures.model import OVERALL
 from mast_tui.gold import no_order
 from mast_tui.reports.examples import MOST_EXAMPLES, Extras, extras_from_workspace

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.exchange.migration.candidate import taxonomy_toml, with_mode
+from mast_tui.exchange.migration.mapping import taxonomy_toml, with_mode
 from mast_tui.judges.llm.prompt.taxonomy_text import taxonomy_text
 from mast_tui.taxonomy.changes import changes
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast, load_taxonomy, to_dict

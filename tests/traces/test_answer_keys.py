@@ -9,8 +9,8 @@ import pytest
 
 from mast_tui.traces.library import read_file
 from mast_tui.traces.model import AnswerKey
-from mast_tui.traces.native_format import line_of
-from mast_tui.traces.readers.answer_keys import (
+from mast_tui.traces.readers.converted import line_of
+from mast_tui.traces.readers.run_facts import (
     AnswerKeyDraft,
     answer_key_from_json,
     answer_key_of,

@@ -23,7 +23,7 @@ from mast_tui.traces.model import (
     TraceIdentity,
     TraceMeta,
 )
-from mast_tui.traces.native_format import line_of
+from mast_tui.traces.readers.converted import line_of
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus
 from tests.traces.rollouts import call, message, meta, output, write
 

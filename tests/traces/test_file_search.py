@@ -18,17 +18,18 @@ from mast_tui.traces.library import read_fully, samples_folder, scan
 from mast_tui.traces.readers.codex.reader import CodexParser
 from mast_tui.traces.scan.big_documents import BigDocuments
 from mast_tui.traces.scan.file_reader import read_one
-from mast_tui.traces.search import file_search, search_processes
+from mast_tui.traces.search import file_search
 from mast_tui.traces.search.file_search import (
     FileToSearch,
     Hit,
+    ManyFilesSearch,
     NotSearched,
     Query,
+    SearchFiles,
     excerpt,
     files_to_search,
     search_file,
 )
-from mast_tui.traces.search.search_processes import ManyFilesSearch, SearchFiles
 from tests import waiting
 from tests.benchmarks.rollouts import RARE_WORD, write_long
 from tests.pickled_workers import PickledWorkers
@@ -259,7 +260,7 @@ def test_processes_find_the_same_in_the_order_of_the_files(folder: Path) -> None
 def test_what_a_big_file_holds_is_told_as_it_is_found(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_processes, "_BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(file_search, "_BYTES_AT_ONCE", 1)
     monkeypatch.setattr(file_search, "_BLOCK_BYTES", 5000)
     lines = [message("user", f"zebra {number}" + 6000 * "y") for number in range(5)]
     write(folder, meta(), *lines, name="run-00.jsonl")

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, Role, Span, SpanKind, SpanStatus, Trace
 from mast_tui.traces.readers import recognise
-from mast_tui.traces.readers.frameworks import FRAMEWORKS, framework_of
-from mast_tui.traces.readers.frameworks.base import Framework, Transcript
+from mast_tui.traces.readers.frameworks import FRAMEWORKS, Framework, Transcript, framework_of
 from tests.traces.checks import read_one
 
 CHATDEV = """\

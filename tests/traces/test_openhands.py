@@ -8,7 +8,7 @@ import pytest
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Outcome, SpanStatus, Tokens, Trace
-from mast_tui.traces.readers.openhands.reader import READER
+from mast_tui.traces.readers.openhands import READER
 from tests.traces.checks import (
     read_file,
     read_one,

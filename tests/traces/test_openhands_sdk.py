@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus
 from mast_tui.traces.readers import recognising_readers
-from mast_tui.traces.readers.openhands.events import is_sdk_event
-from mast_tui.traces.readers.openhands.reader import READER, read_event_folder
+from mast_tui.traces.readers.openhands import READER, is_sdk_event, read_event_folder
 from tests.traces.checks import (
     check_sound,
     read_one,

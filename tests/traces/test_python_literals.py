@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.io.python_literals import DEEPEST, MOST_CHARS, python_literal
+from mast_tui.traces.io.json_values import DEEPEST, MOST_CHARS, python_literal
 from mast_tui.traces.library import read_file
 
 MESSAGES = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import Trace
-from mast_tui.traces.native_format import line_of
+from mast_tui.traces.readers.converted import line_of
 from tests.traces.checks import check_sound, write_json_lines
 from tests.traces.rollouts import message, meta, write
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.library import read_file, scan
-from mast_tui.traces.native_format import line_of
+from mast_tui.traces.readers.converted import line_of
 from mast_tui.traces.readers.run_facts import task_id_of, trial_of
 from mast_tui.traces.scan.library_cache import LibraryCache
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.importers.agentrx import read_agentrx
+from mast_tui.exchange.importers.labelled_sets import read_agentrx
 from mast_tui.session import Session
 from mast_tui.ui.judge_runs.runs import RunsScreen
 from mast_tui.workspace import (

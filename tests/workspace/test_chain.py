@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.exchange.jsonl import workspace_lines
 from mast_tui.gold import Guideline
 from mast_tui.labels import PassKind, VerdictValue

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import to_builtins
 
-from mast_tui.exchange.csv_wide import read_csv_wide, write_csv_wide
+from mast_tui.exchange.csv_labels import read_csv_wide, write_csv_wide
 from mast_tui.exchange.jsonl import TraceLine
 from mast_tui.labels import TraceWork
 from mast_tui.taxonomy.loader import load_mast

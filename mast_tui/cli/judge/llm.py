@@ -31,10 +31,8 @@ from mast_tui.cli.shared.common import (
     say,
     working_taxonomy,
 )
-from mast_tui.judges.llm.client.hosts import check_address
-from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.client.endpoint import check_address, find_key
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, Batch, RequestFiles
-from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent, what_is_written
 from mast_tui.judges.llm.run.estimate import RunEstimate, estimate_run
 from mast_tui.judges.llm.run.recording import open_record, recording, replaying
 from mast_tui.judges.llm.run.running import (
@@ -44,7 +42,13 @@ from mast_tui.judges.llm.run.running import (
     connect_to_server,
     run_model_judge,
 )
-from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.judges.llm.run.setup import (
+    Setup,
+    is_notice_seen,
+    record_notice,
+    what_is_sent,
+    what_is_written,
+)
 from mast_tui.judges.llm.run.vendor_batches import VendorBatches
 from mast_tui.traces.model import FileReport
 from mast_tui.workspace import Workspace
@@ -175,9 +179,9 @@ class _ModelRun:
         if self.batch is not None:
             if not self._request.quiet:
                 say(what_is_written(self._setup))
-        elif not is_told(self._workspace, self._setup):
+        elif not is_notice_seen(self._workspace, self._setup):
             say(what_is_sent(self._setup))
-            note_told(self._workspace, self._setup)
+            record_notice(self._workspace, self._setup)
 
     def judge_traces(self) -> int:
         """Run the judge on all traces and print a summary; return the exit code."""

@@ -13,7 +13,7 @@ from mast_tui.adjudication import SpanOrders, words_by_trace
 from mast_tui.cli.judge.options import ModelRequest
 from mast_tui.configuration import JudgeConfiguration, read_judge_configuration
 from mast_tui.exchange.csv_files import CsvRow, read_rows
-from mast_tui.exchange.csv_long import COLUMNS
+from mast_tui.exchange.csv_labels import COLUMNS
 from mast_tui.judges.llm.answer.parsing import find_mode
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.few_shot import (

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mast_tui.adjudication import SpanOrders, guidelines_document
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
-from mast_tui.exchange.csv_long import write_csv_long
-from mast_tui.exchange.csv_wide import write_csv_wide
+from mast_tui.exchange.csv_labels import write_csv_long, write_csv_wide
 from mast_tui.exchange.exporters.codebook import codebook_latex, codebook_markdown
 from mast_tui.exchange.exporters.datasheet import (
     CITATION_FILE,
@@ -24,7 +24,6 @@ from mast_tui.exchange.exporters.datasheet import (
     datasheet,
     read_datasheet,
 )
-from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.exporters.gold_document import (
     GoldRules,
     events_hash,
@@ -32,31 +31,38 @@ from mast_tui.exchange.exporters.gold_document import (
     with_set_facts,
 )
 from mast_tui.exchange.exporters.huggingface import CARD, dataset_files, tables_named_in
-from mast_tui.exchange.exporters.native_ids import native_from_files
-from mast_tui.exchange.exporters.scores import TOOLS, score_text, scores_of
+from mast_tui.exchange.exporters.scores import TOOLS, native_from_files, score_text, scores_of
 from mast_tui.exchange.formats import Counts, ExportRequest, Format, FormatContent, Reporter
 from mast_tui.exchange.jsonl import workspace_lines
-from mast_tui.exchange.label_studio import CONFIG_MARK, META, label_config, label_studio_tasks
-from mast_tui.exchange.masked_work import WorkMasks, masked_document
+from mast_tui.exchange.label_studio import (
+    CONFIG_MARK,
+    META,
+    label_config,
+    label_name,
+    label_studio_tasks,
+)
 from mast_tui.exchange.mast_data import mast_data_records
 from mast_tui.exchange.selection import (
     GOLD,
+    WorkMasks,
     check_ordered,
     gold_entries,
     gold_work,
+    masked_document,
     pseudonymous,
     selected_work,
 )
-from mast_tui.exchange.trace_files import redacted_from_files, texts_from_files
+from mast_tui.exchange.trace_files import TextsOf, TextSpan, redacted_from_files, texts_from_files
 from mast_tui.figures.agreement.report import Agreement, agreement_figures, agreement_json
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
-from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.figures.source.spans import span_input_from_workspace
+from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.report import span_figures
-from mast_tui.labels import AnnotatorKind, annotator_kind
+from mast_tui.labels import AnnotatorKind, Target, TraceWork, VerdictValue, annotator_kind
 from mast_tui.output_files import Outputs, is_stream
+from mast_tui.safe_text import one_line
 from mast_tui.session import hidden_traces_text, visibility_json
+from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import TraceRecord
 from mast_tui.workspace.outputs import marked
@@ -67,6 +73,122 @@ if TYPE_CHECKING:
     from mast_tui.labels import TraceWork
     from mast_tui.session import Viewer
     from mast_tui.workspace import Workspace
+
+Values = dict[str, Any]
+
+
+def doccano_lines(
+    all_work: Iterable[TraceWork],
+    taxonomy: Taxonomy,
+    records: Mapping[str, TraceRecord],
+    texts: TextsOf,
+) -> tuple[list[str], list[str]]:
+    """Return the lines of a Doccano file, and the ids of traces whose file is missing.
+
+    A line is the work of one annotator on one trace. Its field ``label`` holds ``[start, end,
+    name]`` in code points of ``text``, ``cats`` the labels of the whole trace. Other fields are the
+    app's own, which Doccano keeps.
+
+    Args:
+        all_work: The work of annotators under the taxonomy.
+        taxonomy: The taxonomy.
+        records: The known facts of traces by id.
+        texts: Returns the texts of a trace by its id.
+    """
+    lines: list[str] = []
+    missing: list[str] = []
+    in_order = sorted(all_work, key=lambda work: (work.trace_id, work.annotator))
+    for trace_id, trace_work in groupby(in_order, key=lambda work: work.trace_id):
+        spans = texts(trace_id)
+        if spans is None:
+            missing.append(trace_id)
+            continue
+        record = records.get(trace_id, TraceRecord(trace_id))
+        for work in trace_work:
+            values = _line_values(work, taxonomy, spans, record)
+            lines.append(json.dumps(values, ensure_ascii=False) + "\n")
+    return lines, missing
+
+
+def _line_values(
+    work: TraceWork, taxonomy: Taxonomy, spans: Sequence[TextSpan], record: TraceRecord
+) -> Values:
+    """Return the line of one annotator's work on a trace as values."""
+    text, places = _whole_text(spans)
+    ranges: set[tuple[int, int, str]] = set()
+    merged_ranges: set[tuple[int, int, str]] = set()
+    whole_trace_names: list[str] = []
+    for label in work.labels.values():
+        name = label_name(taxonomy.mode(label.mode))
+        character_range = _character_range(label.target, spans, places)
+        if character_range is None:
+            whole_trace_names.append(name)
+        else:
+            ranges.add((*character_range, name))
+            if label.id in work.merged:
+                merged_ranges.add((*character_range, name))
+    facts = {"system": record.system, "model": record.model, "benchmark": record.benchmark}
+    return {
+        "text": text,
+        "label": [list(named_range) for named_range in sorted(ranges)],
+        "cats": sorted(set(whole_trace_names)),
+        "absent": _mode_names(work, taxonomy, VerdictValue.ABSENT),
+        "unsure": _mode_names(work, taxonomy, VerdictValue.UNSURE),
+        "trace_id": work.trace_id,
+        "annotator": work.annotator,
+        "taxonomy": taxonomy.ref,
+        "finished": work.finished_at is not None,
+        **({"merged": list(map(list, sorted(merged_ranges)))} if merged_ranges else {}),
+        **{name: value for name, value in facts.items() if value is not None},
+    }
+
+
+def _whole_text(spans: Sequence[TextSpan]) -> tuple[str, list[tuple[int, int, int]]]:
+    """Return the trace as one text, and per span the offsets of heading, text and end."""
+    pieces: list[str] = []
+    places = []
+    length = 0
+    for span in spans:
+        heading = one_line(span.author) + "\n"
+        start = length + len(heading)
+        places.append((length, start, start + len(span.text)))
+        pieces += [heading, span.text, "\n\n"]
+        length = start + len(span.text) + 2
+    return "".join(pieces), places
+
+
+def _character_range(
+    target: Target, spans: Sequence[TextSpan], places: Sequence[tuple[int, int, int]]
+) -> tuple[int, int] | None:
+    """Return the start and end of a target in the text of the whole trace.
+
+    ``places`` holds the start of the heading, and the start and end of the text, of each span.
+    Returns None for the whole trace and for missing spans. Doccano accepts no empty range, so the
+    range of a span without text is its heading.
+    """
+    index_by_key = {span.key: index for index, span in enumerate(spans)}
+    if target.first not in index_by_key or target.last not in index_by_key:
+        return None
+    first, last = sorted((index_by_key[target.first], index_by_key[target.last]))
+    heading, start, _ = places[first]
+    if target.quote:
+        text = spans[first].text
+        position = target.char_start
+        if position is None or not text.startswith(target.quote, position):
+            position = text.find(target.quote)
+        if position >= 0:
+            return start + position, start + position + len(target.quote)
+    _, _, end = places[last]
+    return (start, end) if start < end else (heading, start - 1)
+
+
+def _mode_names(work: TraceWork, taxonomy: Taxonomy, value: VerdictValue) -> list[str]:
+    """Return the names of the modes without a label that have a verdict."""
+    verdicts = work.verdicts_without_label(taxonomy)
+    return [
+        label_name(taxonomy.mode(slug)) for slug, verdict in verdicts.items() if verdict is value
+    ]
+
 
 _NAMES_SHOWN: Final = 10
 _VERDICT_COUNTS: Final = {"rows", "records"}

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
-from mast_tui.exchange.exporters.working_time import minutes_summary
+from mast_tui.figures.time_study import minutes_summary
 from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Resolution
 from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix
 from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target, TraceWork, annotator_kind

@@ -2,25 +2,580 @@
 
 Nothing under the old codebook changes, so both have figures. The ids of carried events follow from
 those of the old events: when two machines that made the same migration merge, it counts once.
+
+The work of an annotator is carried event by event. Each event is applied in order, and its changes
+under the new codebook are yielded with its time. So passes, reading and times stay as they are.
+
+The verdict on a new mode follows from the old modes that become it:
+
+- It is present if a label of any of them is in the pass.
+- It is open if one of them was split and is present, since no one knows which of its parts shows.
+- It is unsure if any of them is unsure.
+- It is absent if all of them are absent.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
 
 from mast_tui.exchange.batches import EVENTS_AT_ONCE, batched, let_others_write
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.migration.carrying import CarriedWork, Names, carried_of_study
+from mast_tui.exchange.import_batch import lasting_id
 from mast_tui.exchange.migration.mapping import CodebookMap, ModeChange
-from mast_tui.labels import AnnotatorKind, Label, annotator_kind
+from mast_tui.gold.model import Decision, Guideline, Said
+from mast_tui.labels import (
+    AnnotatorKind,
+    Label,
+    PassKind,
+    ReviewAnswer,
+    Target,
+    VerdictValue,
+    annotator_kind,
+)
+from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Event, NewEvent, Workspace
-from mast_tui.workspace.events.types import StudySet
+from mast_tui.workspace.events.types import (
+    Decided,
+    Fact,
+    GuidelineSet,
+    Judged,
+    LabelAdded,
+    LabelChanged,
+    LabelRemoved,
+    LookAgainSet,
+    PassFinished,
+    PassStarted,
+    PassUnfinished,
+    PassWithdrawn,
+    ReviewGiven,
+    ReviewSet,
+    SpanNoteSet,
+    SpansRead,
+    StudySet,
+    VerdictSet,
+    changes_in_pass,
+)
 from mast_tui.workspace.registers.imports import MIGRATION, ImportRecord, ImportState
+
+_Value = TypeVar("_Value")
+
+_READ_NOTHING: Final = SpansRead(())
+
+
+@dataclass(slots=True)
+class _PassContent:
+    """The content of a pass.
+
+    Attributes:
+        labels: The labels by id.
+        noted: The labels that notes on spans become, by the key of the span.
+        verdicts: The verdicts by mode.
+        reviews: The reviews by suggestion.
+    """
+
+    labels: dict[str, Label] = field(default_factory=dict)
+    noted: dict[str, Label] = field(default_factory=dict)
+    verdicts: dict[str, VerdictValue] = field(default_factory=dict)
+    reviews: dict[str, ReviewGiven] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _CarriedPass:
+    """A pass while it is being carried, with its content under the old and the new codebook."""
+
+    old: _PassContent = field(default_factory=_PassContent)
+    new: _PassContent = field(default_factory=_PassContent)
+    kind: PassKind = PassKind.BLIND
+    finish: PassFinished | None = None
+    withdrawn: bool = False
+
+
+class Names:
+    """The ids of carried objects, which are the same on every machine.
+
+    ``suggestions`` holds the new id of each judge's label by its old id. Judges are carried before
+    people, so that their suggestions are known.
+    """
+
+    def __init__(self, ref: str, attempt: int) -> None:
+        self._migration_key = (ref, attempt)
+        self.suggestions: dict[str, str] = {}
+
+    def id_for(self, kind: str, *parts: object) -> str:
+        """Return the id of an object of this kind."""
+        return lasting_id("migrated", kind, *self._migration_key, *parts)
+
+    def label(self, old: str) -> str:
+        """Return the id of the label that an old one becomes."""
+        return self.id_for("label", old)
+
+
+class CarriedWork:
+    """One annotator's work on one trace.
+
+    After the last event ``new_label_ids`` holds the ids of new labels by the ids of old labels, and
+    ``look_again`` the new modes that must be looked at again because their old mode was split.
+    """
+
+    def __init__(
+        self,
+        mapping: CodebookMap,
+        names: Names,
+        labelled: Collection[tuple[str | None, str]] = frozenset(),
+    ) -> None:
+        """``labelled`` holds each pair of a trace and an old mode that any person has labelled."""
+        self._map = mapping
+        self._names = names
+        self._labelled = labelled
+        self._passes: dict[int, _CarriedPass] = {}
+        self._decided: dict[str, Decision] = {}
+        self._decisions: dict[str, Decision] = {}
+        self.new_label_ids: dict[str, str] = {}
+        self.look_again: tuple[str, ...] = ()
+
+    def carried(self, events: Sequence[Event]) -> Iterator[NewEvent]:
+        """Yield the events of the work under the new codebook, in order.
+
+        Args:
+            events: All events of the annotator on the trace under the old codebook, in order.
+        """
+        for event in events:
+            facts = list(self._carried_facts(event))
+            for number, fact in enumerate(facts):
+                yield self._new_event(event, fact, number)
+        yield from self._open_again(events[-1])
+
+    def _new_event(self, event: Event, fact: Fact, number: int) -> NewEvent:
+        """Return the new event for one fact, of several by number, that an old event becomes."""
+        return NewEvent(
+            event.annotator,
+            event.trace_id,
+            self._map.new.ref,
+            event.pass_number,
+            fact,
+            id=self._names.id_for("event", event.id, number),
+            at=event.at,
+        )
+
+    def _carried_facts(self, event: Event) -> Iterator[Fact]:
+        """Yield the facts under the new codebook that an old event becomes."""
+        fact = event.fact
+        if isinstance(fact, Decided):
+            yield from self._after_decision(fact, event.trace_id)
+            return
+        number = event.pass_number or 0
+        carried_pass = self._passes.setdefault(number, _CarriedPass())
+        match fact:
+            case PassStarted(kind):
+                carried_pass.kind = kind
+                carried_pass.withdrawn = False
+                yield fact
+            case PassWithdrawn():
+                carried_pass.withdrawn = True
+                yield fact
+            case PassFinished():
+                carried_pass.finish = fact
+                yield fact
+            case PassUnfinished():
+                carried_pass.finish = None
+                yield fact
+            case Judged():
+                yield self._carried_judgement(carried_pass, fact)
+            case LookAgainSet(_, modes):
+                # Modes that were open after an earlier migration stay open under their new slugs.
+                self.look_again = tuple(
+                    slug for mode in modes for slug in self._map.targets.get(mode, ())
+                )
+            case SpanNoteSet(key, _, text) if self._apply_note(carried_pass.old, event, key, text):
+                yield fact
+                yield from self._carried_changes(carried_pass)
+            case _ if _apply_fact(carried_pass.old, fact):
+                changes = list(self._carried_changes(carried_pass))
+                # An event without changes stays as an event, as working time follows from times.
+                yield from changes or [_READ_NOTHING]
+            case _:
+                yield fact
+
+    def _apply_note(self, old: _PassContent, event: Event, key: str, text: str) -> bool:
+        """Apply a note that becomes a label; return False if the note stays a note."""
+        annotator = event.annotator
+        trace_id = event.trace_id or ""
+        number = event.pass_number or 0
+        mode = self._map.of_note(annotator, trace_id, key)
+        if mode is None:
+            return False
+        old.noted.pop(key, None)
+        if text:
+            name = self._names.id_for("noted", annotator, trace_id, number, key)
+            old.noted[key] = Label(
+                *(name, annotator, trace_id, self._map.old.ref, mode, Target(key, key), text),
+                pass_number=number,
+                created_at=event.at,
+            )
+        return True
+
+    # A pass
+
+    def _carried_changes(self, carried_pass: _CarriedPass) -> Iterator[Fact]:
+        """Update a pass under the new codebook from the old codebook, and yield the changes."""
+        earlier = carried_pass.new
+        labels_with_modes = [
+            *((label, self._map.of_label(label)) for label in carried_pass.old.labels.values()),
+            *((label, label.mode) for label in carried_pass.old.noted.values()),
+        ]
+        labels = self._carried_labels(labels_with_modes)
+        verdicts = self._carried_verdicts(carried_pass, labels.values())
+        after = _PassContent(
+            labels, verdicts=verdicts, reviews=self._carried_reviews(carried_pass.old.reviews)
+        )
+        carried_pass.new = after
+        for name in [*earlier.labels, *(name for name in labels if name not in earlier.labels)]:
+            old_label = earlier.labels.get(name)
+            new_label = labels.get(name)
+            if old_label is None and new_label is not None:
+                yield LabelAdded(new_label)
+            elif old_label is not None and new_label is None:
+                yield LabelRemoved(old_label)
+            elif old_label is not None and new_label is not None and old_label != new_label:
+                yield LabelChanged(old_label, new_label)
+        for mode in self._map.sources:
+            old_value = earlier.verdicts.get(mode)
+            new_value = verdicts.get(mode)
+            if old_value is not new_value:
+                yield VerdictSet(mode, old_value, new_value)
+        for name in dict.fromkeys([*earlier.reviews, *after.reviews]):
+            old_review = earlier.reviews.get(name)
+            new_review = after.reviews.get(name)
+            if old_review != new_review:
+                yield ReviewSet(name, old_review, new_review)
+
+    def _carried_labels(
+        self, labels_with_modes: Iterable[tuple[Label, str | None]]
+    ) -> dict[str, Label]:
+        """Return the labels under the new codebook by id.
+
+        Two labels of one mode at one place become one label with both notes. The id of each new
+        label is recorded in ``new_label_ids``.
+
+        Args:
+            labels_with_modes: The old labels, each with its new mode, None if it is dropped.
+        """
+        by_place: dict[tuple[str, Target], Label] = {}
+        for label, mode in labels_with_modes:
+            if mode is None:
+                self.new_label_ids.pop(label.id, None)
+                continue
+            new_label = by_place.get((mode, label.target))
+            if new_label is None:
+                new_label = self._carried_label(label, mode)
+            elif label.note and label.note not in new_label.note:
+                note = f"{new_label.note}\n{label.note}".strip()
+                new_label = replace(
+                    new_label, note=note, severity=new_label.severity or label.severity
+                )
+            else:
+                new_label = replace(new_label, severity=new_label.severity or label.severity)
+            by_place[mode, label.target] = new_label
+            self.new_label_ids[label.id] = new_label.id
+            if annotator_kind(label.annotator) is AnnotatorKind.JUDGE:
+                self._names.suggestions[label.id] = new_label.id
+        return {label.id: label for label in by_place.values()}
+
+    def _carried_label(self, label: Label, mode: str) -> Label:
+        """Return an old label under the new codebook, with the new mode."""
+        suggestion = label.suggestion
+        if suggestion is not None:
+            suggestion = self._names.suggestions.get(suggestion, suggestion)
+        return replace(
+            label,
+            id=self._names.label(label.id),
+            taxonomy=self._map.new.ref,
+            mode=mode,
+            suggestion=suggestion,
+        )
+
+    def _carried_verdicts(
+        self, carried_pass: _CarriedPass, labels: Iterable[Label]
+    ) -> dict[str, VerdictValue]:
+        """Return the verdicts on new modes without a label; none of them is present."""
+        present = {label.mode for label in labels}
+        values = {
+            mode: self._value_of_sources(sources, carried_pass)
+            for mode, sources in self._map.sources.items()
+            if mode not in present
+        }
+        return {
+            mode: value
+            for mode, value in values.items()
+            if value is not None and value is not VerdictValue.PRESENT
+        }
+
+    def _value_of_sources(
+        self, sources: Sequence[str], carried_pass: _CarriedPass
+    ) -> VerdictValue | None:
+        """Return the verdict on a new mode from the verdicts on its source modes.
+
+        Return None if they leave it open.
+        """
+        labelled_modes = {label.mode for label in carried_pass.old.labels.values()}
+        if labelled_modes.intersection(sources):
+            return VerdictValue.PRESENT
+        old_values = [carried_pass.old.verdicts.get(source) for source in sources]
+        if VerdictValue.UNSURE in old_values:
+            return VerdictValue.UNSURE
+        if old_values and all(value is VerdictValue.ABSENT for value in old_values):
+            return VerdictValue.ABSENT
+        return None
+
+    def _carried_reviews(self, old: Mapping[str, ReviewGiven]) -> dict[str, ReviewGiven]:
+        """Return the answers to suggestions that exist under the new codebook, by new id."""
+        reviews: dict[str, ReviewGiven] = {}
+        for suggestion, review in old.items():
+            name = self._names.suggestions.get(suggestion)
+            label = None if review.label is None else self.new_label_ids.get(review.label)
+            # A suggestion that was accepted for a split mode stays under the old codebook.
+            if name is not None and (label is not None or review.answer is ReviewAnswer.REJECT):
+                reviews[name] = replace(review, label=label)
+        return reviews
+
+    def _carried_judgement(self, carried_pass: _CarriedPass, fact: Judged) -> Judged:
+        """Return a judge's result under the new modes, and set the verdicts of both passes."""
+        carried_pass.old.verdicts = dict.fromkeys(fact.absent, VerdictValue.ABSENT)
+        carried_pass.old.verdicts |= dict.fromkeys(fact.unsure, VerdictValue.UNSURE)
+        labels = carried_pass.new.labels
+        verdicts = carried_pass.new.verdicts = self._carried_verdicts(carried_pass, labels.values())
+        present = {label.mode for label in labels.values()}
+        looks_at = tuple(mode for mode in self._map.sources if mode in present or mode in verdicts)
+        absent = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.ABSENT)
+        unsure = tuple(mode for mode in looks_at if verdicts.get(mode) is VerdictValue.UNSURE)
+        return Judged(looks_at, absent, fact.run, unsure)
+
+    # What is to be looked at again
+
+    def _open_again(self, last: Event) -> Iterator[NewEvent]:
+        """Set ``look_again``, and yield the events that reopen the last reading for these modes.
+
+        A mode is looked at again if a mode that was split into it is present. Yields nothing if
+        there is no such mode, and for judges.
+        """
+        if annotator_kind(last.annotator) is AnnotatorKind.JUDGE:
+            return
+        # Pass number 0 holds the events of no pass.
+        valid_passes = {
+            number: carried_pass
+            for number, carried_pass in self._passes.items()
+            if not carried_pass.withdrawn and number
+        }
+        readings = [
+            number for number, carried_pass in valid_passes.items() if carried_pass.kind.is_reading
+        ]
+        if not readings:
+            return
+        number = max(readings)
+        carried_pass = valid_passes[number]
+        present = {label.mode for label in carried_pass.new.labels.values()}
+        open_modes = tuple(
+            mode
+            for mode, sources in self._map.sources.items()
+            if mode not in present
+            and (
+                mode in self.look_again
+                or self._value_of_sources(sources, carried_pass) is VerdictValue.PRESENT
+            )
+            and mode not in carried_pass.new.verdicts
+        )
+        self.look_again = open_modes
+        if not open_modes:
+            return
+        pass_key = (last.annotator, last.trace_id, self._map.new.ref, number)
+        look_again_id = self._names.id_for("look again", last.id)
+        yield NewEvent(*pass_key, LookAgainSet((), open_modes), id=look_again_id)
+        # A reading that is followed by a repeat stays finished.
+        if carried_pass.finish is not None and number == max(valid_passes):
+            open_id = self._names.id_for("open", last.id)
+            yield NewEvent(*pass_key, PassUnfinished(carried_pass.finish), id=open_id)
+
+    # Decisions
+
+    def _after_decision(self, fact: Decided, trace_id: str | None) -> Iterator[Fact]:
+        """Apply a decision under the old codebook, and yield the changes under the new one."""
+        if fact.after is None:
+            self._decided.pop(fact.item, None)
+        else:
+            self._decided[fact.item] = fact.after
+        earlier = self._decisions
+        self._decisions = self._decisions_now(trace_id)
+        for item in dict.fromkeys([*earlier, *self._decisions]):
+            old_decision = earlier.get(item)
+            new_decision = self._decisions.get(item)
+            if old_decision != new_decision:
+                yield Decided(item, old_decision, new_decision)
+
+    def _decisions_now(self, trace_id: str | None) -> dict[str, Decision]:
+        """Return the decisions under the new codebook by item, from the old ones so far."""
+        decisions: dict[str, Decision] = {}
+        for mode, sources in self._map.sources.items():
+            decided = [d for d in map(self._decided.get, sources) if d is not None]
+            value = self._decided_value(sources, decided, trace_id)
+            if value is not None:
+                decisions[mode] = self._joined_decision(mode, value, decided)
+        for decision in self._decided.values():
+            new_mode = self._map.one(decision.mode)
+            if not decision.is_verdict and new_mode is not None:
+                item = new_mode + decision.item.removeprefix(decision.mode)
+                decisions[item] = replace(
+                    decision, mode=new_mode, item=item, said=self._joined_answers([decision])
+                )
+        return decisions
+
+    def _decided_value(
+        self, sources: Sequence[str], decided: Sequence[Decision], trace_id: str | None
+    ) -> VerdictValue | None:
+        """Return the value of a new mode that follows from decisions on its source modes.
+
+        Return None if they leave it open: no source mode is decided, the only present one was
+        split, or a source mode without a decision has labels.
+        """
+        values = {decision.value for decision in decided}
+        if VerdictValue.PRESENT in values:
+            has_present = any(
+                d.value is VerdictValue.PRESENT and self._map.one(d.mode) is not None
+                for d in decided
+            )
+            return VerdictValue.PRESENT if has_present else None
+        if VerdictValue.UNSURE in values:
+            return VerdictValue.UNSURE
+        undecided = [slug for slug in sources if slug not in self._decided]
+        if not values or any((trace_id, slug) in self._labelled for slug in undecided):
+            return None
+        return VerdictValue.ABSENT
+
+    def _joined_decision(
+        self, mode: str, value: VerdictValue, decided: Sequence[Decision]
+    ) -> Decision:
+        """Return one decision for the decisions on the old modes of a new mode."""
+        last_decision = max(decided, key=lambda decision: decision.decided_at)
+        matching = [decision for decision in decided if decision.value is value]
+        return replace(
+            last_decision,
+            mode=mode,
+            item=mode,
+            value=value,
+            targets=_without_duplicates(
+                target for decision in matching for target in decision.targets
+            ),
+            sides=_without_duplicates(side for decision in matching for side in decision.sides),
+            said=self._joined_answers(decided),
+            judge_seen=any(decision.judge_seen for decision in decided),
+            reason="\n".join(
+                _without_duplicates(decision.reason for decision in decided if decision.reason)
+            ),
+        )
+
+    def _joined_answers(self, decided: Sequence[Decision]) -> tuple[Said, ...]:
+        """Return one answer of each side for the answers in several decisions."""
+        values: dict[str, list[VerdictValue | None]] = {}
+        targets: dict[str, list[Target]] = {}
+        for decision in decided:
+            is_split = self._map.one(decision.mode) is None
+            for answer in decision.said:
+                is_open = is_split and answer.value is VerdictValue.PRESENT
+                values.setdefault(answer.annotator, []).append(None if is_open else answer.value)
+                targets.setdefault(answer.annotator, []).extend(() if is_open else answer.targets)
+        return tuple(
+            Said(name, _strongest_value(side_values), _without_duplicates(targets[name]))
+            for name, side_values in values.items()
+        )
+
+
+def carried_of_study(mapping: CodebookMap, names: Names, event: Event) -> NewEvent | None:
+    """Return the event of a study or guideline under the new codebook.
+
+    Returns None for other events, and for a guideline whose mode was split or dropped.
+
+    Args:
+        mapping: The modes of the new codebook by those of the old one.
+        names: The ids of the migration.
+        event: The event.
+    """
+    match event.fact:
+        case StudySet(before, after):
+            fact: Fact = StudySet(
+                _study_under_map(before, mapping), _study_under_map(after, mapping)
+            )
+        case GuidelineSet(name, before, after):
+            guidelines = [
+                _guideline_under_map(guideline, mapping, names) for guideline in (before, after)
+            ]
+            if guidelines == [None, None]:
+                return None
+            fact = GuidelineSet(names.id_for("guideline", name), *guidelines)
+        case _:
+            return None
+    return NewEvent(
+        event.annotator,
+        None,
+        mapping.new.ref,
+        None,
+        fact,
+        id=names.id_for("event", event.id),
+        at=event.at,
+    )
+
+
+def _study_under_map(study: Study | None, mapping: CodebookMap) -> Study | None:
+    return None if study is None else replace(study, taxonomy=mapping.new.ref)
+
+
+def _guideline_under_map(
+    guideline: Guideline | None, mapping: CodebookMap, names: Names
+) -> Guideline | None:
+    """Return a guideline under the new codebook, None if its mode was split or dropped."""
+    mode = None if guideline is None else mapping.one(guideline.mode)
+    if guideline is None or mode is None:
+        return None
+    item = None if guideline.item is None else mode + guideline.item.removeprefix(guideline.mode)
+    return replace(guideline, id=names.id_for("guideline", guideline.id), mode=mode, item=item)
+
+
+def _apply_fact(content: _PassContent, fact: Fact) -> bool:
+    """Apply a fact's changes of labels, verdicts and reviews; return False if it has none."""
+    is_applied = False
+    parts: dict[str, dict[str, Any]] = {
+        "labels": content.labels,
+        "verdicts": content.verdicts,
+        "reviews": content.reviews,
+    }
+    # The time occurs only in changes of other parts.
+    for part, name, value in changes_in_pass(fact, time=""):
+        if part in parts:
+            _set_or_remove(parts[part], name, value)
+            is_applied = True
+    return is_applied
+
+
+def _set_or_remove(values: dict[str, Any], name: str, value: object) -> None:
+    if value is None:
+        values.pop(name, None)
+    else:
+        values[name] = value
+
+
+def _without_duplicates(items: Iterable[_Value]) -> tuple[_Value, ...]:
+    return tuple(dict.fromkeys(items))
+
+
+def _strongest_value(values: Collection[VerdictValue | None]) -> VerdictValue | None:
+    order = (VerdictValue.PRESENT, VerdictValue.UNSURE, VerdictValue.ABSENT)
+    return next((value for value in order if value in values), None)
+
 
 Work = tuple[str, str]
 """Annotator and trace id."""

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mast_tui.adjudication import words_by_trace
 from mast_tui.counts import duration
 from mast_tui.exchange.exporters.files import visible_work, without_hidden_outcome
-from mast_tui.exchange.masked_work import WorkMasks
 from mast_tui.exchange.page.records import records_of
-from mast_tui.exchange.selection import ALL, pseudonymous, selected_work
+from mast_tui.exchange.selection import ALL, WorkMasks, pseudonymous, selected_work
 from mast_tui.labels import AnnotatorKind, Target, annotator_kind, confidence_words
 from mast_tui.redaction.filled_masks import is_masked_copy
 from mast_tui.redaction.masked_trace import MaskedSpans, redacted_span

@@ -17,9 +17,15 @@ from typing import Any, Final
 from msgspec import Struct, structs, to_builtins
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.import_batch import Gathered, ImportedWork, Incoming, label_id
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    ImportedWork,
+    Incoming,
+    annotator_of,
+    check_one_name,
+    label_id,
+)
 from mast_tui.exchange.jsonl import AnnotatorLine, TaxonomyLine, TraceLine
-from mast_tui.exchange.names import annotator_of, check_one_name
 from mast_tui.exchange.trace_files import files_under
 from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue, annotator_kind, label_origin
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import Coefficient, Withheld
-from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictArray, numbered_rows
+from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import Z
 from mast_tui.figures.record import Figure, FigureScope

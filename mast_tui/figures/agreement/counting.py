@@ -1,4 +1,4 @@
-"""All coefficients of present and absent as functions of sums over traces, many at once.
+"""All coefficients of present and absent, from the verdicts and as functions of sums over traces.
 
 A trace adds to a sum what it would count by itself, so the sums of a resample are the traces'
 weights times their counts, and the figure of a resample is the same function as the figure
@@ -25,7 +25,6 @@ from mast_tui.figures.agreement.coefficients import (
     Withheld,
     mean_of_defined,
 )
-from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, VerdictArray
 from mast_tui.figures.bootstrap import interval, ratio, resamples
 from mast_tui.figures.jackknife import (
     MANY,
@@ -40,6 +39,48 @@ from mast_tui.figures.jackknife import (
 )
 from mast_tui.figures.record import COEFFICIENTS, STATISTICS, Basis
 from mast_tui.figures.two_by_two import cohen_kappa, least_kappa
+from mast_tui.labels import VerdictValue
+
+ABSENT: Final = 0
+PRESENT: Final = 1
+UNSURE: Final = -2
+
+VerdictArray = NDArray[np.int8]
+"""Annotators × traces × modes of ``ABSENT``, ``PRESENT``, ``UNSURE`` and ``MISSING``."""
+
+CELL_OF: Final = {
+    VerdictValue.ABSENT: ABSENT,
+    VerdictValue.PRESENT: PRESENT,
+    VerdictValue.UNSURE: UNSURE,
+}
+VALUE_OF: Final = {cell: value for value, cell in CELL_OF.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VerdictTable:
+    """The verdicts of annotators on the traces that they have finished."""
+
+    annotators: tuple[str, ...]
+    traces: tuple[str, ...]
+    slugs: tuple[str, ...]
+    verdicts: VerdictArray
+
+
+def numbered_rows(rows: NDArray[np.integer]) -> NDArray[np.int_]:
+    """Return a number from 0 for each row of a matrix; equal rows have the same number.
+
+    Numbers are refined column by column, which is much faster than comparing whole rows.
+    """
+    numbers = np.zeros(len(rows), dtype=np.int_)
+    if not len(rows):
+        return numbers
+    for column in rows.T:
+        low = int(column.min())
+        high = int(column.max())
+        refined = numbers * (high - low + 1) + (column.astype(np.int_) - low)
+        numbers = np.unique(refined, return_inverse=True)[1].ravel()
+    return numbers
+
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, Floats]

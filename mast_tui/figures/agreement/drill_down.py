@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mast_tui.figures.agreement.counting import PRESENT, VALUE_OF
 from mast_tui.figures.agreement.report import StudyInput
-from mast_tui.figures.agreement.verdict_table import PRESENT, VALUE_OF
 from mast_tui.figures.judge.confusion import Compared
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.labels import VerdictValue

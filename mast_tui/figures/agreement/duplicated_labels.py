@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.coefficients import MISSING
-from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictArray, numbered_rows
+from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows
 
 _HARDLY: Final = 0.05
 _LEAST_PRESENT: Final = 2

@@ -18,21 +18,19 @@ from numpy.typing import NDArray
 from mast_tui.figures.agreement.capture import Capture, capture
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient
 from mast_tui.figures.agreement.counting import (
+    ABSENT,
+    PRESENT,
+    UNSURE,
     Sums,
     TableSums,
+    VerdictArray,
+    VerdictTable,
     macro_coefficients,
     sums_of,
     table_coefficients,
 )
 from mast_tui.figures.agreement.duplicated_labels import Blocks, identical_blocks
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.agreement.verdict_table import (
-    ABSENT,
-    PRESENT,
-    UNSURE,
-    VerdictArray,
-    VerdictTable,
-)
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.jackknife import MANY
 from mast_tui.figures.judge.compare import JudgeComparison, comparison_json

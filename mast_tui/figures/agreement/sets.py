@@ -20,8 +20,7 @@ from mast_tui.figures.agreement.coefficients import (
     Undefined,
     Withheld,
 )
-from mast_tui.figures.agreement.counting import with_interval
-from mast_tui.figures.agreement.verdict_table import PRESENT, VerdictArray, numbered_rows
+from mast_tui.figures.agreement.counting import PRESENT, VerdictArray, numbered_rows, with_interval
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.figures.jackknife import FEWEST, MANY, Scale
 from mast_tui.figures.record import Figure, FigureScope

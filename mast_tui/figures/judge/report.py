@@ -9,13 +9,14 @@ from typing import Any, Final
 from mast_tui.figures.bootstrap import ROUNDS, BootstrapJson, bootstrap_json
 from mast_tui.figures.judge.confusion import Compared, compared_units, judge_figures, trace_sums
 from mast_tui.figures.judge.input import GOLD, JudgeInput, ModeNames, Reference
-from mast_tui.figures.judge.suggestion_effect import effect_figures, with_both_kinds
 from mast_tui.figures.judge.suggestions import (
     BINS,
     acceptance,
     bin_name,
     calibration,
+    effect_figures,
     localisation,
+    with_both_kinds,
 )
 from mast_tui.figures.judge.thresholds import ThresholdsJson
 from mast_tui.figures.prevalence import PATHS as PREVALENCE_PATHS

@@ -8,16 +8,7 @@ from typing import Final
 
 from mast_tui.errors import MastError
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.rules import (
-    invented,
-    mismatch,
-    repeated_words,
-    repetition,
-    reset,
-    termination,
-    verification,
-    views,
-)
+from mast_tui.judges.rules import invented, mismatch, repetition, reset, termination, verification
 from mast_tui.judges.rules.walk import Walk, walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Trace
@@ -62,7 +53,7 @@ RULES: Final = (
         "same-view",
         repetition.MODE,
         "a browsing agent does the same again and sees the same page",
-        views.find,
+        repetition.find_same_view,
         default=True,
     ),
     Rule(
@@ -72,7 +63,10 @@ RULES: Final = (
         repetition.find_similar,
     ),
     Rule(
-        "repeated-message", repetition.MODE, "an agent repeats its own words", repeated_words.find
+        "repeated-message",
+        repetition.MODE,
+        "an agent repeats its own words",
+        repetition.find_repeated_message,
     ),
     Rule(
         "limit",

@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from mast_tui.judges.rules.phrases import Saying, any_of, last_sentence
-from mast_tui.judges.rules.steps import Quote, RuleStep
-from mast_tui.judges.rules.views import is_view
+from mast_tui.judges.rules.steps import Quote, RuleStep, is_view
 from mast_tui.judges.rules.walk import Call, Walk, is_output
 from mast_tui.labels import Finding
 from mast_tui.traces.model import SpanKind

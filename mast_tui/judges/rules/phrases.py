@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mast_tui.judges.rules.steps import Quote, RuleStep
-from mast_tui.judges.rules.views import is_view
+from mast_tui.judges.rules.steps import Quote, RuleStep, is_view
 from mast_tui.judges.rules.walk import Walk, is_output
 from mast_tui.labels import Finding
 

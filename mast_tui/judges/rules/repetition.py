@@ -1,17 +1,25 @@
-"""1.3 Step repetition: the same call again without a change in between."""
+"""1.3 Step repetition: the same call, the same view or the same message again.
+
+A call counts if nothing has changed in between. Agents such as Magentic-One's report in a message
+their action and the view of their window after it. The same action with the same view, without
+another view in between, had no effect.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from mast_tui.judges.rules.effects import Effect
+from mast_tui.judges.rules.steps import VIEW_HEADER, RuleStep, is_view
 from mast_tui.judges.rules.walk import Call, Walk, answer_of, is_output
+from mast_tui.judges.word_comparison import WordLikeness, compare
 from mast_tui.labels import Finding
-from mast_tui.traces.model import Role
+from mast_tui.traces.model import Role, SpanKind
 
 MODE: Final = "step_repetition"
 
@@ -340,3 +348,194 @@ def _group_by_block(
 def _times_phrase(count: int, total: int) -> str:
     phrase = "once more" if count == 1 else f"{count} times more"
     return phrase if count == total else f"{phrase} of {total}"
+
+
+_VISIT_REMARK: Final = re.compile(r"\bYou previously visited this page [^\n]*")
+_VIEW_BODY_CHARS: Final = 800
+_SAME_VIEW_BODY: Final = 95.0
+
+
+class _View(NamedTuple):
+    """A view: its step, the action and the position on the page, and the beginning of its text."""
+
+    step: RuleStep
+    header: str
+    body: str
+
+
+def find_same_view(walk: Walk) -> Iterator[Finding]:
+    """Yield a finding on each view that equals the last view of its agent."""
+    last_views: dict[str, _View] = {}
+    for step in walk.steps:
+        header_match = VIEW_HEADER.match(step.head) if step.is_message else None
+        if header_match is None:
+            continue
+        header = " ".join(_VISIT_REMARK.sub("", header_match[0]).split())
+        body = " ".join(step.head[header_match.end() :].split())[:_VIEW_BODY_CHARS]
+        last_view = last_views.get(step.span.agent)
+        if (
+            last_view is None
+            or last_view.header != header
+            or not _is_same_view_body(last_view.body, body)
+        ):
+            last_views[step.span.agent] = _View(step, header, body)
+            continue
+        yield walk.finding(
+            MODE,
+            (step.index, step.index),
+            step.quote(0, header_match.end()),
+            f"{step.number}: {step.span.agent} has the same view again as in "
+            f"{last_view.step.number}, and had no other in between.",
+            0.7,
+        )
+
+
+def _is_same_view_body(body: str, other: str) -> bool:
+    from rapidfuzz import fuzz
+
+    return body == other or fuzz.ratio(body, other, score_cutoff=_SAME_VIEW_BODY) > 0
+
+
+_SAME_WORDS: Final = 95.0
+"""The similarity of two messages from which their words are compared one by one."""
+
+_LENGTH_PARTS: Final = 20
+"""Messages that are the same differ in length by at most one part in so many."""
+
+_SHORTEST_MESSAGE: Final = 80
+_FEWEST_MESSAGES: Final = 3
+_LONG_MESSAGE: Final = 600
+"""The length from which a message counts as repeated the second time; a shorter message the third
+time."""
+
+_COMPARED_MESSAGE_CHARS: Final = 800
+_MESSAGE_LOOK_BACK: Final = 12
+"""The number of an agent's last different messages with which a new one is compared."""
+
+_SHARED_BY: Final = 2
+"""The number of agents from which a sentence of all of them is a part of a shared prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message of an agent.
+
+    Attributes:
+        step: The step of the message.
+        text: Its sentences, without those of a shared prompt.
+        event_count: The number of events by other agents and tools before it.
+    """
+
+    step: RuleStep
+    text: str
+    event_count: int
+
+
+def find_repeated_message(walk: Walk) -> Iterator[Finding]:
+    """Yield a finding on each message of an agent that repeats an earlier one."""
+    for group in _message_groups(walk):
+        first, *repetitions = group
+        # A short message is repeated by chance more often.
+        fewest_messages = 2 if len(first.text) >= _LONG_MESSAGE else _FEWEST_MESSAGES
+        if len(group) < fewest_messages:
+            continue
+        for message in repetitions:
+            quote = message.step.first_sentence()
+            if quote is not None:
+                yield walk.finding(
+                    MODE,
+                    (message.step.index, message.step.index),
+                    quote,
+                    f"{message.step.number}: {first.step.span.agent} repeats {first.step.number} "
+                    f"almost word for word ({len(group)} times in all).",
+                    min(0.85, 0.4 + 0.1 * len(group)),
+                )
+
+
+def _message_groups(walk: Walk) -> list[list[_Message]]:
+    """Group the messages of each agent that are the same.
+
+    A message counts only if there are events by others between it and the last message of its
+    group. Without such an event, the log has printed one message twice.
+    """
+    agents_by_sentence = _agents_of_sentences(walk)
+    groups_by_agent: dict[str, list[list[_Message]]] = defaultdict(list)
+    event_counter = _EventCounter()
+    for step in walk.steps:
+        event_counter.add(step)
+        text = " ".join(
+            sentence
+            for _, sentence in step.sentences
+            if len(agents_by_sentence[sentence]) < _SHARED_BY
+        )
+        is_own = step.is_message and not is_output(step) and not is_view(step)
+        if not is_own or len(text) < _SHORTEST_MESSAGE:
+            continue
+        groups = groups_by_agent[step.span.agent]
+        message = _Message(step, text, event_counter.count_by_others(step.span.agent))
+        for group in reversed(groups[-_MESSAGE_LOOK_BACK:]):
+            last_message = group[-1]
+            if _is_same_message(last_message.text, text):
+                if message.event_count > last_message.event_count:
+                    group.append(message)
+                break
+        else:
+            groups.append([message])
+    return list(itertools.chain.from_iterable(groups_by_agent.values()))
+
+
+class _EventCounter:
+    """The number of different events by agent; an event that is logged again counts once."""
+
+    def __init__(self) -> None:
+        self._counted_events: set[tuple[str, str]] = set()
+        self._count_by_agent: dict[str, int] = defaultdict(int)
+        """The number of messages and thoughts by agent; other events are under an empty name."""
+
+    def add(self, step: RuleStep) -> None:
+        """Count a step, unless it is a log or repeats an earlier step."""
+        event = (step.span.agent, step.head)
+        if step.span.kind is not SpanKind.LOG and event not in self._counted_events:
+            self._counted_events.add(event)
+            self._count_by_agent[step.span.agent if step.is_speech else ""] += 1
+
+    def count_by_others(self, agent: str) -> int:
+        """Return the number of messages of other agents, and of all calls and results."""
+        return sum(count for other, count in self._count_by_agent.items() if other != agent)
+
+
+def _agents_of_sentences(walk: Walk) -> Mapping[str, set[str]]:
+    """Return the agents that use each sentence in a message, by sentence."""
+    agents_by_sentence: dict[str, set[str]] = defaultdict(set)
+    for step in walk.steps:
+        if step.is_message:
+            for _, sentence in step.sentences:
+                agents_by_sentence[sentence].add(step.span.agent)
+    return agents_by_sentence
+
+
+def _is_same_message(text: str, other: str) -> bool:
+    """Check whether two messages are similar and have no different number, name or negation.
+
+    Of long messages, both ends are compared.
+    """
+    if _LENGTH_PARTS * abs(len(text) - len(other)) > max(len(text), len(other)):
+        return False
+    if not _is_same_part(text[:_COMPARED_MESSAGE_CHARS], other[:_COMPARED_MESSAGE_CHARS]):
+        return False
+    if max(len(text), len(other)) <= _COMPARED_MESSAGE_CHARS:
+        return True
+    return _is_same_part(text[-_COMPARED_MESSAGE_CHARS:], other[-_COMPARED_MESSAGE_CHARS:])
+
+
+def _is_same_part(part: str, other_part: str) -> bool:
+    """Check whether two parts of messages are similar, and no word changes the meaning."""
+    from rapidfuzz import fuzz
+
+    if part == other_part:
+        return True
+    return (
+        fuzz.ratio(part, other_part, score_cutoff=_SAME_WORDS) > 0
+        and compare(part, other_part).likeness is not WordLikeness.ALTERED
+        and compare(other_part, part).likeness is not WordLikeness.ALTERED
+    )

@@ -30,6 +30,12 @@ _SHORTEST_HARNESS_LINE: Final = 24
 _NOT_SHORT: Final = 30
 """The characters from which a sentence is not short."""
 
+VIEW_HEADER: Final = re.compile(
+    r"\AAddress: \S[^\n]*\n(?:[^\n]*\n){0,3}?Viewport position: [^\n]*"
+    r"|\A[^\n]{0,300}\s+Here is a screenshot of \[[^\n]*\. The viewport shows [^\n]*"
+)
+"""The beginning of a browsing agent's message: the action, the page, and the position on it."""
+
 # A comment in code, also where the code stands escaped in a JSON string.
 _COMMENT: Final = re.compile(r"(?:^|\n|\\n|\")[ \t]*#[ \t]*(?P<words>(?:[^\n\\\"]|\\[^n])+)")
 
@@ -182,6 +188,11 @@ def _make_step(span: Span, text: str) -> RuleStep:
 def is_one_sentence(text: str) -> bool:
     """Check if a text lies within one sentence, as the sentences of agents are divided."""
     return sum(bool(match[0].strip()) for match in _SENTENCE.finditer(text)) == 1
+
+
+def is_view(step: RuleStep) -> bool:
+    """Check whether a message is the view of a browsing agent's window."""
+    return VIEW_HEADER.match(step.head) is not None
 
 
 def _with_sentences(steps: Sequence[RuleStep]) -> tuple[RuleStep, ...]:

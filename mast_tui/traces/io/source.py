@@ -13,10 +13,14 @@ import orjson
 
 from mast_tui.traces.io.decoding import as_utf8, decode
 from mast_tui.traces.io.json_lines import LINES_LOOKED_AT, first_lines, json_records
-from mast_tui.traces.io.json_values import InvalidJSON, load_json, without_surrogates
+from mast_tui.traces.io.json_values import (
+    InvalidJSON,
+    load_json,
+    python_literal,
+    without_surrogates,
+)
 from mast_tui.traces.io.opened_file import OpenedFile
 from mast_tui.traces.io.packed import Unpacked, beginning, packing_of, unpack
-from mast_tui.traces.io.python_literals import python_literal
 from mast_tui.traces.io.regular_files import open_regular
 from mast_tui.traces.model import Problem
 

@@ -21,7 +21,7 @@ from mast_tui.traces.readers.plugins import PluginReader, plugins
 _TEXT_READERS: Final = names("""
     codex.reader codex.exec codex.otel_logs claude_code.reader claude_code.stream converted
     inspect.reader mast_data swe_agent mini_swe_agent agentrx
-    atif vendors.reader openhands.reader otel.reader otel.trail
+    atif vendors.reader openhands otel.reader otel.trail
 """)
 """Readers of text that recognise their format by its marks, in the order of recognition."""
 

@@ -24,7 +24,6 @@ from mast_tui.traces.model import (
     SpanStatus,
     TraceMeta,
 )
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
@@ -35,7 +34,7 @@ from mast_tui.traces.readers.json_fields import (
     json_in,
     short_name,
 )
-from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_of
 
 _SCHEMA: Final = "otel-json-local-v0"
 _MARKS: Final = (b'"substeps"', _SCHEMA.encode())

@@ -36,7 +36,6 @@ from mast_tui.traces.model import (
     TraceMeta,
 )
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.pieces import Piece, json_log_piece
 from mast_tui.traces.readers.document_traces import (
     Record,
@@ -56,7 +55,7 @@ from mast_tui.traces.readers.json_fields import (
     one_line,
     text_in,
 )
-from mast_tui.traces.readers.run_facts import facts_of_record, task_of
+from mast_tui.traces.readers.run_facts import answer_key_of, facts_of_record, task_of
 from mast_tui.traces.result_status import status_of_code, status_of_error_flag
 from mast_tui.traces.times import unix_seconds
 

@@ -16,8 +16,7 @@ from mast_tui.traces.model import FileReport, Outcome, Problem, Role, SpanKind, 
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.turns import is_message
 from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
-from mast_tui.traces.readers.frameworks import framework_of
-from mast_tui.traces.readers.frameworks.base import Reading, Transcript
+from mast_tui.traces.readers.frameworks import Reading, Transcript, framework_of
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
 from mast_tui.traces.readers.run_facts import facts_of_record
 

@@ -16,7 +16,6 @@ from mast_tui.traces.io.decoding import as_utf8
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, TraceMeta
-from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.chat.messages import MessageMapper
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
@@ -37,7 +36,7 @@ from mast_tui.traces.readers.json_fields import (
     identifier_in,
     items_of,
 )
-from mast_tui.traces.readers.run_facts import facts_of_record
+from mast_tui.traces.readers.run_facts import answer_key_of, facts_of_record
 from mast_tui.traces.readers.swe_agent import add_ending
 from mast_tui.traces.result_status import status_of_code
 from mast_tui.traces.times import unix_seconds

@@ -16,7 +16,6 @@ from mast_tui.traces.io.json_values import as_number, as_text, content_text, dum
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, TraceMeta
 from mast_tui.traces.preview import preview
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft, Section
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import (
     Fields,
@@ -27,7 +26,7 @@ from mast_tui.traces.readers.json_fields import (
     mostly,
     one_line,
 )
-from mast_tui.traces.readers.run_facts import facts_of_record, task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, facts_of_record, task_of
 from mast_tui.traces.times import unix_seconds
 
 _COMPARED_TURNS: Final = 3

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from mast_tui.traces.io.decoding import decode
 from mast_tui.traces.io.json_lines import NUL_BYTES, TEXT_AFTER_DOCUMENT, split_records
-from mast_tui.traces.io.json_values import why_not_json
+from mast_tui.traces.io.json_values import python_literal, why_not_json
 from mast_tui.traces.io.packed import TooBig
-from mast_tui.traces.io.python_literals import python_literal
 from mast_tui.traces.io.regular_files import NOT_REGULAR, is_regular
 from mast_tui.traces.io.source import RecordsSource, Source, is_no_json
 from mast_tui.traces.model import FileReport, Problem, Thread, Trace

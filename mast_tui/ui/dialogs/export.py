@@ -24,12 +24,11 @@ from mast_tui.exchange.exporters.files import (
     written_lines,
 )
 from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
-from mast_tui.exchange.masked_work import masks_of_files
 from mast_tui.exchange.page.content import RunPages, file_name_of
 from mast_tui.exchange.page.html import render_page
 from mast_tui.exchange.page.markdown import render_page_markdown
 from mast_tui.exchange.registry import EXPORT_FORMATS
-from mast_tui.exchange.selection import ALL, GOLD
+from mast_tui.exchange.selection import ALL, GOLD, masks_of_files
 from mast_tui.labels import checked_person
 from mast_tui.output_files import InTheWay, Outputs, is_stream
 from mast_tui.reports.render import rendered

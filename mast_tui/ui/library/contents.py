@@ -18,8 +18,7 @@ from mast_tui.columns import shortened
 from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import SpanKind, SpanStatus, Trace
-from mast_tui.traces.search.file_search import Hit, NotSearched, Query
-from mast_tui.traces.search.search_processes import ManyFilesSearch
+from mast_tui.traces.search.file_search import Hit, ManyFilesSearch, NotSearched, Query
 from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.trace_view.timeline import KIND_LABELS

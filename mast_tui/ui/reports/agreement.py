@@ -17,8 +17,7 @@ from mast_tui.figures.judge.confusion import Compared, compared_units
 from mast_tui.figures.judge.input import GOLD, JudgeInput, judge_input_from_workspace
 from mast_tui.figures.judge.report import JudgeReport, judge_report
 from mast_tui.figures.record import Sources
-from mast_tui.figures.source.agreement import study_from_workspace
-from mast_tui.figures.source.spans import span_input_from_workspace
+from mast_tui.figures.source.agreement import span_input_from_workspace, study_from_workspace
 from mast_tui.figures.spans.input import SpanInput
 from mast_tui.figures.spans.report import SpanAgreement, span_figures
 from mast_tui.gold import Order, no_order

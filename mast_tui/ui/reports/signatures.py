@@ -27,8 +27,7 @@ from mast_tui.figures.signatures.report import (
     large_groups,
     signature_report,
 )
-from mast_tui.figures.source.experiment import experiment_of
-from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
+from mast_tui.figures.source.signatures import experiment_of, input_from_workspace, without_outcomes
 from mast_tui.gold.sources import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model

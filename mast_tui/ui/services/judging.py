@@ -14,8 +14,12 @@ from textual.worker import Worker, get_current_worker
 
 from mast_tui.configuration import read_judge_configuration
 from mast_tui.errors import MastError
-from mast_tui.judges.llm.run.consent import is_told, note_told, what_is_sent
-from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.llm.run.setup import (
+    configured_setup,
+    is_notice_seen,
+    record_notice,
+    what_is_sent,
+)
 from mast_tui.judges.llm.teaching import default_version
 from mast_tui.judges.protocol import Judge
 from mast_tui.judges.rules import RulesJudge
@@ -165,7 +169,7 @@ class JudgeRuns:
             app.say(f"{estimate_words(plan)} Run mast-tui judge --again to ask again.", seconds=8)
             return
         has_consented = await self._workspace.carry_out(
-            lambda: is_told(opened.workspace, plan.setup)
+            lambda: is_notice_seen(opened.workspace, plan.setup)
         )
         if has_consented is None:
             return
@@ -174,7 +178,7 @@ class JudgeRuns:
             """Record that the user has consented, then start the model with a token limit."""
 
             async def record_and_start() -> None:
-                await self._workspace.carry_out(lambda: note_told(opened.workspace, plan.setup))
+                await self._workspace.carry_out(lambda: record_notice(opened.workspace, plan.setup))
                 self._start_model(traces, opened, plan.with_allowance(tokens))
 
             app.writes.do(record_and_start)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
+from mast_tui.exchange.migration.mapping import candidate_map, taxonomy_toml, with_mode
 from mast_tui.exchange.migration.migrate import migrate
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import VerdictValue

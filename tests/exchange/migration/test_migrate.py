@@ -15,11 +15,11 @@ from msgspec import structs
 from sqlalchemy import select
 
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.exchange.exporters.working_time import minutes_worked
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
 from mast_tui.exchange.migration.mapping import CodebookMap
 from mast_tui.exchange.migration.migrate import GONE_ON, OWN_WORK, Left, Migrated, migrate
 from mast_tui.exchange.undo_import import find_import, undo_import
+from mast_tui.figures.time_study import minutes_worked
 from mast_tui.gold.model import Decision, Guideline, Said
 from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import Label, Target, VerdictValue

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_tui.figures.agreement.counting import VerdictArray
 from mast_tui.figures.agreement.duplicated_labels import Blocks, identical_blocks
-from mast_tui.figures.agreement.verdict_table import VerdictArray
 
 MODES = 14
 

@@ -24,7 +24,7 @@ from mast_tui.figures.agreement.capture import (
     sadinle_interval,
     unseen_count,
 )
-from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, UNSURE
+from mast_tui.figures.agreement.counting import ABSENT, PRESENT, UNSURE
 from mast_tui.figures.record import FigureIndex, FigureScope, FigureTable
 from scripts.simulate_missed import simulate
 

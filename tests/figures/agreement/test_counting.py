@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, Ratings, mean_of_defined
 from mast_tui.figures.agreement.counting import (
+    UNSURE,
     TableSums,
+    VerdictArray,
     macro_coefficients,
     sums_of,
     table_coefficients,
     table_values,
 )
-from mast_tui.figures.agreement.verdict_table import UNSURE, VerdictArray
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.figures.record import COEFFICIENTS
 from tests.figures.agreement.reference import (

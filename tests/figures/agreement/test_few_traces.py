@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mast_tui.figures.agreement.coefficients import Coefficient
-from mast_tui.figures.agreement.counting import sums_of, table_coefficients, table_values
+from mast_tui.figures.agreement.counting import (
+    ABSENT,
+    PRESENT,
+    VerdictArray,
+    sums_of,
+    table_coefficients,
+    table_values,
+)
 from mast_tui.figures.agreement.sets import set_agreement
-from mast_tui.figures.agreement.verdict_table import ABSENT, PRESENT, VerdictArray
 from mast_tui.figures.intervals import Z, wilson, wilson_of
 from mast_tui.figures.jackknife import (
     Scale,

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from mast_tui.figures.agreement.coefficients import Coefficient, CoefficientJson
+from mast_tui.figures.agreement.counting import VerdictTable
 from mast_tui.figures.agreement.report import more_traces
-from mast_tui.figures.agreement.verdict_table import VerdictTable
 from mast_tui.figures.bootstrap import resamples
 from mast_tui.figures.record import COEFFICIENTS, FigureScope
 from tests.figures.agreement.reference import cohen_kappa

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import MISSING, Coefficient, Ratings
+from mast_tui.figures.agreement.counting import VerdictArray
 from mast_tui.figures.agreement.sets import (
     Distance,
     Members,
@@ -18,7 +19,6 @@ from mast_tui.figures.agreement.sets import (
     set_agreement,
     set_alphas,
 )
-from mast_tui.figures.agreement.verdict_table import VerdictArray
 from mast_tui.figures.record import FigureTable
 from tests.figures.agreement.reference import krippendorff_alpha
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.figures.source.spans import span_input_from_workspace
+from mast_tui.figures.source.agreement import span_input_from_workspace
 from mast_tui.figures.spans.input import LabelRange, SpanInput, TraceReading
 from mast_tui.gold import Order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, PassKind

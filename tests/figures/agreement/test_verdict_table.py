@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.figures.agreement.verdict_table import numbered_rows
+from mast_tui.figures.agreement.counting import numbered_rows
 
 
 @given(

@@ -18,7 +18,7 @@ from mast_tui.figures.signatures.model import (
     UNRESOLVED,
     SignatureInput,
 )
-from mast_tui.figures.signatures.trend import trend_axis
+from mast_tui.figures.signatures.report import trend_axis
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.figures.source.verdicts import FLAGS
 from mast_tui.gold import Decision, GoldTrace, GoldVerdict, Order

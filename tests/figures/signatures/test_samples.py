@@ -14,7 +14,7 @@ import pytest
 
 from mast_tui.cli.report import ReportRequest, compute_report, signature_input
 from mast_tui.exchange.apply import apply_incoming
-from mast_tui.exchange.csv_long import read_csv_long
+from mast_tui.exchange.csv_labels import read_csv_long
 from mast_tui.figures.signatures.groups import SHAPES, trace_shapes
 from mast_tui.figures.signatures.model import Rules, SignatureInput
 from mast_tui.figures.signatures.onset import chains

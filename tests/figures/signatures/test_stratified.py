@@ -13,7 +13,7 @@ from scipy.special import xlogy
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 from mast_tui.figures.record import Figure, FigureScope
-from mast_tui.figures.signatures.stratified import Stratum, mantel_haenszel
+from mast_tui.figures.signatures.modes import Stratum, mantel_haenszel
 
 sides = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 strata = st.lists(

@@ -11,8 +11,7 @@ import pytest
 from mast_tui.figures.intervals import rate
 from mast_tui.figures.record import FigureScope, rate_json
 from mast_tui.figures.signatures.model import SignatureInput
-from mast_tui.figures.signatures.report import signature_report
-from mast_tui.figures.signatures.trend import natural_order
+from mast_tui.figures.signatures.report import natural_order, signature_report
 from mast_tui.figures.significance import cochran_armitage
 from mast_tui.reports.render.text import render_text
 from mast_tui.reports.signatures import signatures_report

@@ -11,8 +11,7 @@ import pytest
 
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
-from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.client.keys import NO_KEY
+from mast_tui.judges.llm.client.endpoint import NO_KEY, Endpoint
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter
 from mast_tui.judges.llm.errors import AskError
 from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request

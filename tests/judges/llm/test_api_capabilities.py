@@ -15,7 +15,7 @@ from mast_tui.judges.llm.client.api_errors import (
     error_kind_of,
     longest_answer,
 )
-from mast_tui.judges.llm.client.hosts import host_of
+from mast_tui.judges.llm.client.endpoint import host_of
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.request import Form, Parameters
 from tests.judges.llm.asking import asking

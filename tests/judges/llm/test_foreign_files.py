@@ -19,7 +19,6 @@ from mast_tui.judges.llm.client.api_errors import (
     longest_answer,
     read_api_error,
 )
-from mast_tui.judges.llm.client.batches import BatchClient, BatchState
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.replies import UnusableReply, read_reply
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
@@ -27,6 +26,7 @@ from mast_tui.judges.llm.request import MOST_TOKENS, Parameters, Reply
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, BatchFileError, outcome_of
 from mast_tui.judges.llm.run.recording import RecordingError, replaying
 from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.judges.llm.run.vendor_batches import BatchClient, BatchState
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Usage
 from tests.judges.llm.asking import a_request

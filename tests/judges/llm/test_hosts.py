@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
+from mast_tui.judges.llm.client.endpoint import check_address, host_of, is_this_machine
 from mast_tui.judges.llm.errors import RunStops
 
 

@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.client.keys import HIDDEN, LEAST_PART, NO_KEY, SHORTEST, find_key, scrub
+from mast_tui.judges.llm.client.endpoint import (
+    HIDDEN,
+    LEAST_PART,
+    NO_KEY,
+    SHORTEST,
+    find_key,
+    scrub,
+)
 from mast_tui.judges.llm.errors import RunStops
 
 HERE = "http://127.0.0.1:8000/v1"

@@ -14,9 +14,8 @@ from mast_tui.judges.llm.prompt.taxonomy_text import CHECKLISTS, taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Fact, Parameters, Window
-from mast_tui.judges.llm.run.consent import what_is_sent, what_is_written
 from mast_tui.judges.llm.run.judging import TraceJudge
-from mast_tui.judges.llm.run.setup import configured_setup
+from mast_tui.judges.llm.run.setup import configured_setup, what_is_sent, what_is_written
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import VerdictValue
 from mast_tui.redaction.engine import Redaction

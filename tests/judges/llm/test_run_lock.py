@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.judges.llm.errors import RunStops
-from mast_tui.judges.llm.run.run_lock import run_lock
+from mast_tui.judges.llm.run.running import run_lock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mast_tui.judges.llm.run.writer_thread import WriterThread
+from mast_tui.judges.llm.run.run_journal import WriterThread
 
 
 async def test_what_fails_after_its_task_was_cancelled_is_not_printed() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from mast_tui.judges.llm.client.hosts import AZURE_HOSTS
+from mast_tui.judges.llm.client.endpoint import AZURE_HOSTS
 from mast_tui.judges.llm.request import Form, Parameters
 
 Limit = Literal["max_completion_tokens", "max_tokens"]

@@ -9,9 +9,13 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import httpx2
 import openai
 
-from mast_tui.judges.llm.client.endpoint import MOST_PROBLEM_CHARS, Endpoint
-from mast_tui.judges.llm.client.hosts import is_azure, is_this_machine
-from mast_tui.judges.llm.client.keys import scrub
+from mast_tui.judges.llm.client.endpoint import (
+    MOST_PROBLEM_CHARS,
+    Endpoint,
+    is_azure,
+    is_this_machine,
+    scrub,
+)
 from mast_tui.judges.llm.errors import RunStops
 from mast_tui.safe_text import one_line
 

@@ -25,8 +25,7 @@ from mast_tui.judges.llm.client.api_errors import (
 )
 from mast_tui.judges.llm.client.bounded_http import openai_client
 from mast_tui.judges.llm.client.budget import Budget
-from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.client.keys import NO_KEY, KeyFilter, scrub
+from mast_tui.judges.llm.client.endpoint import NO_KEY, Endpoint, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, back_off
 from mast_tui.judges.llm.client.replies import LEAST_CHECKED, UnusableReply, read_reply, was_cut
 from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered

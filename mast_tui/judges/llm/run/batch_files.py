@@ -29,7 +29,7 @@ from mast_tui.judges.llm.client.api_errors import (
     error_kind_of,
 )
 from mast_tui.judges.llm.client.budget import Budget
-from mast_tui.judges.llm.client.keys import scrub
+from mast_tui.judges.llm.client.endpoint import scrub
 from mast_tui.judges.llm.client.replies import UnusableReply, read_body, was_cut
 from mast_tui.judges.llm.errors import ContextOverflow, Deferred, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages

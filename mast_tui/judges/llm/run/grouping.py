@@ -14,10 +14,9 @@ from mast_tui.judges.llm.answer.parsing import as_number, as_text, object_schema
 from mast_tui.judges.llm.client.budget import Allowance
 from mast_tui.judges.llm.prompt.tokens import BOUNDARY_TOKENS, estimate
 from mast_tui.judges.llm.request import Reply, Request
-from mast_tui.judges.llm.run.consent import redaction_notice
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop
 from mast_tui.judges.llm.run.running import Connect, connect_to_server
-from mast_tui.judges.llm.run.setup import Setup
+from mast_tui.judges.llm.run.setup import Setup, redaction_notice
 from mast_tui.redaction.engine import SecretNumbers
 from mast_tui.safe_text import one_line
 from mast_tui.workspace import Usage

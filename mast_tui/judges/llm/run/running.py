@@ -1,15 +1,22 @@
-"""Many traces judged by a model at once: resumable, in bounded memory, within an allowance."""
+"""Many traces judged by a model at once: resumable, in bounded memory, within an allowance.
+
+A lock lets only one run of a judge at a time use a workspace.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 import re
+import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final, SupportsInt
 
 from mast_tui.judges.llm.client.budget import Budget
@@ -18,10 +25,14 @@ from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, Trace
 from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
 from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
-from mast_tui.judges.llm.run.run_journal import KeptAnswers, RunRecord, StartedTrace, WithdrawnTrace
-from mast_tui.judges.llm.run.run_lock import run_lock
+from mast_tui.judges.llm.run.run_journal import (
+    KeptAnswers,
+    RunRecord,
+    StartedTrace,
+    WithdrawnTrace,
+    WriterThread,
+)
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import (
     CANCELLED,
@@ -34,6 +45,76 @@ from mast_tui.labels import QuoteCounts
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Usage, Workspace, WorkspaceError
+
+if sys.platform != "win32":
+    import fcntl
+
+
+@contextmanager
+def run_lock(workspace: Path | None, judge: str) -> Iterator[None]:
+    """Hold the lock of a judge on a workspace.
+
+    The lock is on a small file beside the workspace, and ends with the process. Nothing is locked
+    if the file system or the operating system has no file locks.
+
+    Args:
+        workspace: The file of the workspace; None for a workspace on a server.
+        judge: The name of the judge.
+
+    Raises:
+        RunStops: Another process holds the lock.
+    """
+    lock = None if workspace is None else _lock_file(workspace, judge)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            path, file = lock
+            path.unlink(missing_ok=True)  # before the release, so that no other lock is removed
+            os.close(file)
+
+
+def _lock_file(workspace: Path, judge: str) -> tuple[Path, int] | None:
+    """Lock the file of a judge, and return its path and descriptor.
+
+    Return None if the system has no file locks.
+
+    Raises:
+        RunStops: Another process holds the lock.
+    """
+    if sys.platform == "win32":
+        return None
+    judge_hash = hashlib.sha256(judge.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    path = workspace.with_name(f"{workspace.name}-judge-{judge_hash}")
+    while True:
+        try:
+            file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another process may have removed the file between the two calls: then try again.
+            if _is_same_file(path, file):
+                return path, file
+        except BlockingIOError as error:
+            os.close(file)
+            raise RunStops(
+                f"another process is running {judge} in this workspace; "
+                "once it has ended, the same command goes on"
+            ) from error
+        except OSError:
+            os.close(file)
+            return None
+        os.close(file)
+
+
+def _is_same_file(path: Path, file: int) -> bool:
+    """Check whether the locked file is still at its path; another holder may have removed it."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
 
 LEAST_READ_AHEAD: Final = 2
 READ_AHEAD: Final = 2

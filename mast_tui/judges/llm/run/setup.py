@@ -1,4 +1,8 @@
-"""The settings of a run of a judge that asks a model, except the traces and the workspace."""
+"""The settings of a run of a judge that asks a model, except the traces and the workspace.
+
+From them follows the notice of what the judge sends to a server. The workspace records that the
+user has seen it.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,22 @@ from mast_tui.configuration import (
     prices_to_write,
 )
 from mast_tui.judges.llm.client.budget import UNBOUNDED, Allowance
-from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.client.hosts import check_address, host_of, is_this_machine
-from mast_tui.judges.llm.client.keys import find_key
+from mast_tui.judges.llm.client.endpoint import (
+    Endpoint,
+    check_address,
+    find_key,
+    host_of,
+    is_this_machine,
+)
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
 from mast_tui.judges.llm.request import Parameters, Way
 from mast_tui.judges.quote_anchoring import CHECKING
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.labels import JUDGE_PREFIX
 from mast_tui.redaction.engine import Redaction
+from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace import RunSettings
+from mast_tui.workspace import RunSettings, Workspace
 
 CHECKED_BY: Final = "checking"
 """The parameter of a run with the version of the search for its quotes."""
@@ -215,3 +224,65 @@ def _check_model(model: str) -> None:
             f"{model!r} can be no judge's name: it may hold neither ',' nor '|', which separate "
             "names, and at most 200 printable characters"
         )
+
+
+_CONSENT_SETTING: Final = "judge.told"
+
+
+def what_is_sent(setup: Setup) -> str:
+    """Return the notice of the texts that are sent, the redaction, and the source of the key."""
+    receiver = one_line(setup.host, 80)
+    if setup.stays_here:
+        receiver += ", this machine"
+    return (
+        f"The texts of the traces, their tasks{_artefacts_phrase(setup)} and the names of agents "
+        f"and tools are sent to {receiver}; labels, notes, outcomes and file names are not. "
+        f"{redaction_notice(setup)} The key comes from {setup.key_variable}."
+    )
+
+
+def what_is_written(setup: Setup) -> str:
+    """Return the notice of the texts in a file of requests, and of the redaction."""
+    return (
+        "Nothing is sent: the file holds the texts of the traces, their tasks"
+        f"{_artefacts_phrase(setup)} and the names of agents and tools, for whoever it is given "
+        f"to; labels, notes, outcomes and file names are not in it. {redaction_notice(setup)}"
+    )
+
+
+def _artefacts_phrase(setup: Setup) -> str:
+    """Return the results of a run that are sent, as a part of an enumeration; may be empty."""
+    return ", final patches, test results" if setup.parameters.artefacts else ""
+
+
+def redaction_notice(setup: Setup) -> str:
+    """Return a sentence on the secrets that the redaction removes."""
+    names = list(dict.fromkeys(one_line(rule.name, 40) for rule in setup.redaction.rules))
+    if not names:
+        return "Nothing is taken out of them before (--no-redact)."
+    return f"Taken out before, as far as patterns find it: {', '.join(names)}."
+
+
+def is_notice_seen(workspace: Workspace, setup: Setup) -> bool:
+    """Check whether no notice is needed: the server is on this machine, or the user has seen it.
+
+    Args:
+        workspace: The workspace with the record.
+        setup: The judge and its server.
+    """
+    return setup.stays_here or workspace.get_setting(_setting_name(setup)) is not None
+
+
+def record_notice(workspace: Workspace, setup: Setup) -> None:
+    """Record that the user has seen the notice for this host.
+
+    Args:
+        workspace: The workspace with the record.
+        setup: The judge and its server.
+    """
+    workspace.set_setting(_setting_name(setup), "yes")
+
+
+def _setting_name(setup: Setup) -> str:
+    content = "+artefacts" if setup.parameters.artefacts else ""
+    return f"{_CONSENT_SETTING}{content}:{setup.host}"

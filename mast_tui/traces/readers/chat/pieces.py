@@ -1,21 +1,35 @@
-"""The pieces that a message is taken apart into, and their speakers. Each piece becomes a span."""
+"""The pieces and speakers of a message, from its content in the spelling of every vendor.
+
+Each piece becomes a span. A content is a text or a list of parts. Texts, pictures and files next to
+each other make one piece; a call, a result or a thought is a piece by itself. ``_MAKER_BY_TYPE``
+has the parts with a ``type``. ``_MAKER_BY_FIELD`` has the parts of Gemini and Bedrock, which are
+recognised by a field.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mast_tui.traces.io.json_values import as_text, dump_text
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.values import output_text
+from mast_tui.traces.readers.chat.values import (
+    known_part_text,
+    message_text,
+    output_text,
+    thought_text,
+)
 from mast_tui.traces.readers.json_fields import (
     Fields,
+    fields_of,
     first_in,
     flag_in,
     identifier_in,
+    kind_of,
     name_in,
+    name_set,
 )
 from mast_tui.traces.result_status import status_of_code, status_of_message
 
@@ -279,3 +293,294 @@ def _speaker_of_role_name(role_name: str) -> Speaker:
     if match := _ACTOR_ROLE_NAME.fullmatch(role_name):
         return Speaker(match["actor"], Role.AGENT, thinks=match["purpose"].strip() == "thought")
     return Speaker(role_name, Role.AGENT)
+
+
+PartPieces = Callable[[Fields, str, Speaker], Sequence[Piece]]
+"""A function that returns the pieces of a part, from the part, its pointer and its speaker."""
+
+_OUTPUT_FIELDS: Final = ("content", "output", "result", "response")
+_GOOGLE_CODE_TOOL: Final = "code_execution"
+_THOUGHT_TYPES: Final = name_set("""
+    thinking reasoning redacted_thinking redactedThinking
+    Microsoft.Extensions.AI.TextReasoningContent
+""")
+_BEDROCK_RESULT_FIELDS: Final = frozenset({"toolResult", "tool_result"})
+_RESULT_TYPES: Final = name_set("tool_result tool-result tool_call_response server_tool_result")
+
+
+def content_pieces(
+    content: object, speaker: Speaker, pointer: str, *, without_thoughts: bool = False
+) -> Iterator[Piece]:
+    """Yield the pieces of a message's content in the order of its parts.
+
+    Adjacent text parts become one piece, under the pointer of the first of them.
+
+    Args:
+        content: A text, a part or a list of parts.
+        speaker: The speaker.
+        pointer: The pointer from the message to the list.
+        without_thoughts: Whether thoughts are left out, as the message has them beside its content.
+    """
+    if isinstance(content, Mapping):
+        content = [content]
+    if not isinstance(content, list):
+        if text := message_text(content):
+            yield speaker.piece(text, kind=speaker.kind)
+        return
+    text_parts: list[object] = []
+    text_pointer = ""
+    for number, part in enumerate(content):
+        pieces = part_pieces(part, f"{pointer}/{number}", speaker)
+        if pieces is None:
+            if not text_parts:
+                text_pointer = f"{pointer}/{number}" if number else ""
+            text_parts.append(part)
+            continue
+        if text := message_text(text_parts):
+            yield speaker.piece(text, text_pointer, kind=speaker.kind)
+        text_parts = []
+        if not (without_thoughts and kind_of(part) in _THOUGHT_TYPES):
+            yield from pieces
+    if text := message_text(text_parts):
+        yield speaker.piece(text, text_pointer, kind=speaker.kind)
+
+
+def has_result_parts(content: object) -> bool:
+    """Return whether a content is a list of parts, one of which is the result of a call."""
+    return isinstance(content, list) and any(
+        _is_result_type(kind_of(part)) or not _BEDROCK_RESULT_FIELDS.isdisjoint(fields_of(part))
+        for part in content
+    )
+
+
+def part_pieces(part: object, pointer: str, speaker: Speaker) -> Sequence[Piece] | None:
+    """Return the pieces of a part.
+
+    Args:
+        part: A part of a message's content.
+        pointer: The pointer from the message to it.
+        speaker: The speaker.
+
+    Returns:
+        The pieces; None for a part that is text, because the caller joins adjacent texts. A part of
+        an unknown type is a log with a problem.
+    """
+    if not isinstance(part, Mapping):
+        return None
+    kind = kind_of(part)
+    make_pieces = _maker_by_type(kind, part) if kind else _maker_by_key(part)
+    if make_pieces is not None:
+        return make_pieces(part, pointer, speaker)
+    if known_part_text(part) is not None:
+        return None
+    name = kind or next(iter(part), "")
+    problem = f"unknown part type `{name}`" if name else "a part without content"
+    return [replace(json_log_piece(part, pointer, name=name or None), problem=problem)]
+
+
+def _maker_by_type(kind: str, part: Fields) -> PartPieces | None:
+    """Return the function that makes the pieces of this type; None for text or an unknown type."""
+    if (maker := _MAKER_BY_TYPE.get(kind)) is not None:
+        return maker
+    if _is_result_type(kind):
+        return _result_pieces
+    if "toolCallId" in part and (kind.startswith("tool-") or kind == "dynamic-tool"):
+        return ui_tool_pieces
+    return _log_pieces if kind.startswith("data-") else None
+
+
+def _maker_by_key(part: Fields) -> PartPieces | None:
+    """Return the function that makes the pieces of an untyped part with such a field, else None."""
+    if part.get("thought") is True:
+        return _thought_pieces
+    for field, value in part.items():
+        maker = _MAKER_BY_FIELD.get(field)
+        if maker is not None and isinstance(value, Mapping):
+            return maker
+    return None
+
+
+def _is_result_type(kind: str) -> bool:
+    return kind in _RESULT_TYPES or kind.endswith("_tool_result")
+
+
+def _no_pieces(_part: Fields, _pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return ()
+
+
+def _log_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return [json_log_piece(part, pointer, name=kind_of(part))]
+
+
+def _thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [speaker.piece(thought_text(part), pointer, kind=SpanKind.REASONING)]
+
+
+def _call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [call_piece(part, pointer, speaker.agent)]
+
+
+def _result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    return [result_piece(part, first_in(part, *_OUTPUT_FIELDS), pointer)]
+
+
+def _error_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    text = content_text(first_in(part, "error", "text", "message"))
+    status = SpanStatus.ERROR
+    return [Piece(SpanKind.LOG, Role.LOG, speaker.agent, text, pointer, status=status)]
+
+
+def ui_tool_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the pieces of a part of Vercel's AI SDK: a call, and its result if it has one.
+
+    Args:
+        part: The part, or an invocation in a message of older versions.
+        pointer: The pointer from the message to it.
+        speaker: The speaker.
+    """
+    invocation = fields_of(part.get("toolInvocation")) or part
+    name = kind_of(part).removeprefix("tool-")
+    arguments = first_in(invocation, "input", "args", "rawInput")
+    call_id = as_text(invocation.get("toolCallId"))
+    call_fields = {**invocation, "arguments": arguments}
+    call = call_piece(call_fields, pointer, speaker.agent, name=name)
+    call = replace(call, call_id=call_id)
+    state = invocation.get("state")
+    reason = as_text(fields_of(invocation.get("approval")).get("reason"))
+    if state == "output-denied" and reason is None:
+        return [replace(call, status=SpanStatus.ERROR)]
+    denial = reason if state == "output-denied" else None
+    error = as_text(invocation.get("errorText")) or denial
+    if error is not None:
+        status = SpanStatus.ERROR
+        error_pointer = f"{pointer}/errorText"
+        result = result_piece(
+            {}, error, error_pointer, name=call.name, call_id=call_id, status=status
+        )
+        return [call, result]
+    output = first_in(invocation, "output", "result")
+    if output is None and state not in ("output-available", "result"):
+        return [call]
+    result = result_piece({}, output, f"{pointer}/output", name=call.name, call_id=call_id)
+    return [call, result]
+
+
+def _goose_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the call in a tool request of Goose; a request with an error is a failed call."""
+    request = fields_of(part.get("toolCall"))
+    call_fields = {**fields_of(request.get("value")), "id": part.get("id")}
+    piece = call_piece(call_fields, pointer, speaker.agent)
+    if error := as_text(request.get("error")):
+        return [replace(piece, text=piece.text or error, status=SpanStatus.ERROR)]
+    return [piece]
+
+
+def _goose_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    """Return the result in a tool response of Goose."""
+    result = fields_of(part.get("toolResult"))
+    value = result.get("value")
+    content = value.get("content") if isinstance(value, Mapping) else value
+    failed = result.get("status") == "error" or fields_of(value).get("isError") is True
+    return [
+        result_piece(
+            part,
+            first_in(result, "error") if content is None else content,
+            pointer,
+            call_id=as_text(part.get("id")),
+            status=SpanStatus.ERROR if failed else SpanStatus.OK,
+        )
+    ]
+
+
+def _bedrock_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    use = fields_of(first_in(part, "toolUse", "tool_use"))
+    call_id = first_in(use, "toolUseId", "tool_use_id")
+    return [call_piece({**use, "id": call_id}, pointer, speaker.agent)]
+
+
+def _bedrock_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    result = fields_of(first_in(part, "toolResult", "tool_result"))
+    call_id = identifier_in(result, "toolUseId", "tool_use_id")
+    return [result_piece(result, result.get("content"), pointer, call_id=call_id)]
+
+
+def _bedrock_thought_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    """Return the piece of a thought in Bedrock's form; a note if it is redacted."""
+    reasoning = fields_of(first_in(part, "reasoningContent", "reasoning_content"))
+    text = first_in(reasoning, "reasoningText", "reasoning_text", "text")
+    thought = "[redacted thinking]" if text is None else thought_text(text)
+    return [speaker.piece(thought, pointer, kind=SpanKind.REASONING)]
+
+
+def _gemini_call_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    return [call_piece(first_in(part, "function_call", "functionCall"), pointer, speaker.agent)]
+
+
+def _gemini_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    """Return the result in a function response of Gemini; it failed if it has only an error."""
+    response = fields_of(first_in(part, "function_response", "functionResponse"))
+    content = response.get("response")
+    failed = isinstance(content, Mapping) and set(content) == {"error"}
+    return [
+        result_piece(
+            response,
+            content,
+            pointer,
+            call_id=as_text(response.get("id")),
+            status=SpanStatus.ERROR if failed else SpanStatus.UNKNOWN,
+        )
+    ]
+
+
+def _gemini_code_pieces(part: Fields, pointer: str, speaker: Speaker) -> Sequence[Piece]:
+    code = fields_of(first_in(part, "executable_code", "executableCode"))
+    call = {"arguments": code.get("code")}
+    return [call_piece(call, pointer, speaker.agent, name=_GOOGLE_CODE_TOOL)]
+
+
+def _gemini_code_result_pieces(part: Fields, pointer: str, _speaker: Speaker) -> Sequence[Piece]:
+    """Return the result of code that Gemini ran."""
+    execution = fields_of(first_in(part, "code_execution_result", "codeExecutionResult"))
+    has_succeeded = as_text(execution.get("outcome")) == "OUTCOME_OK"
+    status = SpanStatus.OK if has_succeeded else SpanStatus.ERROR
+    return [
+        result_piece(
+            execution, execution.get("output") or "", pointer, name=_GOOGLE_CODE_TOOL, status=status
+        )
+    ]
+
+
+def _maker_by_each_name(makers: Mapping[str, PartPieces]) -> dict[str, PartPieces]:
+    """Return the functions by name, from a mapping whose keys have several names each."""
+    return {name: maker for names, maker in makers.items() for name in names.split()}
+
+
+_MAKER_BY_TYPE: Final = _maker_by_each_name(
+    {
+        "tool_use tool-call tool_call server_tool_use server_tool_call mcp_tool_use": _call_pieces,
+        "function_call input_json_delta toolCall": _call_pieces,
+        " ".join(_RESULT_TYPES): _result_pieces,
+        " ".join(_THOUGHT_TYPES): _thought_pieces,
+        "toolRequest frontendToolRequest": _goose_call_pieces,
+        "toolResponse": _goose_result_pieces,
+        "tool-invocation": ui_tool_pieces,
+        "step-start step-finish token_budget": _no_pieces,
+        "toolConfirmationRequest actionRequired systemNotification compaction flag": _log_pieces,
+        "tool-approval-request tool-approval-response": _log_pieces,
+        "summarizationRequested contextLengthExceeded conversationCompacted": _log_pieces,
+        "agent_update": _log_pieces,
+        "error": _error_pieces,
+    }
+)
+_MAKER_BY_FIELD: Final = _maker_by_each_name(
+    {
+        "function_call functionCall": _gemini_call_pieces,
+        "function_response functionResponse": _gemini_result_pieces,
+        "executable_code executableCode": _gemini_code_pieces,
+        "code_execution_result codeExecutionResult": _gemini_code_result_pieces,
+        "toolUse tool_use": _bedrock_call_pieces,
+        "toolResult tool_result": _bedrock_result_pieces,
+        "reasoningContent reasoning_content": _bedrock_thought_pieces,
+        "cachePoint cache_point": _no_pieces,
+    }
+)

@@ -31,7 +31,6 @@ from mast_tui.traces.model import (
     Trace,
     TraceMeta,
 )
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.chat import a2a
 from mast_tui.traces.readers.chat.containers import (
     Conversation,
@@ -58,7 +57,7 @@ from mast_tui.traces.readers.json_fields import (
     kind_of,
     short_name,
 )
-from mast_tui.traces.readers.run_facts import facts_of_record, task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft, facts_of_record, task_of
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 

@@ -21,7 +21,6 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from mast_tui.traces.readers.chat.parts import content_pieces, has_result_parts, ui_tool_pieces
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
     THE_MODEL,
@@ -29,11 +28,14 @@ from mast_tui.traces.readers.chat.pieces import (
     Speaker,
     Turn,
     call_piece,
+    content_pieces,
+    has_result_parts,
     json_log_piece,
     result_piece,
     role_of,
     role_of_name,
     speaker_of,
+    ui_tool_pieces,
 )
 from mast_tui.traces.readers.chat.values import (
     message_text,

@@ -1,16 +1,31 @@
 """Claude Code sessions: one JSON record a line, each naming the record that it follows.
 
 Spans are the blocks of messages and what the program reports; ``records`` says which records are
-mere bookkeeping. What the user took back by a rewind is left out and is a problem. Keys are
-``<call id>:call`` and ``<call id>:result``, else the record's ``uuid`` (``<uuid>/2`` for its second
-block), else ``line N``; those of a sub-agent begin with its id. The file is read once from end to
-end, as only its last record decides which branch counts; texts are read when asked for.
+mere bookkeeping. Keys are ``<call id>:call`` and ``<call id>:result``, else the record's ``uuid``
+(``<uuid>/2`` for its second block), else ``line N``; those of a sub-agent begin with its id. The
+file is read once from end to end, as only its last record decides which branch counts; texts are
+read when asked for.
+
+The session's own records keep the order of their lines. The records of a sub-agent are read
+together before the result of the call that started it. A sub-agent without such a call is read at
+the line of its first record.
+
+A rewind leaves the abandoned records in the file; they are left out and are a problem. Every record
+names its parent, the record before it. After a rewind two prompts have the same parent. The prompt
+that leads to the last record is shown; the other prompt is abandoned with all records after it.
+Every other fork is kept whole: results of parallel calls, hooks, progress and retries make forks
+too. A record whose parent is missing follows the record before it, so that nothing is lost before a
+broken link, a resumption or a compaction. The user went back to the very beginning only if the file
+states that its last prompt is in a tree of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections import defaultdict, deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from mast_tui.counts import counted
@@ -19,15 +34,10 @@ from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.regular_files import UnreadableFile, read_beside
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, SpanKind, Thread
-from mast_tui.traces.readers.claude_code.order import (
-    abandoned_branches,
-    assign_spawns,
-    in_reading_order,
-    sub_agents_by_id,
-)
 from mast_tui.traces.readers.claude_code.records import (
     RecordEntry,
     RecordKind,
+    Spawn,
     entry_of,
     is_gemini_shaped,
     pieces_of,
@@ -36,6 +46,241 @@ from mast_tui.traces.readers.claude_code.records import (
 )
 from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
 from mast_tui.traces.readers.json_fields import Fields, fields_of, object_in
+
+_ROOT: Final = -1
+"""The index of the parent of first records: the last of the lists of children is its list."""
+
+
+@dataclass(slots=True)
+class SubAgent:
+    """A sub-agent with its records, and the call that started it, if known."""
+
+    id: str
+    entries: list[RecordEntry] = field(default_factory=list)
+    spawn: Spawn | None = None
+
+    @property
+    def line(self) -> int:
+        """The line of the sub-agent's first record."""
+        return self.entries[0].line
+
+    def thread(self) -> AgentThread:
+        """Return the thread of the sub-agent's records."""
+        if self.spawn is None:
+            return AgentThread.of_sub_agent(self.id)
+        return AgentThread.of_sub_agent(self.id, self.spawn.agent_type, self.spawn.call_id)
+
+
+def sub_agents_by_id(entries: Iterable[RecordEntry]) -> dict[str, SubAgent]:
+    """Return the sub-agents to which records belong, by their ids.
+
+    A record without an agent's id belongs to the agent of its parent, else of the previous record.
+    A sub-agent without an id has the key of its first record as its id.
+    """
+    agents: dict[str, SubAgent] = {}
+    agent_id_by_key: dict[str, str] = {}
+    previous_id: str | None = None
+    for entry in entries:
+        agent_id = entry.agent_id
+        if agent_id is None and entry.parent is not None:
+            agent_id = agent_id_by_key.get(entry.parent, previous_id)
+        previous_id = agent_id or entry.key
+        agent_id_by_key.setdefault(entry.key, previous_id)
+        agents.setdefault(previous_id, SubAgent(previous_id)).entries.append(entry)
+    return agents
+
+
+def assign_spawns(agents: Mapping[str, SubAgent], entries: Sequence[RecordEntry]) -> None:
+    """Set the call that started each sub-agent.
+
+    The call is the one whose result names the sub-agent, else the first unassigned call that has
+    the prompt of the sub-agent.
+
+    Args:
+        agents: The sub-agents by id.
+        entries: All records of the file.
+    """
+    spawn_by_call = {spawn.call_id: spawn for entry in entries for spawn in entry.spawns}
+    for entry in entries:
+        agent = next((agents[id_] for id_ in entry.sub_agents if id_ in agents), None)
+        if agent is not None and agent.spawn is None:
+            agent.spawn = next(filter(None, map(spawn_by_call.get, entry.results)), None)
+    assigned_calls = {agent.spawn.call_id for agent in agents.values() if agent.spawn is not None}
+    spawns_by_prompt: defaultdict[int | None, deque[Spawn]] = defaultdict(deque)
+    for entry in entries:
+        for spawn in entry.spawns:
+            if spawn.prompt is not None and spawn.call_id not in assigned_calls:
+                spawns_by_prompt[spawn.prompt].append(spawn)
+    for agent in agents.values():
+        candidates = spawns_by_prompt[agent.entries[0].prompt]
+        if candidates and agent.spawn is None:
+            agent.spawn = candidates.popleft()
+
+
+def in_reading_order(
+    entries: Sequence[RecordEntry], thread: AgentThread, agents: Mapping[str, SubAgent]
+) -> Iterator[tuple[RecordEntry, AgentThread]]:
+    """Yield the records of a file's thread and of its sub-agents, each with its own thread.
+
+    A sub-agent's records come before the result of its call; without a result, at the line of the
+    sub-agent's first record.
+
+    Args:
+        entries: The records of the file's own thread.
+        thread: The file's own thread.
+        agents: The sub-agents by id.
+    """
+    agent_entries = (agent.entries for agent in agents.values())
+    result_calls = {
+        call_id for entry in chain(entries, *agent_entries) for call_id in entry.results
+    }
+    agents_by_call: defaultdict[str, list[SubAgent]] = defaultdict(list)
+    items: list[RecordEntry | SubAgent] = [*entries]
+    for agent in agents.values():
+        if agent.spawn is not None and agent.spawn.call_id in result_calls:
+            agents_by_call[agent.spawn.call_id].append(agent)
+        else:
+            items.append(agent)
+    items.sort(key=lambda item: item.line)
+    items += agents.values()  # Some results are never reached; each sub-agent is read only once.
+    # A stack, because sub-agents may be nested more deeply than Python calls.
+    stack = [(item, thread) for item in reversed(items)]
+    read_ids: set[str] = set()
+    while stack:
+        item, item_thread = stack.pop()
+        if isinstance(item, SubAgent):
+            if item.id not in read_ids:
+                read_ids.add(item.id)
+                agent_thread = item.thread()
+                stack += [(entry, agent_thread) for entry in reversed(item.entries)]
+            continue
+        started_agents = [
+            agent
+            for call_id in item.results
+            for agent in agents_by_call.get(call_id, ())
+            if agent.id not in read_ids
+        ]
+        if started_agents:
+            stack.append((item, item_thread))
+            stack += [(agent, item_thread) for agent in reversed(started_agents)]
+        else:
+            yield item, item_thread
+
+
+def abandoned_branches(
+    entries: Sequence[RecordEntry], leaf_id: str | None
+) -> list[list[RecordEntry]]:
+    """Return the branches that the user abandoned by a rewind, each as records from its prompt on.
+
+    Args:
+        entries: The records of one thread that have ids, in file order.
+        leaf_id: The id of the last record of the conversation, if the file states it.
+    """
+    parent_indices = _parent_indices(entries, leaf_id)
+    children_by_index: list[list[int]] = [[] for _ in (*parent_indices, _ROOT)]
+    for index, parent in enumerate(parent_indices):
+        children_by_index[parent].append(index)
+    # Records that follow one another in a circle are not among the root's descendants.
+    connected_indices = list(_indices_of_branch(children_by_index, _ROOT))[1:]
+    opening_kinds = _opening_kinds(entries, children_by_index, connected_indices)
+    abandoned_prompts: list[int] = []
+    conversation_indices = (
+        index for index, entry in enumerate(entries) if entry.kind is not RecordKind.NOTE
+    )
+    index = max(conversation_indices, default=_ROOT)
+    if index not in set(connected_indices):
+        return []
+    # From the last record of the conversation back to the root, look for rewinds.
+    while index != _ROOT:
+        if opening_kinds[index] is RecordKind.PROMPT:
+            for sibling in children_by_index[parent_indices[index]]:
+                # Two prompts have the same parent: the user went back to it.
+                if sibling != index and opening_kinds[sibling] is RecordKind.PROMPT:
+                    abandoned_prompts += _first_prompts(entries, children_by_index, sibling)
+        index = parent_indices[index]
+    return [
+        [entries[index] for index in sorted(_indices_of_branch(children_by_index, prompt))]
+        for prompt in sorted(abandoned_prompts)
+    ]
+
+
+def _opening_kinds(
+    entries: Sequence[RecordEntry],
+    children_by_index: Sequence[Sequence[int]],
+    connected_indices: Sequence[int],
+) -> list[RecordKind]:
+    """Return the kind of each record; for a note, the highest kind of the records after it.
+
+    So a branch that opens with a note counts as what follows the note.
+    """
+    opening_kinds = [entry.kind for entry in entries]
+    for index in reversed(connected_indices):
+        if opening_kinds[index] is RecordKind.NOTE:
+            opening_kinds[index] = max(
+                (opening_kinds[child] for child in children_by_index[index]),
+                default=RecordKind.NOTE,
+            )
+    return opening_kinds
+
+
+def _parent_indices(entries: Sequence[RecordEntry], leaf_id: str | None) -> list[int]:
+    """Return the index of each record's parent; ``_ROOT`` for the first prompt of a tree.
+
+    A record whose parent is not in the file follows the previous record.
+    """
+    index_by_id: dict[str | None, int] = {}
+    for index, entry in enumerate(entries):
+        index_by_id.setdefault(entry.uuid, index)
+    has_restarted = _has_restarted(entries, index_by_id, leaf_id)
+    parents: list[int] = []
+    for index, entry in enumerate(entries):
+        parent = index_by_id.get(entry.parent)
+        if parent is None or entry.parent == entry.uuid:
+            is_new_root = has_restarted and entry.is_root and entry.kind is RecordKind.PROMPT
+            parent = _ROOT if is_new_root else index - 1
+        parents.append(parent)
+    return parents
+
+
+def _has_restarted(
+    entries: Sequence[RecordEntry], index_by_id: Mapping[str | None, int], leaf_id: str | None
+) -> bool:
+    """Return whether the conversation that ends with the leaf begins with a prompt.
+
+    The first record of the file does not count, as every session begins there.
+    """
+    index = index_by_id.get(leaf_id)
+    visited_indices: set[int] = set()
+    while index is not None and index not in visited_indices:
+        visited_indices.add(index)
+        entry = entries[index]
+        if entry.parent is None:
+            return index > 0 and entry.kind is RecordKind.PROMPT
+        index = index_by_id.get(entry.parent)
+    return False
+
+
+def _indices_of_branch(children_by_index: Sequence[Sequence[int]], start: int) -> Iterator[int]:
+    """Yield the indices of a record and of all records that follow it, parents first."""
+    stack = [start]
+    while stack:
+        index = stack.pop()
+        yield index
+        stack += children_by_index[index]
+
+
+def _first_prompts(
+    entries: Sequence[RecordEntry], children_by_index: Sequence[Sequence[int]], start: int
+) -> Iterator[int]:
+    """Yield the index of the first prompt on each path that begins with the record ``start``."""
+    stack = [start]
+    while stack:
+        index = stack.pop()
+        if entries[index].kind is RecordKind.PROMPT:
+            yield index
+        else:
+            stack += children_by_index[index]
+
 
 _CUT_OFF_RECORD: Final = re.compile(
     rb'\s*\{"parentUuid":\s*(?:null|"[^"]{1,100}"),[^{}]{0,300}"isSidechain":'

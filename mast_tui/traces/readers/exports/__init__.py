@@ -5,12 +5,13 @@ module here and to ``FORMATS``.
 """
 
 from mast_tui.traces.readers.exports.agents import (
+    BFCL,
     BROWSER_USE,
     CREW_OUTPUT,
     CREWAI,
     SMOLAGENTS,
+    TAU2,
 )
-from mast_tui.traces.readers.exports.benchmarks import BFCL, TAU2
 from mast_tui.traces.readers.exports.chats import (
     CHATGPT,
     CLAUDE_AI,

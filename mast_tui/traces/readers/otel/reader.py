@@ -9,7 +9,6 @@ from typing import ClassVar, Final
 from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import Fields, fields_of, text_in
 from mast_tui.traces.readers.otel.conventions import row_of
@@ -24,7 +23,7 @@ from mast_tui.traces.readers.otel.spans import (
     span_of,
     trace_id,
 )
-from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 

@@ -14,12 +14,11 @@ from typing import ClassVar, Final
 from mast_tui.traces.io.json_values import as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Trace, TraceMeta
-from mast_tui.traces.readers.answer_keys import answer_key_of
 from mast_tui.traces.readers.document_traces import Record, records_in, report_of, trace_of_steps
 from mast_tui.traces.readers.json_fields import fields_of, items_of
 from mast_tui.traces.readers.otel.reader import rows_of, system_of
 from mast_tui.traces.readers.otel.spans import OtelSpan, span_of, trace_id
-from mast_tui.traces.readers.run_facts import task_of
+from mast_tui.traces.readers.run_facts import answer_key_of, task_of
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 
 _MARKS: Final = (b'"child_spans"', b'"span_attributes"', b'"parent_span_id"', b'"span_name"')

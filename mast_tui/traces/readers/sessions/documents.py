@@ -9,7 +9,6 @@ from typing import Final
 from mast_tui.counts import counted
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Problem, Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.parts import content_pieces
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
     THE_MODEL,
@@ -17,6 +16,7 @@ from mast_tui.traces.readers.chat.pieces import (
     Speaker,
     Turn,
     call_piece,
+    content_pieces,
     json_log_piece,
     log_piece,
     result_piece,
@@ -37,20 +37,18 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.sessions.engine import (
-    SessionContext,
-    SessionFormat,
-    SessionRecord,
-    stateless,
-)
-from mast_tui.traces.readers.sessions.pieces import (
     GEMINI_STATUS,
     SYSTEM,
     USER,
+    SessionContext,
+    SessionFormat,
+    SessionRecord,
     is_empty,
     log_turn,
     message_turn,
     record_time,
     record_turn,
+    stateless,
     turn_without_empty_pieces,
     unknown_record_turn,
     user_prompt_piece,

@@ -8,7 +8,6 @@ from typing import Final
 
 from mast_tui.traces.io.json_values import as_text, content_text, dump_text
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
-from mast_tui.traces.readers.chat.parts import content_pieces
 from mast_tui.traces.readers.chat.pieces import (
     ASSISTANT,
     THE_MODEL,
@@ -16,6 +15,7 @@ from mast_tui.traces.readers.chat.pieces import (
     Speaker,
     Turn,
     call_piece,
+    content_pieces,
     log_piece,
     result_piece,
     role_of,
@@ -36,20 +36,18 @@ from mast_tui.traces.readers.json_fields import (
     value_in,
 )
 from mast_tui.traces.readers.sessions.engine import (
+    SYSTEM,
+    USER,
     SessionContext,
     SessionFormat,
     along_last_branch,
-    stateless,
-    text_at,
-)
-from mast_tui.traces.readers.sessions.pieces import (
-    SYSTEM,
-    USER,
     is_empty,
     log_turn,
     message_turn,
     record_time,
     record_turn,
+    stateless,
+    text_at,
     unknown_record_turn,
     user_prompt_piece,
 )

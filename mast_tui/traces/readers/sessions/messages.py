@@ -23,14 +23,12 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionContext,
     SessionFormat,
     Translator,
-    stateless,
-    text_at,
-)
-from mast_tui.traces.readers.sessions.pieces import (
     log_turn,
     message_turn,
     record_time,
     record_turn,
+    stateless,
+    text_at,
     turn_without_empty_pieces,
     unknown_record_turn,
     with_speaker,

@@ -32,9 +32,11 @@ from mast_tui.traces.readers.sessions.engine import (
     SessionFormat,
     SessionRecord,
     Translator,
+    log_turn,
+    record_turn,
     text_at,
+    user_prompt_piece,
 )
-from mast_tui.traces.readers.sessions.pieces import log_turn, record_turn, user_prompt_piece
 from mast_tui.traces.readers.sessions.trees import pi_turn
 from mast_tui.traces.result_status import status_of_flag
 

@@ -19,16 +19,14 @@ from mast_tui.traces.readers.json_fields import (
     name_set,
 )
 from mast_tui.traces.readers.sessions.engine import (
-    SessionFormat,
-    along_last_branch,
-    stateless,
-)
-from mast_tui.traces.readers.sessions.pieces import (
     GEMINI_STATUS,
     SYSTEM,
+    SessionFormat,
+    along_last_branch,
     log_turn,
     message_turn,
     record_turn,
+    stateless,
     unknown_record_turn,
     user_prompt_piece,
     with_speaker,

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mast_tui.traces.io.json_values import as_text, content_text, dump_text
-from mast_tui.traces.io.python_literals import read_literal
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, read_literal
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.chat.pieces import role_of
 from mast_tui.traces.readers.chat.turns import is_message, unwrap_langchain

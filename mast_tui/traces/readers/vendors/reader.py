@@ -1,33 +1,511 @@
 """Runs exported from LangSmith, Langfuse, MLflow, Weave, Braintrust and OpenAI's Agents SDK.
 
-All keep timed calls in a tree; ``tables`` has the paths to the fields of each.
+All keep timed calls in a tree; ``tables`` has the paths to the fields of each. A record of a vendor
+becomes a row of a trace, with the messages in the inputs and outputs of its models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from mast_tui.traces.index.document import Step
-from mast_tui.traces.io.json_values import as_text, canonical_bytes
+from mast_tui.traces.io.json_values import (
+    InvalidJSON,
+    as_text,
+    canonical_bytes,
+    content_text,
+    dump_text,
+    load_json,
+    read_literal,
+    tokens_of,
+)
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
-from mast_tui.traces.readers.answer_keys import AnswerKeyDraft
+from mast_tui.traces.model import AnswerKey, FileReport, Problem, SpanStatus, Trace, TraceMeta
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import text_in, value_in
-from mast_tui.traces.readers.run_facts import task_of
-from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
+from mast_tui.traces.readers.json_fields import Fields, fields_of, short_name, text_in, value_in
+from mast_tui.traces.readers.otel.conventions import bare_name, row_of_attributes
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
+from mast_tui.traces.readers.span_tree.history import canonical_arguments
+from mast_tui.traces.readers.span_tree.messages import (
+    ToolOutput,
+    answer_messages,
+    has_answer,
+    instructions_in,
+    is_system,
+    request_messages,
+    request_text,
+    system_text,
+    tool_calls,
+    tool_output,
+    without_lost_messages,
+    worse_status,
+)
+from mast_tui.traces.readers.span_tree.rows import Message, RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
 from mast_tui.traces.readers.vendors.records import (
+    NOTHING,
     TraceRecords,
     VendorRecord,
     text_at,
     traces_in,
     value_at,
+    values_at,
     vendor_of,
 )
-from mast_tui.traces.readers.vendors.rows import is_judgement, rows_of
-from mast_tui.traces.readers.vendors.tables import Vendor
+from mast_tui.traces.readers.vendors.tables import Paths, Vendor
+from mast_tui.traces.times import unix_seconds
+
+_OK = SpanStatus.OK
+_ERROR = SpanStatus.ERROR
+_STATUS_BY_NAME: Final = {"success": _OK, "ok": _OK, "error": _ERROR, "failed": _ERROR}
+_AGENT_FIELDS: Final = ("lc_agent_name", "agent_name", "agentName", "agent")
+_WEAVE_OPERATION: Final = re.compile(r"weave:///.*/op/(?P<name>[^/:]+)(?::[^/]*)?\Z")
+_DIGITS: Final = re.compile(r"[0-9]{9,20}\Z")
+_TOOL_PREFIX: Final = re.compile(r"(?:execute_tool |running tool: )(?=\S)")
+_DOTTED_PREFIX: Final = "tool."
+_UNKNOWN_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"nrtxuU]")
+"""An escape that Python never writes, and about which it warns when it reads one."""
+_MAX_LITERAL_CHARS: Final = 16 * 1024
+_MAX_LITERAL_BRACKETS: Final = 200
+
+
+def rows_of(vendor: Vendor, records: Iterable[VendorRecord]) -> list[SpanRow]:
+    """Return the rows of one trace, in the order of its records.
+
+    Args:
+        vendor: The vendor.
+        records: The records.
+    """
+    records = list(records)
+    rows = [_row_of_record(vendor, record) for record in records]
+    if vendor.lacks_types:
+        rows = _with_guessed_models(rows)
+    if vendor.thought_paths:
+        rows = _with_thoughts(
+            rows, [text_at(record.value, vendor.thought_paths) for record in records]
+        )
+    return _with_model_calls(_with_joined_events(_without_plain_copies(rows)))
+
+
+def is_judgement(vendor: Vendor, record: VendorRecord) -> bool:
+    """Return whether a record is of a call that scored the run.
+
+    Args:
+        vendor: The vendor.
+        record: The record.
+    """
+    return _type_name(vendor, _with_parsed_fields(vendor, record.value)) in vendor.scoring_types
+
+
+def _row_of_record(vendor: Vendor, record: VendorRecord) -> SpanRow:
+    """Return a record as a row of the tree.
+
+    Attributes of the original OpenTelemetry span complete the row. A model's row has its messages,
+    and a tool's row has its arguments and result without wrappers.
+    """
+    fields = vendor.fields
+    parsed = _with_parsed_fields(vendor, record.value)
+    type_name = _type_name(vendor, parsed)
+    kind = vendor.kinds.get(type_name, RowKind.OTHER)
+    status, error = _status_and_error(vendor, parsed)
+    # A text that happens to be JSON stays a text, unless all texts of the vendor are JSON.
+    content = parsed if vendor.has_json_texts else record.value
+    output = value_at(content, fields.output)
+    if type_name in vendor.readable_types and output is None:
+        output = _fact_lines(value_at(parsed, vendor.facts)) or None
+    row = SpanRow(
+        id=record.id,
+        parent=record.parent,
+        kind=kind,
+        name=_call_name(text_at(parsed, fields.name) or kind.value),
+        location=record.location,
+        start=_seconds_of_time(value_at(parsed, fields.start)),
+        end=_seconds_of_time(value_at(parsed, fields.end)),
+        status=status,
+        error=error,
+        agent=_agent_in_metadata(value_at(parsed, fields.metadata), kind),
+        input=value_at(content, fields.input),
+        output=output,
+        call_id=text_at(parsed, fields.call_id),
+        has_readable_output=type_name in vendor.readable_types,
+    )
+    attribute_row = row_of_attributes(value_at(parsed, vendor.attributes), row.name, row.id)
+    if attribute_row is not None:
+        row = _with_attributes(row, attribute_row)
+        kind = row.kind
+    if kind is RowKind.MODEL or (
+        vendor.lacks_types and has_answer(value_at(parsed, fields.output))  # a model's row later
+    ):
+        output_paths = _output_paths(fields.tokens)
+        tokens = tokens_of(value_at(parsed, fields.tokens), value_at(parsed, output_paths))
+        row = replace(row, model=text_at(parsed, fields.model), tokens=tokens)
+    if kind is RowKind.TOOL:
+        return _as_tool(row)
+    if kind is RowKind.MODEL:
+        return _as_model(row, attribute_row)
+    if kind is RowKind.AGENT:
+        row = replace(row, agent=row.agent or bare_name(row.name))
+    instructions = None if attribute_row is None else attribute_row.instructions
+    output = _parsed_arguments(row.output) if isinstance(row.output, str) else row.output
+    return replace(row, output=output, instructions=instructions or system_text(row.input))
+
+
+def _fact_lines(value: object) -> str:
+    """Return the fields of an object, one on each line, without ``type``."""
+    fields = fields_of(value).items()
+    return "\n".join(f"{name}: {dump_text(field)}" for name, field in fields if name != "type")
+
+
+def _with_attributes(row: SpanRow, attribute_row: SpanRow) -> SpanRow:
+    """Return a row completed by the row of its OpenTelemetry attributes.
+
+    Langfuse stores these attributes, but records the tools of many frameworks as untyped spans.
+    """
+    if row.kind is RowKind.OTHER and attribute_row.kind is RowKind.TOOL:
+        row = replace(row, kind=RowKind.TOOL)
+    if row.kind is RowKind.AGENT:
+        return replace(row, agent=row.agent or attribute_row.agent)
+    if row.kind is not RowKind.TOOL or attribute_row.kind is not RowKind.TOOL:
+        return row
+    return replace(
+        row,
+        name=attribute_row.name or row.name,
+        input=attribute_row.input if row.input is None else row.input,
+        output=attribute_row.output if value_in(row.output) in NOTHING else row.output,
+        call_id=row.call_id or attribute_row.call_id,
+    )
+
+
+@cache
+def _output_paths(tokens: Paths) -> Paths:
+    """Return the paths to the counts of output tokens, from those to the counts of input tokens."""
+    return tuple(path.replace("input", "output").replace("prompt", "completion") for path in tokens)
+
+
+def _with_parsed_fields(vendor: Vendor, record: Fields) -> Fields:
+    """Return a record with its JSON texts parsed, so that paths do not parse them again."""
+    parsed: dict[str, object] = {name: value_in(value) for name, value in record.items()}
+    attributes = parsed.get("attributes")
+    if vendor.has_json_texts and isinstance(attributes, Mapping):
+        parsed["attributes"] = {name: _json_or_text(value) for name, value in attributes.items()}
+    return parsed
+
+
+def _json_or_text(value: object) -> object:
+    """Return the value of a JSON text, even of a number; any other value is returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return load_json(value)
+    except InvalidJSON:
+        return value
+
+
+def _type_name(vendor: Vendor, record: Fields) -> str:
+    return (text_at(record, vendor.fields.kind) or "").upper()
+
+
+def _call_name(text: str) -> str:
+    """Return the short name of a call or an agent; for Weave, the name within its reference."""
+    if match := _WEAVE_OPERATION.match(text):
+        text = match["name"]
+    return short_name(text) or "call"
+
+
+def _seconds_of_time(value: object) -> float | None:
+    if isinstance(value, str) and _DIGITS.match(value):
+        value = int(value)
+    return unix_seconds(value)
+
+
+def _status_and_error(vendor: Vendor, record: Fields) -> tuple[SpanStatus, str | None]:
+    """Return the status of a call, and its error without repetitions; None without an error."""
+    status_name = text_at(record, vendor.fields.status)
+    status = SpanStatus.UNKNOWN
+    if status_name:
+        status = _STATUS_BY_NAME.get(status_name.lower().removeprefix("status_code_"), status)
+    error_values = values_at(record, vendor.fields.error)
+    texts = [_error_text(value).strip() for value in error_values if value not in ({}, [], False)]
+    longest_texts = [
+        text for text in texts if not any(text in longer and text != longer for longer in texts)
+    ]
+    error = "\n".join(dict.fromkeys(filter(None, longest_texts))) or None
+    if error is None or status is SpanStatus.ERROR:
+        return status, error
+    if vendor.status_decides:
+        return status, None  # The text is a message of a call that did not fail.
+    return SpanStatus.ERROR, error
+
+
+def _error_text(value: object) -> str:
+    """Return an error as text; OpenAI's Agents SDK keeps details in ``data`` beside its message."""
+    fields = fields_of(value)
+    if not fields or not fields.keys() <= {"message", "data"}:
+        return dump_text(value)
+    return f"{dump_text(fields.get('message'))}\n{_fact_lines(fields.get('data'))}"
+
+
+def _agent_in_metadata(metadata: object, kind: RowKind) -> str | None:
+    """Return the agent that a framework names in the metadata of a call; None if it names none.
+
+    LangGraph names the nodes around a call. The agent is the node around the innermost one. If
+    there is only one node, it is the agent, but only for a model's call.
+    """
+    if not isinstance(metadata, Mapping):
+        return None
+    if name := text_in(metadata, *_AGENT_FIELDS):
+        return _call_name(name)
+    # LangGraph writes the path through nested graphs: researcher:<id>|model:<id>
+    path = as_text(metadata.get("langgraph_checkpoint_ns"))
+    nodes = [node.partition(":")[0] for node in path.split("|")] if path else []
+    if len(nodes) > 1 and nodes[-2].strip():
+        return _call_name(nodes[-2])
+    node = as_text(metadata.get("langgraph_node")) if kind is RowKind.MODEL else None
+    return _call_name(node) if node else None
+
+
+def _as_model(row: SpanRow, attribute_row: SpanRow | None = None) -> SpanRow:
+    """Return a model's row with its input messages and its output messages.
+
+    Args:
+        row: The row with its input and output.
+        attribute_row: The row from the attributes, for messages that input and output lack.
+    """
+    model_input, model_output = without_lost_messages(row.input, row.output)
+    request = request_messages(model_input)
+    answer = answer_messages(model_output)
+    instructions = instructions_in(model_output)  # OpenAI's responses repeat them
+    system: list[Message] = []
+    if instructions:
+        system.append({"role": "system", "content": instructions})
+    if attribute_row is not None:
+        request = request or attribute_row.request
+        answer = answer or attribute_row.answer
+        system = system or [message for message in attribute_row.request if is_system(message)]
+    request = request or request_text(model_input)
+    if system and not any(map(is_system, request)):
+        request = (*system, *request)
+    return replace(row, input=model_input, output=model_output, request=request, answer=answer)
+
+
+def _as_tool(row: SpanRow) -> SpanRow:
+    """Return a tool's row without the wrappers of its arguments and its result."""
+    arguments = value_in(row.input)
+    if isinstance(arguments, Mapping):
+        arguments = {
+            name: value
+            for name, value in arguments.items()
+            # In the call of a traced method, ``self`` is the object, which is no argument.
+            if name != "self" or isinstance(value, int | float)
+        }
+        if len(arguments) == 1 and isinstance(arguments.get("input"), str):
+            row = replace(row, input=_parsed_arguments(arguments["input"]))
+        elif not isinstance(row.input, str):
+            row = replace(row, input=arguments)
+    elif isinstance(arguments, str):
+        row = replace(row, input=_parsed_arguments(arguments))
+    tool_result = tool_output(row.output)
+    if row.output == "null" and row.error is not None:
+        tool_result = ToolOutput(None)  # In a table, "null" is a missing output.
+    return replace(
+        row,
+        output=tool_result.output,
+        call_id=row.call_id or tool_result.call_id,
+        status=worse_status(row.status, tool_result.status),
+    )
+
+
+def _parsed_arguments(text: str) -> object:
+    """Return the arguments in a text such as LangChain's ``{'city': 'Rome'}``, else the text.
+
+    The parsed arguments can be compared with those in a model's call, which are JSON.
+    """
+    if (
+        text[:1] != "{"
+        or text[-1:] != "}"
+        or len(text) > _MAX_LITERAL_CHARS
+        or isinstance(value_in(text), Mapping)
+        or _UNKNOWN_ESCAPE.search(text)
+        or sum(map(text.count, "([{-~")) > _MAX_LITERAL_BRACKETS  # The parser recurses for each.
+    ):
+        return text
+    value = read_literal(text)
+    try:
+        arguments = load_json(dump_text(value)) if isinstance(value, dict) else None
+    except (ValueError, TypeError, RecursionError):
+        return text
+    return arguments if isinstance(arguments, Mapping) else text
+
+
+def _with_guessed_models(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows; a row of unknown type whose output is an answer becomes a model's row.
+
+    If such rows are nested, only the innermost one becomes a model's row, because one client may
+    call another.
+    """
+    answer_ids = {
+        row.id
+        for row in rows
+        if row.kind is RowKind.MODEL
+        or (row.kind is RowKind.OTHER and has_answer(value_in(row.output)))
+    }
+    parents = {row.id: row.parent for row in rows}
+    outer_ids: set[str] = set()
+    for row_id in answer_ids:
+        outer_id = parents.get(row_id)
+        while outer_id is not None and outer_id not in outer_ids:
+            outer_ids.add(outer_id)
+            outer_id = parents.get(outer_id)
+    innermost_ids = answer_ids - outer_ids
+    return [
+        _as_model(replace(row, kind=RowKind.MODEL))
+        if row.kind is RowKind.OTHER and row.id in innermost_ids
+        else row
+        for row in rows
+    ]
+
+
+def _without_plain_copies(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with an empty row for each client's row that repeats the row around it.
+
+    A framework's integration has separate messages, while that of its client has one text. The
+    tokens of the client's row move to the row around it.
+    """
+    outer_ids = {row.id for row in rows if row.kind is RowKind.MODEL and len(row.request) > 1}
+    copy_by_outer_id = {
+        row.parent: row
+        for row in rows
+        if row.kind is RowKind.MODEL and row.parent in outer_ids and _has_plain_request(row)
+    }
+    kept_rows = []
+    for row in rows:
+        if row.parent is not None and copy_by_outer_id.get(row.parent) is row:
+            empty_row = SpanRow(row.id, row.parent, RowKind.OTHER, row.name, row.location)
+            row = replace(empty_row, start=row.start, end=row.end)
+        elif row.id in copy_by_outer_id:
+            row = replace(row, tokens=copy_by_outer_id[row.id].tokens or row.tokens)
+        kept_rows.append(row)
+    return kept_rows
+
+
+def _has_plain_request(row: SpanRow) -> bool:
+    """Return whether the input of a row is a text but no JSON, and its only message."""
+    return isinstance(row.input, str) and len(row.request) == 1 and value_in(row.input) is row.input
+
+
+def _with_thoughts(rows: list[SpanRow], thoughts: Sequence[str | None]) -> list[SpanRow]:
+    """Return the rows with each new thought as the answer of a model.
+
+    ``thoughts`` has the thought of each row. A thought that a request contains is shown there.
+    BeeAI traces an event for each part of an answer, and repeats the thought in each event.
+    """
+    if not any(thoughts):
+        return rows
+    requests = [dump_text(row.request) for row in rows if row.request]
+    shown_thoughts: set[str] = set()
+    rows_with_thoughts: list[SpanRow] = []
+    for row, thought in zip(rows, thoughts, strict=True):
+        if thought is not None and row.kind is RowKind.OTHER and thought not in shown_thoughts:
+            shown_thoughts.add(thought)
+            quoted_thought = dump_text(thought).strip('"')
+            if not any(quoted_thought in request for request in requests):
+                answer = {"role": "assistant", "content": "", "reasoning": thought}
+                row = replace(row, kind=RowKind.MODEL, input=None, output=None, answer=(answer,))
+        rows_with_thoughts.append(row)
+    return rows_with_thoughts
+
+
+def _with_model_calls(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with tools' rows that have the names and arguments of models' calls.
+
+    A row of kind ``OTHER`` becomes a tool's row if it was traced as a plain function: it has the
+    name of a called tool, no tool's row has that name, and no row is under it.
+    """
+    calls = [call for row in rows for message in row.answer for call in tool_calls(message)]
+    called_names = {name for name, _arguments in calls}
+    call_signatures = {(name, canonical_arguments(arguments)) for name, arguments in calls}
+    tool_row_names = {row.name for row in rows if row.kind is RowKind.TOOL}
+    names_without_row = called_names - tool_row_names
+    parents = {row.parent for row in rows}
+    linked_rows = []
+    for row in rows:
+        name = row.name
+        if name not in called_names:
+            name = _TOOL_PREFIX.sub("", name)
+        short_tool_name = name.removeprefix(_DOTTED_PREFIX)
+        if short_tool_name in called_names:
+            name = short_tool_name
+        if row.kind is RowKind.TOOL:
+            row = replace(row, name=name)
+        elif row.kind is RowKind.OTHER and name in names_without_row and row.id not in parents:
+            row = _as_tool(replace(row, kind=RowKind.TOOL, name=name))
+        arguments = _wrapped_input(row) if row.kind is RowKind.TOOL else None
+        if arguments is not None and (name, canonical_arguments(arguments)) in call_signatures:
+            row = replace(row, input=arguments)
+        linked_rows.append(row)
+    return linked_rows
+
+
+def _wrapped_input(row: SpanRow) -> Fields | None:
+    """Return the arguments in ``{"input": {…}}``, as tracers of functions wrap them; else None."""
+    fields = fields_of(value_in(row.input))
+    arguments = value_in(fields.get("input")) if len(fields) == 1 else None
+    return arguments if isinstance(arguments, Mapping) else None
+
+
+_EVENT_NAME: Final = re.compile(
+    r"(?P<call>.+)\.(?P<event>start|success|error|finish)-(?P<number>\d+)"
+)
+
+
+def _with_joined_events(rows: list[SpanRow]) -> list[SpanRow]:
+    """Return the rows with the start, success and finish of a call in BeeAI's traces as one row."""
+    index_by_call: dict[tuple[str, str], int] = {}
+    joined_rows: list[SpanRow] = []
+    for row in sorted(rows, key=_event_sort_key):
+        match = None if row.kind is RowKind.OTHER else _EVENT_NAME.fullmatch(row.name)
+        if match is None:
+            joined_rows.append(row)
+            continue
+        call = match["call"], match["number"]
+        if call not in index_by_call:
+            index_by_call[call] = len(joined_rows)
+            joined_rows.append(replace(row, name=match["call"].removeprefix(_DOTTED_PREFIX)))
+            continue
+        call_index = index_by_call[call]
+        call_row = joined_rows[call_index]
+        joined_rows[call_index] = replace(
+            call_row,
+            end=max(filter(None, (call_row.end, row.end)), default=None),
+            answer=call_row.answer or _joined_answer(row),
+            output=row.output if call_row.output is None else call_row.output,
+            status=row.status if call_row.status is SpanStatus.UNKNOWN else call_row.status,
+            error=call_row.error or row.error,
+        )
+    return joined_rows
+
+
+def _event_sort_key(row: SpanRow) -> int:
+    """Return a sort key that puts the start of a call before its other events."""
+    match = _EVENT_NAME.fullmatch(row.name)
+    return 1 if match is not None and match["event"] != "start" else 0
+
+
+def _has_call(message: Message) -> bool:
+    return next(tool_calls(message), None) is not None
+
+
+def _joined_answer(row: SpanRow) -> tuple[Message, ...]:
+    """Return the messages of a row's answer joined to one, unless a message has a tool call."""
+    if len(row.answer) < 2 or any(map(_has_call, row.answer)):
+        return row.answer
+    text = "".join(content_text(message.get("content")) for message in row.answer)
+    return ({"role": "assistant", "content": text},)
+
 
 _QUESTION_FIELDS: Final = ("input", "question", "query", "task", "prompt", "request")
 

@@ -1,0 +1,690 @@
+"""Published sets of runs with labels: TRAIL, Who&When and AgentRx."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from mast_tui.counts import counted
+from mast_tui.exchange.errors import ExchangeError, RowProblem
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    ImportedWork,
+    Incoming,
+    LabelledRuns,
+    shipped_taxonomy,
+)
+from mast_tui.exchange.trace_files import (
+    files_under,
+    message_spans,
+    read_each,
+    read_json,
+    read_traces,
+)
+from mast_tui.labels import AnnotatorKind, Severity, Target
+from mast_tui.parallel import LostItem, Workers, each
+from mast_tui.taxonomy.model import Taxonomy
+from mast_tui.traces.io.json_values import InvalidJSON, as_text, load_json
+from mast_tui.traces.model import Trace
+from mast_tui.traces.readers.otel import spans as otel_spans
+from mast_tui.workspace.records import TraceRecord
+
+# TRAIL: the errors of a run, each with its category and the span in which it shows.
+#
+# ``location`` is the id of a span; the labels of a run lie in a file of its own, which is named
+# by the trace id and mostly does not hold it.
+
+
+_TRAIL_NEIGHBOURS: Final = ("*/*.json", "../*/*.json", "../data/*/*.json")
+"""Patterns of files with traces, relative to the labels' folder; the last is that of the published
+set."""
+
+_STRING_OR_TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+
+
+def read_trail(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read label files: objects with ``errors`` and an optional ``trace_id``.
+
+    The id of a run is the ``trace_id``, or the stem of the label file without it. The trace of the
+    run is searched among ``files``, beside the label file, and in the folders of the published set.
+    If it is not found, the labels are stored under the id of the run, with the span ids of the
+    label file.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+
+    Raises:
+        ExchangeError: No file among ``files`` is a label file.
+    """
+    reader = _TrailReader(annotator)
+    label_files = []
+    for file, document in read_each(files, reader.problems, _read_lenient_json):
+        if labels := _trail_label_records(document):
+            label_files.append((file, labels))
+        else:
+            reader.note_trace(file, document)
+    if not label_files and not reader.problems:
+        raise ExchangeError(f"{files[0]}: no TRAIL labels; name the file with 'errors'")
+    for file, labels in label_files:
+        for number, record in enumerate(labels):
+            reader.read(file, "file" if len(labels) == 1 else f"record {number}", record)
+    return reader.done()
+
+
+def _read_lenient_json(file: Path) -> object:
+    """Return the JSON document in a file; commas before a closing bracket are allowed.
+
+    Raises:
+        ValueError: The file is not JSON even without such commas.
+    """
+    try:
+        return read_json(file)
+    except ValueError as error:
+        text = file.read_text("utf-8", "replace")
+        repaired_text = _STRING_OR_TRAILING_COMMA.sub(lambda m: "" if m[0] == "," else m[0], text)
+        try:
+            return load_json(repaired_text)
+        except InvalidJSON:
+            raise error from None
+
+
+def _trail_label_records(document: object) -> list[Mapping[str, object]]:
+    """Return the records of a label file; an empty list for any other document."""
+    records = document if isinstance(document, list) else [document]
+    label_records = [record for record in map(_trail_label_record, records) if record is not None]
+    return label_records if len(label_records) == len(records) else []
+
+
+def _trail_label_record(value: object) -> Mapping[str, object] | None:
+    """Return the record of labels in a JSON value; None if there is none.
+
+    The value is the record, or a row of the published tables, in which it may be JSON text.
+    """
+    if isinstance(value, Mapping) and "labels" in value and "trace" in value:
+        value = value["labels"]
+        if isinstance(value, str):
+            try:
+                value = load_json(value)
+            except InvalidJSON:
+                return None
+    if isinstance(value, Mapping) and "errors" in value and "spans" not in value:
+        return value
+    return None
+
+
+class _TrailReader(LabelledRuns):
+    """The labels that were read so far."""
+
+    def __init__(self, annotator: str | None) -> None:
+        note = "the impact that TRAIL gives stands in the note; no severity follows from it"
+        super().__init__("trail", annotator, _without_case_and_plurals, note)
+        self._files: dict[str, Path] = {}
+        self._neighbours: dict[Path, dict[str, list[Path]]] = {}
+        self._unquoted = 0
+
+    def note_trace(self, file: Path, document: object) -> None:
+        """Record a file that may hold a trace, by its name and by the id in it.
+
+        Args:
+            file: The file.
+            document: The JSON document.
+        """
+        self._files.setdefault(file.stem, file)
+        native = as_text(document.get("trace_id")) if isinstance(document, Mapping) else None
+        if native is not None:
+            self._files.setdefault(otel_spans.trace_id(native) or native, file)
+
+    def read(self, file: Path, location: str, record: Mapping[str, object]) -> None:
+        """Read the labels of one run.
+
+        Args:
+            file: The file.
+            location: The location in the file.
+            record: The record.
+        """
+        errors = record.get("errors")
+        if not isinstance(errors, list):
+            self.wrong(file, location, "'errors' is no list")
+            return
+        native = as_text(record.get("trace_id")) or file.stem
+        native = otel_spans.trace_id(native) or native
+        trace = self._trace_of_run(file, native)
+        draft = self.work(file, native, trace, replaces=False)
+        for number, error in enumerate(errors):
+            try:
+                self._add_error(draft, trace, error)
+            except ValueError as problem:
+                where = f"error {number}" if location == "file" else f"{location}, error {number}"
+                self.wrong(file, where, problem)
+
+    def _trace_of_run(self, file: Path, native: str) -> Trace | None:
+        """Return the trace of a run from the first candidate file that holds it; None without one.
+
+        The only trace of a candidate file is that of the run, whatever its id.
+        """
+        for path in self._candidate_files(file, native):
+            traces = read_traces(path)
+            for trace in traces:
+                if trace.identity.trace_id == native or len(traces) == 1:
+                    return trace
+        return None
+
+    def _candidate_files(self, file: Path, native: str) -> Iterator[Path]:
+        """Yield the files that may hold the trace of a run: named files, then neighbours."""
+        folder = file.parent.resolve()
+        if folder not in self._neighbours:
+            neighbours = self._neighbours[folder] = {}
+            for pattern in _TRAIL_NEIGHBOURS:
+                base_folder = folder.parent if pattern.startswith("../") else folder
+                for path in sorted(base_folder.glob(pattern.removeprefix("../"))):
+                    neighbours.setdefault(path.stem, []).append(path)
+        own_path = file.resolve()
+        for name in dict.fromkeys((native, file.stem)):
+            if name in self._files:
+                yield self._files[name]
+            yield from (path for path in self._neighbours[folder].get(name, ()) if path != own_path)
+
+    def _add_error(self, draft: ImportedWork, trace: Trace | None, error: object) -> None:
+        """Add the label of an error to a draft.
+
+        Raises:
+            ValueError: A field of the error is missing or not valid.
+        """
+        if not isinstance(error, Mapping):
+            raise ValueError("an error is no object")
+        mode = self.mode("category", as_text(error.get("category")) or "")
+        location = as_text(error.get("location"))
+        if location is None:
+            raise ValueError(f"location is {error.get('location')!r}, not the id of a span")
+        span = otel_spans.span_id(location) or location.strip()
+        evidence = as_text(error.get("evidence"))
+        target = Target(span, span)
+        if trace is not None:
+            target = _evidence_target(trace, span, evidence)
+        if trace is not None and evidence is not None and target.quote is None:
+            self._unquoted += 1
+        notes = [as_text(error.get("description"))]
+        if evidence is not None and target.quote is None:
+            notes.append(f"Evidence: {evidence.strip()}")
+        if (impact := as_text(error.get("impact"))) is not None:
+            notes.append(f"Impact: {impact.strip()}")
+        note = "\n".join(note.strip() for note in notes if note)
+        draft.join_label(draft.label(mode.slug, target, note))
+
+    def done(self) -> Incoming:
+        """Return everything that was read."""
+        if self._unquoted:
+            labels = counted(self._unquoted, "label has", "labels have")
+            self.notes.append(f"{labels} evidence that is not in the span's text; the note has it")
+        return super().done()
+
+
+def _without_case_and_plurals(name: str) -> str:
+    """Return a name without case, signs and plurals: spellings of categories vary."""
+    return "".join(word.rstrip("s") for word in re.findall(r"[a-z0-9]+", name.casefold()))
+
+
+def _evidence_target(trace: Trace, span: str, evidence: str | None) -> Target:
+    """Return the target of a label: its evidence as a quote, or the span if that lacks it.
+
+    A span of the source may be several spans of the trace. The first one with the evidence counts.
+
+    Raises:
+        ValueError: The trace has no such span.
+    """
+    indices = []
+    for index in range(len(trace)):
+        key = trace.span(index).key
+        if key == span or key.startswith(f"{span}/"):
+            indices.append(index)
+    if not indices:
+        raise ValueError(f"location is {span!r}, but the trace has no such span")
+    for index in indices if evidence is not None else ():
+        text = trace.text(index)
+        bounds = _passage_bounds(text, evidence or "")
+        if bounds is not None:
+            start, end = bounds
+            key = trace.span(index).key
+            return Target(key, key, text[start:end], start, end)
+    exact_index = trace.index_of(span)
+    key = trace.span(indices[0] if exact_index is None else exact_index).key
+    return Target(key, key)
+
+
+def _passage_bounds(text: str, evidence: str) -> tuple[int, int] | None:
+    """Return start and end of a passage in a text, None if the text lacks it.
+
+    White space may differ.
+    """
+    evidence = evidence.strip()
+    unescaped = evidence.replace("\\n", "\n").replace('\\"', '"')  # copied from within JSON
+    for variant in dict.fromkeys((evidence, unescaped, unescaped.strip("\"'` \n"))):
+        if not variant.strip():
+            continue
+        start = text.find(variant)
+        if start >= 0:
+            return start, start + len(variant)
+        match = re.search(r"\s+".join(map(re.escape, variant.split())), text)
+        if match is not None:
+            return match.start(), match.end()
+    return None
+
+
+# Who&When: runs with the agent and the step of their decisive error.
+#
+# ``mistake_step`` is a text and counts from 0, unlike the step numbers of AgentRx.
+
+
+WHO_AND_WHEN: Final = "who-and-when"
+DECISIVE_ERROR: Final = "decisive_error"
+
+
+def read_who_and_when(
+    files: Sequence[Path], annotator: str | None = None, workers: Workers | None = None
+) -> Incoming:
+    """Read the labels in Who&When files, each on the span of its step.
+
+    If the span is of another agent than the label names, the notes of the import and of the label
+    report it.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+        workers: The processes that read files, None for this process alone.
+    """
+    taxonomy = shipped_taxonomy("who_and_when")
+    traces: dict[str, TraceRecord] = {}
+    work: dict[str, ImportedWork] = {}
+    problems: list[RowProblem] = []
+    notes = ["mistake_step counts from 0"]
+    paths = [*files_under(files, (".json", ".jsonl"))]
+    read = partial(_read_who_and_when_files, annotator or WHO_AND_WHEN, taxonomy)
+    for file, file_batch in zip(paths, each(read, paths, workers), strict=True):
+        if isinstance(file_batch, LostItem):
+            problems.append(RowProblem(file, "file", file_batch.reason))
+            continue
+        traces |= {trace.trace_id: trace for trace in file_batch.traces}
+        work |= {file_work.trace_id: file_work for file_work in file_batch.work}
+        problems += file_batch.problems
+        notes += file_batch.notes
+    return Incoming(
+        taxonomies=(taxonomy,),
+        traces=tuple(traces.values()),
+        work=tuple(work.values()),
+        problems=tuple(problems),
+        notes=tuple(notes),
+    )
+
+
+def _read_who_and_when_files(
+    name: str, taxonomy: Taxonomy, files: Sequence[Path]
+) -> list[Incoming]:
+    """Return the labels of each file; its notes name agents that differ from those in the trace."""
+    return [_read_who_and_when_file(name, taxonomy, file) for file in files]
+
+
+def _read_who_and_when_file(name: str, taxonomy: Taxonomy, file: Path) -> Incoming:
+    """Return the labels of a file; records that are not valid become problems."""
+    batch = Gathered()
+    for _, labelled in read_each([file], batch.problems, _labelled_traces):
+        for trace, record in labelled:
+            kind = AnnotatorKind.IMPORTED
+            trace_id = trace.identity.trace_id
+            draft = ImportedWork(name, trace_id, taxonomy.ref, kind, finished_at="", file=file)
+            try:
+                mismatch = _add_record_label(draft, trace, record)
+            except ValueError as error:
+                location = "file" if trace.record is None else f"record {trace.record}"
+                batch.wrong(file, location, error)
+                continue
+            if mismatch:
+                batch.notes.append(f"{file}: {mismatch}")
+            batch.keep(draft)
+            batch.traces[trace_id] = TraceRecord.from_trace(trace)
+    return batch.done()
+
+
+def _labelled_traces(file: Path) -> list[tuple[Trace, Mapping[str, object]]]:
+    """Return the traces of a file, each with its labelled record.
+
+    Raises:
+        ValueError: No trace was recognised, or a record has no ``mistake_step``.
+    """
+    document = read_json(file)
+    records = document if isinstance(document, list) else [document]
+    traces = read_traces(file)
+    if not traces:
+        raise ValueError("no trace was recognised in the file")
+    labelled = []
+    for trace in traces:
+        record = records[trace.record or 0]
+        if not isinstance(record, Mapping) or "mistake_step" not in record:
+            raise ValueError("no 'mistake_step' in the record; this is no file of Who&When")
+        labelled.append((trace, record))
+    return labelled
+
+
+def _add_record_label(
+    draft: ImportedWork, trace: Trace, record: Mapping[str, object]
+) -> str | None:
+    """Add a record's label; return a sentence if the step is by another agent, otherwise None."""
+    step = _step_number(record["mistake_step"])
+    spans = message_spans(trace, step)
+    if spans is None:
+        raise ValueError(f"mistake_step is {step}, but the run has no step {step} (from 0)")
+    index = trace.index_of(spans[0])
+    span_agent = trace.span(index).agent if index is not None else ""
+    label_agent = str(record.get("mistake_agent") or "")
+    note = str(record.get("mistake_reason") or "")
+    mismatch = None
+    if _plain_agent_name(label_agent) != _plain_agent_name(span_agent):
+        mismatch = f"step {step} is by {span_agent!r}, the label names {label_agent!r}"
+        note = f"{note}\n({mismatch})".strip()
+    draft.add_label(draft.label(DECISIVE_ERROR, Target(*spans), note))
+    return mismatch
+
+
+def _step_number(value: object) -> int:
+    """Return a step number, which may be a number or its digits.
+
+    Raises:
+        ValueError: It is another value.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+        return int(value)
+    raise ValueError(f"mistake_step is {value!r}, not a number from 0")
+
+
+def _plain_agent_name(agent: str) -> str:
+    """Return an agent's name without the remark in brackets that hand-crafted runs add."""
+    return agent.split("(")[0].strip().casefold()
+
+
+# AgentRx: every failed step of a run with its category, and which of them is the root cause.
+#
+# ``step_number`` counts from 1, unlike the steps of Who&When. In the half of the set that is from
+# τ-bench a ``trajectory_id`` is the ``task_id`` of a record, and step N is its ``/traj/<N - 1>``.
+#
+# Its judge's answers (``detailed_results``, categories by number) and the planted truth of
+# simulated runs (``critical_failure_step``) are read as labels of the same form.
+
+
+def read_agentrx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read label files, and the trajectories that their labels name.
+
+    There are three kinds of label file: a list of records with ``trajectory_id`` and ``failures``,
+    the answers of AgentRx's judge, and the planted truth of a simulated run. In an answer the first
+    failure counts as the root cause.
+
+    A trajectory is searched in this order:
+
+    - a file ``<trajectory_id>.json``, or a file in AgentRx's intermediate form with this
+      ``trajectory_id``, among ``files``, in the folder of the label file and in its subfolders;
+    - a record of τ-bench with this ``task_id`` in ``files``.
+
+    If there is no trajectory, its labels are stored under the ``trajectory_id``, and their spans
+    have the keys that the trajectory's messages would have.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name; None for the name of the format.
+
+    Raises:
+        ExchangeError: No file among ``files`` is a label file.
+    """
+    reader = _AgentRxReader(annotator)
+    label_files = []
+    for file, document in read_each(files, reader.problems, read_json):
+        if labels := _agentrx_label_records(document):
+            label_files.append((file, labels))
+        else:
+            reader.trajectories.setdefault(file.stem, file)
+            if isinstance(document, Mapping) and "steps" in document:
+                reader.trajectories.setdefault(str(document.get("trajectory_id")), file)
+            reader.add_tasks(file, document)
+    if not label_files and not reader.problems:
+        raise ExchangeError(
+            f"{files[0]}: no AgentRx labels; name the file with 'trajectory_id' and 'failures'"
+        )
+    for file, labels in label_files:
+        reader.add_neighbours(file)
+        for number, record in enumerate(labels):
+            reader.read(file, number, record)
+    return reader.done()
+
+
+def _agentrx_label_records(document: object) -> list[Mapping[str, object]]:
+    """Return the records of a label file; an empty list for any other document."""
+    if isinstance(document, Mapping):
+        return _agentrx_records_of_judge(document) or _agentrx_records_of_simulation(document)
+    if not isinstance(document, list):
+        return []
+    records = [r for r in document if isinstance(r, Mapping) and "trajectory_id" in r]
+    labelled = any("failures" in record for record in records)
+    return records if labelled and len(records) == len(document) else []
+
+
+def _agentrx_records_of_judge(document: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """Return the answers of AgentRx's judge as label records.
+
+    The list is empty if the document does not hold such answers.
+    """
+    results = document.get("detailed_results")
+    records: list[Mapping[str, object]] = []
+    for result in results if isinstance(results, list) else ():
+        if not isinstance(result, Mapping) or "task_id" not in result:
+            return []
+        failures = result.get("failures")
+        if not isinstance(failures, list):
+            return []
+        run_failures = [
+            {
+                "failure_id": number,
+                "step_number": failure.get("step_number"),
+                "failure_category": failure.get("failure_case"),
+                "step_reason": failure.get("description"),
+                "category_reason": failure.get("checklist_reasoning"),
+            }
+            for number, failure in enumerate(failures, 1)
+            if isinstance(failure, Mapping)
+        ]
+        # The first failure of the judge counts as the root cause.
+        root = {"failure_id": 1}
+        records.append(
+            {"trajectory_id": result["task_id"], "failures": run_failures, "root_cause": root}
+        )
+    return records
+
+
+def _agentrx_records_of_simulation(document: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """Return a list with the fault that was planted in a simulated run, as a label record.
+
+    The list is empty if the document is no simulated run.
+    """
+    if not {"run_task_id", "critical_failure_step"} <= document.keys():
+        return []
+    failure = {
+        "failure_id": 1,
+        "step_number": document["critical_failure_step"],
+        "failure_category": document.get("failure_category"),
+        "failed_agent": document.get("failed_component"),
+        "step_reason": document.get("reason"),
+    }
+    root = {"failure_id": 1}
+    return [{"trajectory_id": document["run_task_id"], "failures": [failure], "root_cause": root}]
+
+
+def _agentrx_task_ids(document: object) -> Iterator[tuple[int, str]]:
+    """Yield the index and ``task_id`` of each record of τ-bench in a document."""
+    if isinstance(document, list):
+        for index, record in enumerate(document):
+            if isinstance(record, Mapping) and "traj" in record and "task_id" in record:
+                yield index, str(record["task_id"])
+
+
+class _AgentRxReader(LabelledRuns):
+    """The reader of label files, with the labels that were read so far."""
+
+    def __init__(self, annotator: str | None) -> None:
+        note = "step_number counts from 1; the root cause is marked fatal"
+        super().__init__("agentrx", annotator, _without_case_and_blanks, note, by_code=True)
+        self.trajectories: dict[str, Path] = {}
+        self._records_by_task: dict[str, list[tuple[Path, int]]] = {}
+        self._traces_by_file: dict[Path, tuple[Trace, ...]] = {}
+        self._mismatches: dict[str, list[str]] = {}
+
+    def add_neighbours(self, file: Path) -> None:
+        """Find trajectories in the folder of a label file and the folders in it."""
+        for path in sorted([*file.parent.glob("*.json"), *file.parent.glob("*/*.json")]):
+            self.trajectories.setdefault(path.stem, path)
+
+    def add_tasks(self, file: Path, document: object) -> None:
+        """Record the tasks of τ-bench whose runs a file holds.
+
+        Args:
+            file: The file.
+            document: The JSON document.
+        """
+        for index, task in _agentrx_task_ids(document):
+            self._records_by_task.setdefault(task, []).append((file, index))
+
+    def read(self, file: Path, number: int, record: Mapping[str, object]) -> None:
+        """Read the labels of one run.
+
+        Args:
+            file: The file.
+            number: The number, counted from 0.
+            record: The record.
+        """
+        trajectory_id = str(record["trajectory_id"])
+        failures = record.get("failures")
+        root = record.get("root_cause")
+        if not isinstance(failures, list):
+            self.wrong(file, f"record {number}", "'failures' is no list")
+            return
+        try:
+            trace = self._trace_of_trajectory(trajectory_id)
+        except ValueError as error:
+            self.wrong(file, f"record {number}", error)
+            return
+        draft = self.work(file, trajectory_id, trace, replaces=True)
+        for index, failure in enumerate(failures):
+            try:
+                self._add_label(draft, trace, failure, root)
+            except ValueError as error:
+                self.wrong(file, f"record {number}, failure {index}", error)
+
+    def _trace_of_trajectory(self, trajectory_id: str) -> Trace | None:
+        """Return the trace of a trajectory or of a run of τ-bench, None if there is none."""
+        path = self.trajectories.get(trajectory_id)
+        traces = () if path is None else read_traces(path)
+        return traces[0] if traces else self._run_of_task(trajectory_id)
+
+    def _run_of_task(self, task: str) -> Trace | None:
+        """Return the run of a task of τ-bench, None if there is none.
+
+        Raises:
+            ValueError: There are several runs with different content.
+        """
+        records = self._records_by_task.get(task, [])
+        runs = {
+            trace.identity.content_hash: trace
+            for file, index in records
+            for trace in self._traces_in_file(file)
+            if trace.record == index
+        }
+        if len(runs) > 1:
+            files = ", ".join(dict.fromkeys(str(file) for file, _ in records))
+            raise ValueError(
+                f"trajectory_id {task!r} may be any of {len(runs)} runs of this task in {files}; "
+                "name only the file whose runs were labelled"
+            )
+        return next(iter(runs.values()), None)
+
+    def _traces_in_file(self, file: Path) -> tuple[Trace, ...]:
+        """Return the traces of a file that holds many, read once."""
+        if file not in self._traces_by_file:
+            self._traces_by_file[file] = read_traces(file)
+        return self._traces_by_file[file]
+
+    def _add_label(
+        self, draft: ImportedWork, trace: Trace | None, failure: object, root: object
+    ) -> None:
+        """Add the label of a failure to a draft.
+
+        Raises:
+            ValueError: A field of the failure is missing or not valid.
+        """
+        if not isinstance(failure, Mapping):
+            raise ValueError("a failure is no object")
+        mode = self.mode("failure_category", str(failure.get("failure_category") or ""))
+        step = failure.get("step_number")
+        if not isinstance(step, int) or isinstance(step, bool) or step < 1:
+            raise ValueError(f"step_number is {step!r}, not a number from 1")
+        spans: tuple[str, str] | None = (f"/{step - 1}", f"/{step - 1}")
+        if trace is not None:
+            spans = message_spans(trace, step - 1)
+        if spans is None:
+            raise ValueError(f"step_number is {step}, but the run has no step {step} (from 1)")
+        self._note_mismatch(draft.trace_id, trace, spans[0], step, failure)
+        # The set writes the same id as a number in one place and as a text in the other.
+        is_root = isinstance(root, Mapping) and str(root.get("failure_id")) == str(
+            failure.get("failure_id")
+        )
+        label = draft.label(
+            mode.slug,
+            Target(*spans),
+            "\n".join(_agentrx_reason_texts(failure, root if is_root else None)),
+            severity=Severity.FATAL if is_root else None,
+        )
+        draft.join_label(label)
+
+    def _note_mismatch(
+        self,
+        trace_id: str,
+        trace: Trace | None,
+        key: str,
+        step: int,
+        failure: Mapping[str, object],
+    ) -> None:
+        """Record a sentence if the agent that a label names is not the agent of its span."""
+        index = None if trace is None else trace.index_of(key)
+        if trace is None or index is None:
+            return
+        span_agent = trace.span(index).agent
+        label_agent = str(failure.get("failed_agent") or "")
+        if label_agent and _without_case_and_blanks(span_agent) != _without_case_and_blanks(
+            label_agent.split("(")[0]
+        ):
+            sentence = f"step {step} is by {span_agent!r}, the label names {label_agent!r}"
+            self._mismatches.setdefault(trace_id, []).append(sentence)
+
+    def done(self) -> Incoming:
+        """Return everything that was read."""
+        for trace_id, mismatches in self._mismatches.items():
+            more = f", and {len(mismatches) - 1} more like it" if len(mismatches) > 1 else ""
+            self.notes.append(f"{trace_id}: {mismatches[0]}{more}")
+        return super().done()
+
+
+def _without_case_and_blanks(name: str) -> str:
+    """Return a name without case, blanks and signs: spellings of categories vary."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def _agentrx_reason_texts(failure: Mapping[str, object], root: object) -> Iterator[str]:
+    """Yield the different reasons of a failure, then that of the root cause."""
+    seen: set[str] = set()
+    for value in (failure.get("step_reason"), failure.get("category_reason")):
+        text = str(value or "").strip()
+        if text and text not in seen:
+            seen.add(text)
+            yield text
+    if isinstance(root, Mapping) and root.get("reason_for_root_cause"):
+        yield f"Root cause: {root['reason_for_root_cause']}"

@@ -1,0 +1,782 @@
+"""Findings of other tools' judges: ``adamast``, ``agentdash``, ``pisama`` and ``agentdebugx``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mast_tui.counts import counted
+from mast_tui.exchange.errors import ExchangeError
+from mast_tui.exchange.import_batch import (
+    Gathered,
+    ImportedWork,
+    Incoming,
+    imported_kind,
+    shipped_taxonomy,
+)
+from mast_tui.exchange.mast_data import mast_binding
+from mast_tui.exchange.trace_files import read_each, read_json
+from mast_tui.labels import (
+    JUDGE_PREFIX,
+    WHOLE_TRACE,
+    Evidence,
+    Label,
+    Severity,
+    Target,
+    VerdictValue,
+)
+from mast_tui.taxonomy.loader import from_dict, load_mast
+from mast_tui.taxonomy.model import Taxonomy
+
+# ``adamast``: what AdaMAST's judges say of traces, under the taxonomy that it has learned.
+#
+# A file is what ``adamast judge --output`` writes (an object with ``diagnoses``), or a list of
+# diagnoses, or one a line. The default judge picks every code that applies, the single one
+# exactly one code, which says nothing of the others.
+
+
+_ADAMAST_ID: Final = "adamast"
+_ADAMAST_LAYERS: Final = ("full_layer", "annotation_layer")
+_ADAMAST_CATEGORIES: Final = (("category_a", "A"), ("category_b", "B"), ("category_c", "C"))
+Values = Mapping[str, Any]
+
+
+def _shipped_mast() -> Taxonomy:
+    """Return AdaMAST's own list of MAST's modes, ``MAST-1`` to ``MAST-14``."""
+    return shipped_taxonomy("adamast_mast")
+
+
+def _is_adamast_taxonomy(document: object) -> bool:
+    """Check whether a document is a taxonomy: it has a list of ``codes``, or layers of codes."""
+    if not isinstance(document, Mapping) or "diagnoses" in document:
+        return False
+    return isinstance(document.get("codes"), list) or any(
+        isinstance(document.get(layer), Mapping) for layer in _ADAMAST_LAYERS
+    )
+
+
+def _adamast_taxonomy(document: object, source: str) -> Taxonomy:
+    """Return the taxonomy ``adamast@HASH`` of a file's codes; the version is their hash.
+
+    Args:
+        document: The JSON document.
+        source: The name of the source, for messages.
+
+    Raises:
+        ValueError: The document has no usable codes.
+    """
+    if not isinstance(document, Mapping):
+        raise ValueError("no taxonomy of AdaMAST: it is an object with 'codes'")
+    name = document.get("display_name") or document.get("domain") or "AdaMAST taxonomy"
+    return _adamast_taxonomy_of_codes(
+        list(_adamast_codes_in_document(document)),
+        name if isinstance(name, str) else _ADAMAST_ID,
+        source,
+    )
+
+
+def _adamast_taxonomy_of_seen(seen: Sequence[tuple[str, str]]) -> Taxonomy:
+    """Return a taxonomy of the codes and names in diagnoses whose own taxonomy is missing."""
+    codes: list[Values] = [{"id": code, "name": name} for code, name in sorted(dict(seen).items())]
+    return _adamast_taxonomy_of_codes(
+        codes or [{"id": "none"}], "AdaMAST, codes that were used", _ADAMAST_ID
+    )
+
+
+def _adamast_codes_in_document(document: Values) -> Iterator[Values]:
+    """Yield the codes of a taxonomy document: its flat codes, or those of its first layer."""
+    if isinstance(document.get("codes"), list):
+        yield from (code for code in document["codes"] if isinstance(code, Mapping))
+        return
+    layers = [document[name] for name in _ADAMAST_LAYERS if isinstance(document.get(name), Mapping)]
+    if not layers:
+        return
+    for key, category in _ADAMAST_CATEGORIES:
+        values = layers[0].get(key, ())
+        codes = values.items() if isinstance(values, Mapping) else (("", code) for code in values)
+        for name, code in codes:
+            if isinstance(code, Mapping):
+                yield {"id": name, "category": category, **code}
+
+
+def _adamast_taxonomy_of_codes(codes: Sequence[Values], name: str, source: str) -> Taxonomy:
+    """Return a taxonomy with a mode for each code; the version is a hash of the modes."""
+    modes: list[dict[str, object]] = []
+    used_codes: set[str] = set()
+    used_names: set[str] = set()
+    for code in codes:
+        code_text = _typable_code(str(code.get("id") or code.get("code") or ""))
+        if not code_text or code_text.casefold() in used_codes:
+            continue  # A code without a text, or a code that comes twice: the first one counts.
+        mode_name = str(code.get("name") or code.get("label") or code_text).strip()
+        if mode_name.casefold() in used_names | used_codes:
+            mode_name = f"{mode_name} ({code_text})"
+        used_codes.add(code_text.casefold())
+        used_names.add(mode_name.casefold())
+        modes.append(
+            {
+                "slug": f"code-{_slug_text(code_text)}",
+                "code": code_text,
+                "name": mode_name,
+                "category": f"group-{_slug_text(_category_of_code(code, code_text))}",
+                "definition": str(code.get("description") or code.get("definition") or ""),
+                "applies": _sentence_list(code.get("when_to_use")),
+                "applies_not": _sentence_list(code.get("when_not_to_use")),
+            }
+        )
+    groups = dict.fromkeys(str(mode["category"]) for mode in modes)
+    digest = hashlib.sha256(json.dumps(modes, sort_keys=True).encode()).hexdigest()
+    return from_dict(
+        {
+            "id": _ADAMAST_ID,
+            "version": digest[:8],
+            "name": name,
+            "categories": [{"id": group, "name": group.removeprefix("group-")} for group in groups],
+            "modes": modes,
+        },
+        source,
+    )
+
+
+def _category_of_code(code: Values, number: str) -> str:
+    return str(code.get("category") or number.partition(".")[0] or "all")
+
+
+def _sentence_list(value: object) -> list[str]:
+    return [value] if isinstance(value, str) and value.strip() else []
+
+
+def _typable_code(text: str) -> str:
+    """Return a code without blanks, separators of names and characters that are not printable."""
+    return "".join(char for char in text.strip() if char.isprintable() and char not in ",|@ ")[:64]
+
+
+def _slug_text(text: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:40].strip("-")
+    return plain or hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+ADAMAST_JUDGE: Final = "judge:adamast"
+Record = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _AdamastBatch(Gathered):
+    """The contents of the files.
+
+    ``diagnoses`` holds the file, location, surrounding document and record of each diagnosis.
+    ``taxonomies_by_path`` holds the taxonomies among the files.
+    """
+
+    diagnoses: list[tuple[Path, str, Record, Record]] = field(default_factory=list)
+    taxonomies_by_path: dict[Path, Taxonomy] = field(default_factory=dict)
+
+
+def read_adamast(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read diagnoses, each file under the first of these taxonomies:
+
+    - the taxonomy file that its diagnoses name, if it is among the files or beside them
+    - the only taxonomy among the files, if the diagnoses name none
+    - AdaMAST's own list of MAST's modes, if it has all codes
+    - a taxonomy of the used codes, so that no other code counts as absent
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+    """
+    batch = _AdamastBatch()
+    for file, document in read_each(files, batch.problems, read_json):
+        try:
+            _add_adamast_document(file, document, batch)
+        except ValueError as error:
+            batch.wrong(file, "file", error)
+    for file in dict.fromkeys(file for file, _, _, _ in batch.diagnoses):
+        file_diagnoses = [diagnosis for diagnosis in batch.diagnoses if diagnosis[0] == file]
+        try:
+            taxonomy, is_complete, explanation = _adamast_taxonomy_of_file(
+                file, file_diagnoses, batch
+            )
+        except ValueError as error:
+            batch.wrong(file, "codes", error)
+            continue
+        batch.taxonomies[taxonomy.ref] = taxonomy
+        batch.notes.append(f"{file.name}: codes are those of {taxonomy.ref} ({explanation})")
+        for _, location, head, record in file_diagnoses:
+            try:
+                draft = _diagnosis_work(
+                    annotator or _adamast_judge_name(head, record),
+                    file,
+                    record,
+                    taxonomy,
+                    is_complete,
+                )
+                if draft.key in batch.drafts:
+                    raise ValueError(f"trace {draft.trace_id!r} comes twice; keep one diagnosis")
+            except ValueError as error:
+                batch.wrong(file, location, error)
+                continue
+            batch.keep(draft)
+    without_code = sum(not (draft.labels or draft.verdicts) for draft in batch.drafts.values())
+    if without_code:
+        subject = counted(without_code, "diagnosis names", "diagnoses name")
+        batch.notes.append(f"{subject} no code, and 'none_apply' is not set")
+    return batch.done()
+
+
+def _add_adamast_document(file: Path, document: object, batch: _AdamastBatch) -> None:
+    """Add the taxonomy or the diagnoses of a file to the batch; other records become problems."""
+    if _is_adamast_taxonomy(document):
+        batch.taxonomies_by_path[file.resolve()] = _adamast_taxonomy(document, str(file))
+        return
+    header: Record = document if isinstance(document, Mapping) else {}
+    records = header.get("diagnoses") if "diagnoses" in header else document
+    records = records if isinstance(records, list) else [records]
+    for number, record in enumerate(records, start=1):
+        location = f"diagnosis {number}"
+        if isinstance(record, Mapping) and ("failure_modes" in record or "code" in record):
+            batch.diagnoses.append((file, location, header, record))
+        else:
+            reason = "has neither 'failure_modes' nor 'code'; this is no diagnosis of AdaMAST"
+            batch.wrong(file, location, reason)
+
+
+def _adamast_taxonomy_of_file(
+    file: Path, diagnoses: Sequence[tuple[Path, str, Record, Record]], batch: _AdamastBatch
+) -> tuple[Taxonomy, bool, str]:
+    """Return the taxonomy of a file's diagnoses, True if it is complete, and a text on its source.
+
+    It is the taxonomy that the file names, the only one among the imported files, MAST if all codes
+    are MAST's, or else a taxonomy of the codes in use.
+    """
+    _, _, header, _ = diagnoses[0]
+    taxonomy_path = header.get("taxonomy")
+    if isinstance(taxonomy_path, str) and taxonomy_path:
+        file_name = Path(taxonomy_path.replace("\\", "/")).name
+        for path in (Path(taxonomy_path), file.parent / file_name):
+            if path.resolve() in batch.taxonomies_by_path:
+                return (
+                    batch.taxonomies_by_path[path.resolve()],
+                    True,
+                    f"the taxonomy in {path.name}",
+                )
+            try:
+                return _adamast_taxonomy(read_json(path), str(path)), True, f"from {path.name}"
+            except (ValueError, OSError):
+                continue
+    elif len(batch.taxonomies_by_path) == 1:
+        path, taxonomy = next(iter(batch.taxonomies_by_path.items()))
+        return taxonomy, True, f"the taxonomy in {path.name}"
+    used_codes = [pair for *_, record in diagnoses for pair in _codes_with_names(record)]
+    mast = _shipped_mast()
+    if used_codes and all(mast.find(code) is not None for code, _ in used_codes):
+        return mast, True, "AdaMAST's own list of MAST's modes, by its codes"
+    explanation = "only the codes that are used, as their taxonomy's file is not here"
+    return _adamast_taxonomy_of_seen(used_codes), False, explanation
+
+
+def _codes_with_names(record: Record) -> list[tuple[str, str]]:
+    """Return the codes in a diagnosis, each with its name in the diagnosis."""
+    # Without a list of modes, the record itself is the only mode.
+    modes = record.get("failure_modes", [record])
+    return [
+        (str(mode["code"]), str(mode.get("name") or mode.get("label") or mode["code"]))
+        for mode in (modes if isinstance(modes, list) else ())
+        if isinstance(mode, Mapping) and mode.get("code")
+    ]
+
+
+def _adamast_judge_name(head: Record, record: Record) -> str:
+    """Return the judge's name: ``judge:MODEL@adamast``, or ``judge:adamast`` without a model."""
+    judge = head.get("judge")
+    metadata = record.get("judge_metadata")
+    model = judge.get("model") if isinstance(judge, Mapping) else None
+    if not model and isinstance(metadata, Mapping):
+        model = metadata.get("judge_model")
+    if not isinstance(model, str) or not model.strip():
+        return ADAMAST_JUDGE
+    plain = "".join(char for char in model.strip() if char.isprintable() and char not in ",|")
+    return f"{JUDGE_PREFIX}{plain[:100]}@adamast"
+
+
+def _diagnosis_work(
+    name: str, file: Path, record: Record, taxonomy: Taxonomy, is_complete: bool
+) -> ImportedWork:
+    """Return the work of a diagnosis.
+
+    Modes that it does not name become absent only if the taxonomy is complete and the judge picks
+    all codes.
+
+    Raises:
+        ValueError: The diagnosis is not valid.
+    """
+    trace_id = record.get("trace_id")
+    if not isinstance(trace_id, str | int) or not str(trace_id).strip():
+        raise ValueError("has no 'trace_id'")
+    kind = imported_kind(name)
+    draft = ImportedWork(name, str(trace_id), taxonomy.ref, kind, finished_at="", file=file)
+    picks_all = "failure_modes" in record
+    modes = record["failure_modes"] if picks_all else [record]
+    if not isinstance(modes, list):
+        raise ValueError("'failure_modes' is no list")
+    for value in modes:
+        if not isinstance(value, Mapping) or not isinstance(value.get("code"), str):
+            raise ValueError("a failure mode has no 'code'")
+        mode = taxonomy.find(value["code"])
+        if mode is None:
+            raise ValueError(f"code {value['code']!r} is none of {taxonomy.ref}")
+        draft.add_label(_adamast_label_of_mode(draft, mode.slug, value))
+    if is_complete and picks_all and (modes or record.get("none_apply") is True):
+        labelled_modes = {label.mode for label in draft.labels.values()}
+        for mode in taxonomy.modes:
+            if mode.slug not in labelled_modes:
+                draft.add_verdict(mode.slug, VerdictValue.ABSENT)
+    return draft
+
+
+def _adamast_label_of_mode(draft: ImportedWork, slug: str, value: Record) -> Label:
+    """Return the label of a failure mode; other details become its note.
+
+    Raises:
+        ValueError: The confidence is a number that is not from 0 to 1.
+    """
+    evidence = value.get("evidence")
+    confidence = value.get("confidence")
+    number = confidence if isinstance(confidence, int | float) else None
+    if isinstance(confidence, bool) or (number is not None and not 0 <= number <= 1):
+        raise ValueError(f"confidence is {confidence!r}; it lies between 0 and 1")
+    # A confidence in words, such as "high", is kept in the note.
+    details = {"confidence": confidence if number is None else None}
+    details |= {name: value.get(name) for name in ("severity", "recovery_hint")}
+    remarks = [f"{name.replace('_', ' ')}: {detail}" for name, detail in details.items() if detail]
+    quote = evidence if isinstance(evidence, str) and evidence.strip() else None
+    return draft.label(
+        slug,
+        note="\n".join(remarks),
+        confidence=None if number is None else float(number),
+        evidence=None if quote is None else Evidence(key=None, quote=quote),
+    )
+
+
+# ``agentdash``: what the ``agentdash`` package's judge says of whole traces, mode by mode.
+#
+# Its answer does not name the trace: that is the record's ``trace_id``, the name under which a
+# file keeps the answer, or the file's own name. The package takes a mode that it did not find in
+# the model's words for a 0; where these words are kept, such a 0 is no verdict.
+
+
+AGENTDASH_JUDGE: Final = "judge:agentdash"
+
+_AGENTDASH_PRINTED: Final = (
+    "2.6 Action-Reasoning Mismatch",
+    "3.2 No or Incorrect Verification",
+    "3.3 Weak Verification",
+)
+"""The names of the package's prompt for the numbers that other sources bind otherwise."""
+
+_AGENTDASH_IDS: Final = ("trace_id", "id", "problem_id")
+_AGENTDASH_MODES: Final = "failure_modes"
+
+
+def read_agentdash(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read answers of the agentdash package.
+
+    A file has one answer, a list of answers, one answer per line, or an object with the answers by
+    trace id.
+
+    The labels are on whole traces, with the summary as their note. The model's opinion on the
+    success of the task is not imported.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+    """
+    mast = load_mast()
+    binding = mast_binding(mast, [_AGENTDASH_PRINTED])
+    name = annotator or AGENTDASH_JUDGE
+    batch = Gathered({mast.ref: mast}, notes=[binding.in_words])
+    unmentioned_count = 0
+    for file, records in read_each(files, batch.problems, _located_agentdash_answers):
+        for location, trace_id, record in records:
+            try:
+                draft, unmentioned = _agentdash_answer_work(
+                    name, file, trace_id, record, binding.slugs, mast
+                )
+                if draft.key in batch.drafts:
+                    raise ValueError(f"trace {trace_id!r} comes twice; keep one answer to it")
+            except ValueError as error:
+                batch.wrong(file, location, error)
+                continue
+            unmentioned_count += unmentioned
+            batch.keep(draft)
+    if unmentioned_count:
+        subject = counted(unmentioned_count, "zero stands for a mode", "zeros stand for modes")
+        batch.notes.append(f"{subject} that the model did not speak of; left open")
+    return batch.done()
+
+
+def _located_agentdash_answers(file: Path) -> list[tuple[str, str, Record]]:
+    """Return the location, trace id and content of each answer in a file."""
+    return list(_agentdash_answers_in_document(read_json(file), file))
+
+
+def _agentdash_answers_in_document(
+    document: object, file: Path
+) -> Iterator[tuple[str, str, Record]]:
+    """Yield the location, trace id and content of each answer in a document.
+
+    Raises:
+        ValueError: The document holds no answer, or an answer in a list names no trace.
+    """
+    if isinstance(document, list):
+        for number, value in enumerate(document, start=1):
+            record = _checked_agentdash_answer(value, f"record {number}")
+            trace_id = _agentdash_trace_id_in(value)
+            if trace_id is None:
+                raise ValueError(f"record {number}: has no 'trace_id'; add which trace it judges")
+            yield f"record {number}", trace_id, record
+        return
+    if not isinstance(document, Mapping):
+        raise ValueError("holds no answer of agentdash, which has 'failure_modes'")
+    if _AGENTDASH_MODES in document or _AGENTDASH_MODES in _annotation_or_value(document):
+        yield (
+            "file",
+            _agentdash_trace_id_in(document) or file.stem,
+            _checked_agentdash_answer(document, "file"),
+        )
+        return
+    for trace_id, value in document.items():
+        yield f"{trace_id!r}", trace_id, _checked_agentdash_answer(value, f"{trace_id!r}")
+
+
+def _annotation_or_value(value: Record) -> Record:
+    """Return the field ``annotation``, in which some scripts put the answer, or the value."""
+    annotation = value.get("annotation")
+    return annotation if isinstance(annotation, Mapping) else value
+
+
+def _checked_agentdash_answer(value: object, location: str) -> Record:
+    """Return the answer in a JSON value.
+
+    Raises:
+        ValueError: The value holds no answer.
+    """
+    if isinstance(value, Mapping):
+        answer = value if _AGENTDASH_MODES in value else _annotation_or_value(value)
+        if isinstance(answer.get(_AGENTDASH_MODES), Mapping):
+            return answer
+    raise ValueError(f"{location}: has no 'failure_modes' with a 1 or 0 per mode")
+
+
+def _agentdash_trace_id_in(value: object) -> str | None:
+    assert isinstance(value, Mapping)
+    ids = (value.get(name) for name in _AGENTDASH_IDS)
+    return next((str(x) for x in ids if isinstance(x, str | int) and str(x).strip()), None)
+
+
+def _agentdash_answer_work(
+    name: str,
+    file: Path,
+    trace_id: str,
+    record: Record,
+    slugs: Mapping[str, str],
+    mast: Taxonomy,
+) -> tuple[ImportedWork, int]:
+    """Return the work of one answer, and the number of zeros for modes that it does not mention.
+
+    ``slugs`` holds the slug of each mode of MAST by its code.
+    """
+    draft = ImportedWork(name, trace_id, mast.ref, imported_kind(name), finished_at="", file=file)
+    unmentioned_count = 0
+    for code, value in record[_AGENTDASH_MODES].items():
+        if code not in slugs:
+            raise ValueError(f"mode {code!r} is none of MAST's ({', '.join(slugs)})")
+        if value not in (0, 1):
+            raise ValueError(f"mode {code} is {value!r}, not 1 or 0")
+        if value:
+            draft.add_label(draft.label(slugs[code], note=str(record.get("summary") or "")))
+        elif _mentions_mode(record.get("raw_response"), code):
+            draft.add_verdict(slugs[code], VerdictValue.ABSENT)
+        else:
+            unmentioned_count += 1
+    return draft, unmentioned_count
+
+
+def _mentions_mode(answer_text: object, code: str) -> bool:
+    """Check whether the model's text names the mode; True if the text was not kept."""
+    if not isinstance(answer_text, str):
+        return True
+    return re.search(rf"(?<![0-9.]){re.escape(code)}(?![0-9])", answer_text) is not None
+
+
+# ``pisama`` and ``agentdebugx``: findings of these tools in traces that ``convert`` has written.
+#
+# Pisama (0.7) reads ATIF and names its own spans by hashes, which are computed here again from
+# the ATIF file. AgentDebugX (0.5) names events, whose ids are the keys of spans in files that
+# ``convert`` has written. So each finding belongs to a known span; findings in other files cannot
+# be read.
+
+
+_OTHER: Final = "other"
+_GENERATED_EVENT_ID: Final = re.compile(r"evt_[0-9a-f]{32}\Z")
+
+
+def read_pisama(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read the output of ``pisama analyze --json``, with the ATIF files that were analyzed.
+
+    For each piece of evidence of an issue there is a label from its first to its last span. An
+    issue whose evidence names no spans is a label on the whole trace.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+
+    Raises:
+        ExchangeError: No answer of Pisama is among the files.
+    """
+    batch = _ToolBatch("pisama", annotator)
+    answers: list[tuple[Path, Record]] = []
+    trajectories: dict[str, _Trajectory] = {}
+    for file, record in batch.records_in(files, ".json", ".jsonl", ".pisama"):
+        if isinstance(record.get("issues"), list) and "trace_id" in record:
+            answers.append((file, record))
+        elif str(record.get("schema_version", "")).startswith("ATIF-"):
+            trajectory = _Trajectory.of(record)
+            if trajectory is not None:
+                trajectories[trajectory.id] = trajectory
+    if not answers and not batch.problems:
+        raise ExchangeError(f"{files[0]}: no answer of Pisama, which has 'issues' and 'trace_id'")
+    for file, record in answers:
+        trajectory = trajectories.get(str(record["trace_id"]))
+        if trajectory is None:
+            batch.wrong(
+                file,
+                f"trace {record['trace_id']}",
+                "the file that was analyzed is not named; name the one that 'mast-tui convert "
+                "--to atif' wrote",
+            )
+            continue
+        draft = batch.work(file, trajectory.trace_id)
+        for number, issue in enumerate(record["issues"]):
+            try:
+                for target in _targets_of_issue(issue, trajectory):
+                    batch.add(
+                        draft,
+                        str(issue["type"]),
+                        target,
+                        [issue.get("summary"), f"Severity {issue.get('severity')} of 100"],
+                        issue.get("confidence"),
+                    )
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                batch.wrong(file, f"issue {number}", f"no issue of Pisama: {error}")
+    return batch.done()
+
+
+def read_agentdebugx(files: Sequence[Path], annotator: str | None = None) -> Incoming:
+    """Read the output of ``agentdebug diagnose`` on files of ``convert --to agentdebugx``.
+
+    A finding becomes a label on its event's span. The label on the decisive event is fatal; if that
+    event has no finding, a label ``other`` is added.
+
+    Args:
+        files: The files and folders.
+        annotator: The annotator's name, None for the usual one.
+
+    Raises:
+        ExchangeError: No report of AgentDebugX is among the files.
+    """
+    batch = _ToolBatch("agentdebugx", annotator)
+    reports = [
+        (file, record)
+        for file, record in batch.records_in(files, ".json", ".jsonl")
+        if isinstance(record.get("findings"), list) and "trace_id" in record
+    ]
+    if not reports and not batch.problems:
+        raise ExchangeError(
+            f"{files[0]}: no report of AgentDebugX, which has 'findings' and 'trace_id'"
+        )
+    for file, report in reports:
+        draft = batch.work(file, str(report["trace_id"]))
+        decisive_event = _decisive_event(report)
+        has_decisive_finding = False
+        for number, finding in enumerate(report["findings"]):
+            try:
+                mode = finding["failure_mode"]
+                event = finding.get("event_id")
+                is_decisive = event is not None and event == decisive_event
+                has_decisive_finding = has_decisive_finding or is_decisive
+                batch.add(
+                    draft,
+                    str(mode["mode_id"]),
+                    _target_of_event(event),
+                    [mode.get("name"), *finding.get("evidence", ()), finding.get("suggestion")],
+                    finding.get("confidence"),
+                    fatal=is_decisive,
+                )
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                batch.wrong(file, f"finding {number}", f"no finding of AgentDebugX: {error}")
+        if decisive_event is not None and not has_decisive_finding:
+            try:
+                batch.add(
+                    draft,
+                    _OTHER,
+                    _target_of_event(decisive_event),
+                    [report.get("summary")],
+                    None,
+                    fatal=True,
+                )
+            except ValueError as error:
+                batch.wrong(file, "root cause", str(error))
+    return batch.done()
+
+
+def _decisive_event(report: Record) -> str | None:
+    """Return the event id of the first hypothesis, else of the root cause; None without both."""
+    attribution = report.get("attribution")
+    hypotheses = attribution.get("hypotheses") if isinstance(attribution, Mapping) else None
+    first = hypotheses[0] if isinstance(hypotheses, list) and hypotheses else None
+    event = first.get("span_id") if isinstance(first, Mapping) else None
+    event = event or report.get("root_cause_event_id")
+    return None if event is None else str(event)
+
+
+def _target_of_event(event: object) -> Target:
+    """Return the target for the span with an event's id; None is the whole trace.
+
+    Raises:
+        ValueError: The tool has made up the event's id.
+    """
+    if event is None:
+        return WHOLE_TRACE
+    key = str(event)
+    if _GENERATED_EVENT_ID.match(key):
+        raise ValueError(
+            f"event {key} is no span's key; have AgentDebugX read what 'mast-tui convert --to "
+            "agentdebugx' wrote"
+        )
+    return Target(key, key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trajectory:
+    """An ATIF trajectory that ``convert`` has written.
+
+    Attributes:
+        id: Pisama's id of the trajectory.
+        trace_id: The id of the original trace.
+        keys: The keys of the original spans by Pisama's ids of spans, in order.
+    """
+
+    id: str
+    trace_id: str
+    keys: Mapping[str, str]
+
+    @classmethod
+    def of(cls, record: Record) -> _Trajectory | None:
+        """Return the trajectory of an ATIF document; None if ``convert`` has not written it."""
+        extra = record.get("extra")
+        agent = record.get("agent")
+        if not isinstance(extra, Mapping) or not isinstance(agent, Mapping):
+            return None
+        trace_id = extra.get("trace")
+        if not isinstance(trace_id, str):
+            return None
+        # As pisama/_atif.py has it: the trace by its session, a span by trace, document, agent,
+        # step and, for a tool, its place among the step's calls.
+        trace = hashlib.sha256(str(record["session_id"]).encode()).hexdigest()[:32]
+        keys: dict[str, str] = {}
+        for step in record.get("steps", ()):
+            spans = step.get("extra", {}).get("spans") or [""]
+            calls = step.get("tool_calls") or []
+            call_keys = spans[len(spans) - len(calls) :] if calls else []
+            for child, key in enumerate([spans[0], *call_keys]):
+                parts = [trace, [record["trajectory_id"]], [agent["name"]], step["step_id"], child]
+                hashed_text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+                keys[hashlib.sha256(hashed_text.encode()).hexdigest()[:16]] = key
+        return cls(trace, trace_id, keys)
+
+
+def _targets_of_issue(issue: Record, trajectory: _Trajectory) -> list[Target]:
+    """Return the different ranges of spans in an issue's evidence, or the whole trace if none."""
+    index_by_id = {span: index for index, span in enumerate(trajectory.keys)}
+    targets: dict[Target, None] = {}
+    for evidence in issue["evidence"]:
+        span_ids = list(evidence.get("span_ids") or ())
+        unknown_ids = [span for span in span_ids if span not in index_by_id]
+        if unknown_ids:
+            raise ValueError(f"span {unknown_ids[0]!r} is not in the file that was analyzed")
+        if span_ids:
+            first = min(span_ids, key=index_by_id.__getitem__)
+            last = max(span_ids, key=index_by_id.__getitem__)
+            targets[Target(trajectory.keys[first], trajectory.keys[last])] = None
+    return list(targets) or [WHOLE_TRACE]
+
+
+class _ToolBatch(Gathered):
+    """The findings of one tool that were read so far."""
+
+    def __init__(self, tool: str, annotator: str | None) -> None:
+        self._taxonomy = shipped_taxonomy(tool)
+        super().__init__({self._taxonomy.ref: self._taxonomy})
+        self._name = annotator or f"judge:{tool}"
+        self._modes = {
+            name: mode.slug
+            for mode in self._taxonomy.modes
+            for name in (mode.slug, *(alias.name for alias in mode.aliases))
+        }
+
+    def records_in(self, files: Sequence[Path], *suffixes: str) -> Iterator[tuple[Path, Record]]:
+        """Yield the objects of JSON files or of their lines; unreadable files become problems."""
+        for file, document in read_each(files, self.problems, read_json, suffixes):
+            for record in document if isinstance(document, list) else [document]:
+                if isinstance(record, Mapping):
+                    yield file, record
+
+    def work(self, file: Path, trace_id: str) -> ImportedWork:
+        """Return the finished work on a trace; a second answer replaces the first.
+
+        Args:
+            file: The file.
+            trace_id: The trace's id.
+        """
+        kind = imported_kind(self._name)
+        draft = ImportedWork(
+            self._name, trace_id, self._taxonomy.ref, kind, finished_at="", file=file
+        )
+        self.keep(draft)
+        return draft
+
+    def add(
+        self,
+        draft: ImportedWork,
+        mode: str,
+        target: Target,
+        notes: Sequence[object],
+        confidence: object,
+        *,
+        fatal: bool = False,
+    ) -> None:
+        """Add a finding; an unknown mode becomes ``other``, with its name in the note.
+
+        Args:
+            draft: The work to which it is added.
+            mode: The name of the failure mode.
+            target: The target.
+            notes: The lines of the note.
+            confidence: The confidence as JSON.
+            fatal: True if the failure decided the outcome.
+        """
+        slug = self._modes.get(mode, _OTHER)
+        texts = [str(note) for note in notes if note]
+        label = draft.label(
+            slug,
+            target,
+            "\n".join(texts if mode in self._modes else [mode, *texts]),
+            confidence=float(confidence) if isinstance(confidence, int | float) else None,
+            severity=Severity.FATAL if fatal else None,
+        )
+        draft.join_label(label)

@@ -1,0 +1,764 @@
+"""Readers for the raw logs of multi-agent frameworks, and the engine that they share.
+
+``FRAMEWORKS`` read logs that are files. ``framework_of`` finds the reader of a log that is inside
+another record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby, islice
+from typing import Final, Unpack
+
+from mast_tui.traces.index.document import More, StepList
+from mast_tui.traces.io.decoding import as_utf8, decode
+from mast_tui.traces.io.json_values import as_text, content_text, dump_text, read_literal
+from mast_tui.traces.io.source import Source
+from mast_tui.traces.model import (
+    AnswerKey,
+    FileReport,
+    Outcome,
+    Problem,
+    Role,
+    SpanKind,
+    SpanStatus,
+    TraceMeta,
+)
+from mast_tui.traces.preview import preview
+from mast_tui.traces.readers.chat.messages import MessageMapper
+from mast_tui.traces.readers.chat.pieces import speaks_by_name
+from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, json_in
+from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, outcome_of_flag, task_of
+from mast_tui.traces.result_status import status_of_result
+from mast_tui.traces.times import parse_time, unix_seconds
+
+LOGURU_LINE: Final = re.compile(
+    r"^(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) \| (?P<level>[A-Z]+) *\| "
+    r"[^\s|]+:[^\s|]+:\d+ - ",
+    re.MULTILINE,
+)
+"""The beginning of a record that loguru prints."""
+
+_ERROR_LEVELS: Final = frozenset({"ERROR", "CRITICAL", "FATAL"})
+
+
+class Transcript:
+    """A framework's output as text, and as JSON if the text is JSON.
+
+    Args:
+        text: The output; only its head is needed to recognise the framework.
+        document: The output as parsed JSON; None if it has not been parsed.
+    """
+
+    def __init__(self, text: str, document: object | None = None) -> None:
+        self.text = text
+        self._document = document
+
+    @cached_property
+    def json(self) -> object | None:
+        """The transcript as a JSON document; None if it is not JSON."""
+        return json_in(self.text) if self._document is None else self._document
+
+
+@dataclass(slots=True)
+class Reading:
+    """The steps and facts of one run, which a framework's reader collects."""
+
+    steps: StepList = field(default_factory=StepList)
+    task: str | None = None
+    model: str | None = None
+    outcome: Outcome = Outcome.UNKNOWN
+    answer_key: AnswerKey = field(default_factory=AnswerKey)
+    problems: list[Problem] = field(default_factory=list)
+
+    def meta(self, system: str) -> TraceMeta:
+        """Return the facts as a trace's metadata."""
+        return TraceMeta(
+            task=task_of(self.task, steps=self.steps.steps),
+            system=system,
+            model=self.model,
+            outcome=self.outcome,
+            answer_key=self.answer_key,
+        )
+
+    def blocks(self, text: str, boundary: re.Pattern[str]) -> Iterator[LogBlock]:
+        """Yield the blocks of a log; first add the text before the first block as a log step.
+
+        Args:
+            text: The log.
+            boundary: Matches at the start of the first line of each block.
+        """
+        matches = list(boundary.finditer(text))
+        preamble_end = matches[0].start() if matches else len(text)
+        preamble = text[:preamble_end].strip()
+        if preamble:
+            preamble_start = text.index(preamble[0])
+            line_number = 1 + text.count("\n", 0, preamble_start)
+            self.steps.log(f"line {line_number}", preamble)
+        line_number = 1
+        previous_start = 0
+        block_ends = [*(match.start() for match in matches[1:]), len(text)]
+        for match, block_end in zip(matches, block_ends, strict=False):
+            line_number += text.count("\n", previous_start, match.start())
+            previous_start = match.start()
+            body = text[match.end() : block_end].strip("\r\n").rstrip()
+            yield LogBlock(f"line {line_number}", match, body)
+
+    def add_log(self, block: LogBlock, text: str, level: str = "", **more: Unpack[More]) -> None:
+        """Add a block as a log step, because it is no step of an agent.
+
+        Args:
+            block: The block of the record.
+            text: The text.
+            level: The log level; a level such as ``ERROR`` makes the step an error.
+            more: Further fields of the step.
+        """
+        if level.upper() in _ERROR_LEVELS:
+            more["status"] = SpanStatus.ERROR
+        self.steps.log(block.key, text, **more)
+
+    def add_message(
+        self, block: LogBlock, agent: str, text: str, role: Role = Role.AGENT, **more: Unpack[More]
+    ) -> None:
+        """Add a message of an agent, of the user or of the framework.
+
+        Args:
+            block: The block of the message.
+            agent: The name of the speaker.
+            text: The text.
+            role: The role of the speaker.
+            more: Further fields of the step.
+        """
+        self.steps.add(block.key, SpanKind.MESSAGE, role, agent, text, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class LogBlock:
+    """A part of a log that begins at a boundary line.
+
+    Attributes:
+        key: The key of a span that begins here, with the number of the line.
+        match: The match of the boundary.
+        body: The text after the boundary, without blank lines around it.
+    """
+
+    key: str
+    match: re.Match[str]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """Reads the log of one framework: as a file of its own, or as a text inside a record.
+
+    Keys of spans are ``line N`` within the log, or JSON pointers.
+
+    Attributes:
+        recognises_transcript: Returns whether a transcript, or its head, is of the framework.
+        add_steps: Adds the steps and the facts of a whole transcript to a reading.
+    """
+
+    name: str
+    system: str
+    recognises_transcript: Callable[[Transcript], bool]
+    add_steps: Callable[[Transcript, Reading], None]
+    key_scheme: int = 1
+
+    def read_transcript(self, transcript: Transcript) -> Reading:
+        """Return the steps and facts of the run in a whole transcript."""
+        reading = Reading()
+        self.add_steps(transcript, reading)
+        return reading
+
+    def recognises(self, source: Source) -> bool:
+        """Return whether the JSON of the file, or its head, is a log of this framework."""
+        if source.head.lstrip()[:1] in (b"{", b"["):
+            if source.json_lines:
+                return False
+            document = source.json
+            if document is not None:
+                return self.recognises_transcript(Transcript("", document))
+        return self.recognises_transcript(
+            Transcript(as_utf8(source.head).decode("utf-8", "replace"))
+        )
+
+    def read(self, source: Source) -> FileReport:
+        """Return the file as one trace."""
+        text, problem = decode(source.data)
+        reading = self.read_transcript(Transcript(text, source.json))
+        if problem is not None and problem not in source.damage:
+            reading.problems.append(problem)
+        trace = trace_of_steps(
+            self,
+            source.path,
+            source.data,
+            reading.steps,
+            meta=reading.meta(self.system),
+            problems=reading.problems,
+        )
+        return report_of(self, source, [trace])
+
+
+def recognised_by_line(line: re.Pattern[str]) -> Callable[[Transcript], bool]:
+    """Return the function that recognises a log by a line in it."""
+    return lambda transcript: line.search(transcript.text) is not None
+
+
+def study_answer_key(record: Fields) -> AnswerKey:
+    """Return the answer key in a record of the MAST study: its benchmark fields and its notes."""
+    draft = AnswerKeyDraft()
+    draft.add_fields(record, {"note": "failures"})
+    other_data = record.get("other_data")
+    if isinstance(other_data, Mapping):
+        section_by_field: dict[str, Section] = {"patch": "patch", "correct": "scores"}
+        for name, value in other_data.items():
+            draft.add_value(name, value, section_by_field.get(name))
+    else:
+        draft.add("other", "other_data", other_data)
+    return draft.key()
+
+
+# AG2: a JSON record whose trajectory is a list of messages; their texts are lists of lines.
+
+
+def _is_ag2_record(transcript: Transcript) -> bool:
+    return _ag2_record_of_run(transcript) is not None
+
+
+def _add_ag2_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the trajectory, and set the facts in the record."""
+    record = _ag2_record_of_run(transcript)
+    if record is None:  # The transcript is of another framework.
+        return
+    messages = items_of(record["trajectory"])
+    mapper = MessageMapper(reading.steps, by_name=speaks_by_name(messages))
+    for number, message in enumerate(messages):
+        mapper.add(message, f"/trajectory/{number}")
+    reading.problems.extend(mapper.problems)
+    reading.task = content_text(record.get("problem_statement")) or None
+    reading.answer_key = study_answer_key(record)
+    reading.outcome = outcome_of_flag(fields_of(record.get("other_data")).get("correct"))
+
+
+def _ag2_record_of_run(transcript: Transcript) -> Fields | None:
+    """Return the record whose ``trajectory`` has a run's messages; None for other transcripts."""
+    record = fields_of(transcript.json)
+    messages = items_of(record.get("trajectory"))
+    has_shape = messages and {"content", "role", "name"} <= fields_of(messages[0]).keys()
+    return record if has_shape else None
+
+
+_AG2: Final = Framework("ag2", "AG2", _is_ag2_record, _add_ag2_steps)
+
+
+# AppWorld: a supervisor writes code that sends messages to one agent per app, in nested loops.
+#
+# An agent's response is code to run. The output of the supervisor's code follows under a heading
+# of its own. The output of the code of an app's agent is the next message to that agent.
+
+
+_APPWORLD_TASK_LINE: Final = r"\*+ Task \d+/\d+ \((?P<task>[^)\n]*)\) +\*+"
+_APPWORLD_TASK_HEADING: Final = re.compile(rf"^{_APPWORLD_TASK_LINE}[ \t]*$", re.MULTILINE)
+_APPWORLD_BLOCK_HEADING: Final = re.compile(
+    rf"^(?:{_APPWORLD_TASK_LINE}|(?P<evaluation>Evaluation)"
+    r"|(?:    )*(?:Response from (?P<code_agent>.{1,60}?) Agent"
+    r"|Message to (?P<message_agent>.{1,60}?) Agent"
+    r"|Response from (?P<api>.{1,60}?) API"
+    r"|Reply from (?P<reply_agent>.{1,60}?) Agent to .{1,60}"
+    r"|(?P<output>Code Execution Output)"
+    r"|(?P<loop>Entering|Exiting) .{1,60}? Agent message loop))[ \t]*$",
+    re.MULTILINE,
+)
+_APPWORLD_SUPERVISOR: Final = "Supervisor"
+_APPWORLD_LABEL_BY_CHECK_FIELD: Final = {"passes": "passed", "failures": "failed"}
+_APPWORLD_CHECK_FIELDS: Final = frozenset({"success", "passes", "failures"})
+
+
+class _AppWorldRun:
+    """The steps of a log, with the last code of each agent.
+
+    The first message to an agent in a message loop is its task. Each later message is the output
+    of its code. The agents that have their task are in ``_agents_with_task``.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._last_code_key_by_agent: dict[str, str] = {}
+        self._agents_with_task: set[str] = set()
+        self.evaluations: list[str] = []
+
+    def add(self, block: LogBlock) -> None:
+        """Add the step of a block of the log, or record its evaluation.
+
+        The groups of ``_APPWORLD_BLOCK_HEADING`` tell the kind of the block. The body is code
+        that the ``code_agent`` wrote, a message to the ``message_agent``, or a reply of the
+        ``reply_agent`` with the result of its task.
+        """
+        match = block.match
+        if match["task"] is not None:
+            self._last_code_key_by_agent.clear()
+            self._agents_with_task.clear()
+            self._reading.add_message(block, "user", block.body, role=Role.USER)
+        elif match["evaluation"]:
+            self.evaluations.append(block.body)
+        elif agent := match["code_agent"]:
+            self._agents_with_task.add(agent.lower())
+            self._last_code_key_by_agent[agent.lower()] = self._reading.steps.call(
+                block.key, agent, block.body, name="python"
+            )
+        elif agent := match["message_agent"]:
+            if agent.lower() in self._agents_with_task:  # The message is the output of its code.
+                self._add_output(block, agent, "python")
+            else:
+                self._agents_with_task.add(agent.lower())
+                self._reading.add_message(block, _APPWORLD_SUPERVISOR, block.body)
+        elif agent := match["reply_agent"]:
+            self._reading.add_message(block, agent, block.body)
+        elif api := match["api"]:
+            self._add_output(block, _APPWORLD_SUPERVISOR, api)
+        elif match["output"]:
+            self._add_output(block, _APPWORLD_SUPERVISOR, "python")
+        else:  # A message loop begins or ends.
+            self._agents_with_task = {_APPWORLD_SUPERVISOR.lower()}
+            self._reading.add_log(block, match[0].strip())
+
+    def _add_output(self, block: LogBlock, agent: str, name: str) -> None:
+        """Add the output of an agent's last code, or an API's response to that code."""
+        parent = self._last_code_key_by_agent.get(agent.lower())
+        self._reading.steps.result(block.key, agent, block.body, name=name, parent=parent)
+
+
+def _add_appworld_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log, the outcome of its tasks and the answer key.
+
+    The outcome is FAILED if one task failed, else the outcome that all tasks share, if any.
+    """
+    run = _AppWorldRun(reading)
+    for block in reading.blocks(transcript.text, _APPWORLD_BLOCK_HEADING):
+        run.add(block)
+    outcomes = {
+        outcome_of_flag(_appworld_report_fields(report).get("success"))
+        for report in run.evaluations
+    }
+    if Outcome.FAILED in outcomes:
+        reading.outcome = Outcome.FAILED
+    elif len(outcomes) == 1:
+        (reading.outcome,) = outcomes
+    reading.answer_key = _appworld_answer_key(run.evaluations)
+
+
+def _appworld_answer_key(evaluations: list[str]) -> AnswerKey:
+    """Return the answer key with the results of the benchmark's checks of each task."""
+    draft = AnswerKeyDraft()
+    for number, evaluation in enumerate(evaluations, 1):
+        task_prefix = f"task {number} " if len(evaluations) > 1 else ""
+        report = _appworld_report_fields(evaluation)
+        draft.add("scores", f"{task_prefix}success", report.get("success"))
+        for check_field, label in _APPWORLD_LABEL_BY_CHECK_FIELD.items():
+            for check in items_of(report.get(check_field)):
+                draft.add("tests", f"{task_prefix}{label}", _appworld_requirement_of_check(check))
+        other_fields = {
+            name: value for name, value in report.items() if name not in _APPWORLD_CHECK_FIELDS
+        }
+        draft.add("other", f"{task_prefix}evaluation", other_fields if report else evaluation)
+    return draft.key()
+
+
+def _appworld_requirement_of_check(check: object) -> object:
+    """Return the requirement of a check; the whole check if it records the trace of a failure."""
+    if isinstance(check, dict) and check.get("requirement") and not check.get("trace"):
+        return check["requirement"]
+    return check
+
+
+def _appworld_report_fields(evaluation: str) -> Fields:
+    """Return the fields of an evaluation; empty if the evaluation is no JSON object."""
+    return fields_of(json_in(evaluation))
+
+
+_APPWORLD: Final = Framework(
+    "appworld", "AppWorld", recognised_by_line(_APPWORLD_TASK_HEADING), _add_appworld_steps
+)
+
+
+# ChatDev: a log of phases in which two roles talk, between much bookkeeping.
+
+
+_CHATDEV_RECORD: Final = re.compile(
+    r"^\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?P<level>[A-Z]+)\] ", re.MULTILINE
+)
+_CHATDEV_START_LINE: Final = re.compile(
+    r"^\[\d{4}-\d\d-\d\d [\d:]{8} [A-Z]+\] \*\*\[Preprocessing\]\*\*|^\*\*ChatDev Starts\*\*",
+    re.MULTILINE,
+)
+_CHATDEV_TURN: Final = re.compile(
+    r"(?P<role>[^:\n]{1,80}): \*\*(?:[^*\n]{1,80}<->[^*\n]{1,80} on : [^*\n]{1,80}, turn \d+"
+    r"|(?P<prompt>\[Start Chat\]))\*\*\s*(?s:\[.*?\]\n\n)?"
+)
+"""The heading of an answer, with the role's prompt, which each turn repeats in brackets."""
+
+_CHATDEV_TESTS: Final = re.compile(r"\*\*\[Test Reports\]\*\*")
+_CHATDEV_TASK: Final = re.compile(
+    r"^\*\*task_prompt\*\*: (?P<task>.*(?:\n(?!\*\*).*)*)", re.MULTILINE
+)
+_CHATDEV_MODEL: Final = re.compile(
+    r"^\| \*\*model_type\*\* \| ModelType\.(?P<model>\w+) \|", re.MULTILINE
+)
+
+
+def _add_chatdev_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log, and set the task and the model."""
+    text = transcript.text
+    if task := _CHATDEV_TASK.search(text):
+        reading.task = task["task"].strip()
+    if model := _CHATDEV_MODEL.search(text):
+        reading.model = model["model"].lower().replace("_", "-")
+    for block in reading.blocks(text, _CHATDEV_RECORD):
+        # ChatDev writes the day before the month; a date that does not fit is read as usual.
+        time = block.match["time"]
+        start = parse_time(time, "%Y-%d-%m %H:%M:%S")
+        start = parse_time(time, "%Y-%m-%d %H:%M:%S") if start is None else start
+        if turn := _CHATDEV_TURN.match(block.body):
+            role = Role.SYSTEM if turn["prompt"] else Role.AGENT
+            reading.add_message(block, turn["role"], block.body, role, start=start, lead=turn.end())
+        elif _CHATDEV_TESTS.match(block.body):
+            reading.steps.result(block.key, "ChatDev", block.body, name="test run", start=start)
+        else:
+            reading.add_log(block, block.body, start=start, level=block.match["level"])
+
+
+_CHATDEV: Final = Framework(
+    "chatdev", "ChatDev", recognised_by_line(_CHATDEV_START_LINE), _add_chatdev_steps
+)
+
+
+# HyperAgent: its logger's lines, as text or as a JSON list of physical lines.
+#
+# Each time the program is started again it adds a handler to its logger. From then on every
+# record is printed once more. Such repeated records are one span, whose preview says how often it
+# was printed.
+
+
+_HYPERAGENT_RECORD: Final = re.compile(r"^HyperAgent_\S+ - (?P<level>[A-Z]+) - ", re.MULTILINE)
+_HYPERAGENT_RESPONSE: Final = re.compile(r"(?P<actor>[\w-]{1,60})'s Response: ?")
+_HYPERAGENT_HANDOVER: Final = re.compile(r"(?P<actor>[\w-]{1,60})->[\w-]{1,60}: ?")
+_HYPERAGENT_PROGRAM_START: Final = re.compile(r"Initialized HyperAgent instance\b")
+_HYPERAGENT_CHECKED_LINES: Final = 400
+
+
+def _is_hyperagent_log(transcript: Transcript) -> bool:
+    """Return whether one of the first lines is a record of HyperAgent's logger."""
+    lines = _hyperagent_trajectory_lines(transcript)
+    if lines is None:
+        return _HYPERAGENT_RECORD.search(transcript.text) is not None
+    return any(_HYPERAGENT_RECORD.match(line) for line in islice(lines, _HYPERAGENT_CHECKED_LINES))
+
+
+def _add_hyperagent_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log; copies of a record are one step, with a note in its preview."""
+    lines = _hyperagent_trajectory_lines(transcript)
+    record = transcript.json
+    if lines is not None and isinstance(record, Mapping):
+        reading.task = content_text(record.get("problem_statement")) or None
+        reading.answer_key = study_answer_key(record)
+    text = transcript.text if lines is None else "\n".join(lines)
+    for block, print_count in _hyperagent_distinct_records(
+        reading.blocks(text, _HYPERAGENT_RECORD)
+    ):
+        if response := _HYPERAGENT_RESPONSE.match(block.body):
+            answer = block.body[response.end() :]
+            reading.add_message(
+                block,
+                response["actor"],
+                answer,
+                shown=_hyperagent_repeated_preview(answer, print_count),
+            )
+            continue
+        block_preview = _hyperagent_repeated_preview(block.body, print_count)
+        if handover := _HYPERAGENT_HANDOVER.match(block.body):
+            reading.add_message(block, handover["actor"], block.body, shown=block_preview)
+        else:
+            reading.add_log(block, block.body, block.match["level"], shown=block_preview)
+
+
+def _hyperagent_distinct_records(blocks: Iterable[LogBlock]) -> Iterator[tuple[LogBlock, int]]:
+    """Yield each record with the number of its copies in the log.
+
+    Each handler that printed the start of the program prints a copy of every record after it. A
+    record with more copies than handlers was written several times, and is yielded several times.
+    """
+    handler_count = 1
+    for (_head, body), group in groupby(blocks, key=lambda block: (block.match[0], block.body)):
+        equal_blocks = list(group)
+        if _HYPERAGENT_PROGRAM_START.match(body):
+            handler_count = len(equal_blocks)
+        for start in range(0, len(equal_blocks), handler_count):
+            copies = equal_blocks[start : start + handler_count]
+            yield copies[0], len(copies)
+
+
+def _hyperagent_repeated_preview(text: str, print_count: int) -> str | None:
+    """Return the preview of a text that was printed several times; None if it was printed once."""
+    return f"printed {print_count}× · {preview(text)[0]}" if print_count > 1 else None
+
+
+def _hyperagent_trajectory_lines(transcript: Transcript) -> list[str] | None:
+    """Return the lines of a log that is a JSON list, or is in a JSON record; None for a text."""
+    record = transcript.json
+    lines = record.get("trajectory") if isinstance(record, Mapping) else record
+    if not isinstance(lines, list) or not any(isinstance(line, str) for line in lines):
+        return None
+    return [content_text(line) for line in lines]
+
+
+_HYPERAGENT: Final = Framework(
+    "hyperagent", "HyperAgent", _is_hyperagent_log, _add_hyperagent_steps
+)
+
+
+# Magentic-One: AutoGen's console output, with a heading between dashes before each turn.
+
+
+_MAGENTIC_ONE_START_LINE: Final = re.compile(
+    r"^(?:SCENARIO\.PY STARTING !#!#|export AUTOGEN_TESTBED_SETTING="
+    r"|-{10} (?:\w+ \()?MagenticOneOrchestrator\)? -{10}[ \t]*$)",
+    re.MULTILINE,
+)
+_MAGENTIC_ONE_HEADING: Final = re.compile(
+    r"^(?:-{10} (?:(?P<event>\w+) \((?P<source>[^()\n]{1,80})\)|(?P<agent>[^\s-][^\n]{0,80}?))"
+    r" -{10}[ \t]*$|(?P<marker>(?:SCENARIO\.PY|RUN\.SH|MAIN TASK) [^\n]*!#!#)[ \t]*$)",
+    re.MULTILINE,
+)
+_MAGENTIC_ONE_USER_NAMES: Final = frozenset({"user", "human", "userproxy", "user_proxy"})
+
+
+def _add_magentic_one_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log; a block that begins with a marker is a log entry."""
+    for block in reading.blocks(transcript.text, _MAGENTIC_ONE_HEADING):
+        if marker := block.match["marker"]:
+            reading.add_log(block, f"{marker}\n{block.body}".rstrip())
+        else:
+            agent = block.match["source"] or block.match["agent"]
+            _add_magentic_one_turn(
+                reading, block.key, agent, block.match["event"] or "", block.body
+            )
+
+
+def _add_magentic_one_turn(reading: Reading, key: str, agent: str, event: str, text: str) -> None:
+    """Add the step of a turn; the parent of a result is the call directly before it."""
+    is_user = agent.lower() in _MAGENTIC_ONE_USER_NAMES
+    kind = SpanKind.MESSAGE
+    role = Role.USER if is_user else Role.AGENT
+    if event.startswith("ToolCallRequest"):
+        kind = SpanKind.TOOL_CALL
+    elif event.startswith("ToolCallExecution"):
+        kind = SpanKind.TOOL_RESULT
+        role = Role.TOOL
+    elif event == "ThoughtEvent":
+        kind = SpanKind.REASONING
+    parent = None
+    if kind is SpanKind.TOOL_RESULT and reading.steps.steps:
+        last_step = reading.steps.steps[-1]
+        parent = last_step.key if last_step.kind is SpanKind.TOOL_CALL else None
+    reading.steps.add(key, kind, role, agent, text, parent=parent)
+
+
+_MAGENTIC_ONE: Final = Framework(
+    "magentic-one",
+    "Magentic-One",
+    recognised_by_line(_MAGENTIC_ONE_START_LINE),
+    _add_magentic_one_steps,
+)
+
+
+# MetaGPT: either its logger's lines inside a JSON record, or the log of its message pool.
+
+
+_METAGPT_ACTOR: Final = re.compile(r"(?P<person>[^\s():]{1,60})\((?P<role>[^()\n]{1,60})\): ")
+_METAGPT_POOL_TITLE: Final = re.compile(r"^=== MetaGPT Agent Communication Log", re.MULTILINE)
+_METAGPT_POOL_RECORD: Final = re.compile(
+    r"^(?:\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]*)\] "
+    r"(?:FROM: (?P<sender>.+?) TO: .*|(?P<new>NEW MESSAGES:)[ \t]*)$"
+    r"|(?P<end>=== Communication Log Ended))",
+    re.MULTILINE,
+)
+_METAGPT_SPEAKER: Final = re.compile(r"\s*(?P<speaker>[A-Za-z_][\w ]{0,60}):[ \t]*(?:\n|(?=\S))")
+_METAGPT_CONTENT: Final = re.compile(r"^CONTENT:[ \t]*\n", re.MULTILINE)
+_METAGPT_RULE: Final = re.compile(r"\n?-{20,}\s*\Z")
+_METAGPT_USER_NAMES: Final = frozenset({"human", "user"})
+
+
+def _is_metagpt_log(transcript: Transcript) -> bool:
+    return (
+        _metagpt_record_of_run(transcript) is not None
+        or _METAGPT_POOL_TITLE.search(transcript.text) is not None
+    )
+
+
+def _add_metagpt_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the logger's output in a JSON record, else those of a message pool's log."""
+    record = _metagpt_record_of_run(transcript)
+    if record is None:
+        _add_metagpt_pool_steps(transcript.text, reading)
+    else:
+        reading.task = as_text(record["prompt"])
+        _add_metagpt_logger_steps(dump_text(record["content"]), reading)
+
+
+def _metagpt_record_of_run(transcript: Transcript) -> Fields | None:
+    """Return the record of a run, whose ``content`` is the logger's output; None for other JSON."""
+    record = fields_of(transcript.json)
+    has_shape = {"run_id", "prompt"} <= record.keys() and isinstance(record.get("content"), str)
+    return record if has_shape else None
+
+
+def _add_metagpt_logger_steps(text: str, reading: Reading) -> None:
+    """Add the steps of the logger's output; a block without an actor is a log entry."""
+    for block in reading.blocks(text, LOGURU_LINE):
+        start = unix_seconds(block.match["time"])
+        if actor := _METAGPT_ACTOR.match(block.body):
+            reading.add_message(block, actor["role"], block.body, start=start)
+        else:
+            reading.add_log(block, block.body, start=start, level=block.match["level"])
+
+
+def _add_metagpt_pool_steps(text: str, reading: Reading) -> None:
+    """Add the steps of a message pool's log; the first message of a user is the task."""
+    for block in reading.blocks(text, _METAGPT_POOL_RECORD):
+        if block.match["end"]:
+            reading.add_log(block, block.match[0] + block.body)
+            continue
+        start = unix_seconds(block.match["time"])
+        body = _METAGPT_RULE.sub("", block.body).rstrip()
+        if sender := block.match["sender"]:
+            role = Role.USER if sender.strip().lower() in _METAGPT_USER_NAMES else Role.AGENT
+            content_heading = _METAGPT_CONTENT.search(body)
+            heading_length = content_heading.end() if content_heading else 0
+            reading.add_message(block, sender.strip(), body, role, start=start, lead=heading_length)
+            if role is Role.USER and reading.task is None and content_heading:
+                reading.task = body[heading_length:].strip() or None
+        elif speaker := _METAGPT_SPEAKER.match(body):
+            agent = speaker["speaker"].strip()
+            reading.add_message(block, agent, body, start=start, lead=speaker.end())
+        else:
+            reading.add_log(block, body, start=start)
+
+
+_METAGPT: Final = Framework("metagpt", "MetaGPT", _is_metagpt_log, _add_metagpt_steps)
+
+
+# OpenManus: its logger's lines. A sign at their beginning marks thoughts, calls and results.
+
+
+_OPENMANUS_LOGGER_LINE: Final = re.compile(
+    r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \| [A-Z]+ *\| app\.(?:agent|flow|llm)\b",
+    re.MULTILINE,
+)
+_OPENMANUS_PROMPT: Final = re.compile(r"Enter your prompt[^:\n]*: ?(?P<task>[^\n]+)")
+_OPENMANUS_THOUGHTS: Final = re.compile(r"✨ (?P<agent>[^\n]{1,60}?)'s thoughts: ?")
+_OPENMANUS_TOOLS_PREPARED: Final = re.compile(r"🧰 Tools being prepared: (?P<names>\[[^\n]*\])")
+_OPENMANUS_ARGUMENTS: Final = re.compile(r"🔧 Tool arguments: ?")
+_OPENMANUS_TOOL_ACTIVATED: Final = re.compile(r"🔧 Activating tool: '(?P<name>[^'\n]*)'")
+_OPENMANUS_RESULT: Final = re.compile(
+    r"🎯 Tool '(?P<name>[^'\n]*)' completed its mission! Result: ?"
+)
+_OPENMANUS_RESULT_HEADING: Final = re.compile(r"\AObserved output of cmd `[^`\n]*` executed:\s*")
+
+
+class _OpenManusRun:
+    """The steps of a log, with the tools that the current agent has prepared and called.
+
+    A tool is logged up to three times: in the list of prepared tools, with its arguments, and when
+    it is activated. The line with the arguments names no tool, so it belongs to the first of the
+    prepared tools.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._agent = "OpenManus"
+        self._prepared_tools: list[str] = []
+        self._announced_tool: str | None = None  # Empty if the tool has no name.
+        self._open_calls_by_tool: dict[str, list[str]] = {}
+
+    def add(self, block: LogBlock) -> None:
+        """Add the step of a block: a thought, a call, a result or a log."""
+        match = block.match
+        body = block.body
+        start = unix_seconds(match["time"])
+        if thoughts := _OPENMANUS_THOUGHTS.match(body):
+            self._agent = thoughts["agent"]
+            text = body[thoughts.end() :]
+            if text.strip():
+                self._reading.steps.add(
+                    block.key, SpanKind.REASONING, Role.AGENT, self._agent, text, start=start
+                )
+            else:
+                self._reading.add_log(block, body, start=start)
+        elif arguments := _OPENMANUS_ARGUMENTS.match(body):
+            self._announced_tool = self._prepared_tools[0] if self._prepared_tools else ""
+            self._add_call(block, self._announced_tool or None, body[arguments.end() :], start)
+        elif activation := _OPENMANUS_TOOL_ACTIVATED.match(body):
+            name = activation["name"]
+            if self._announced_tool in ("", name):
+                # The line with the arguments of this tool has been added as its call.
+                self._reading.add_log(block, body, start=start)
+            else:
+                self._add_call(block, name, body, start)
+            self._announced_tool = None
+        elif result := _OPENMANUS_RESULT.match(body):
+            self._add_result(block, result["name"], body[result.end() :], start)
+        else:
+            if prepared := _OPENMANUS_TOOLS_PREPARED.match(body):
+                tool_names = read_literal(prepared["names"])
+                tool_names = tool_names if isinstance(tool_names, list) else []
+                self._prepared_tools = [name for name in tool_names if isinstance(name, str)]
+            self._reading.add_log(block, body, start=start, level=match["level"])
+
+    def _add_call(self, block: LogBlock, name: str | None, text: str, start: float | None) -> None:
+        """Add a call of the current agent; it stays open until the result of the tool."""
+        key = self._reading.steps.call(block.key, self._agent, text, name=name, start=start)
+        self._open_calls_by_tool.setdefault(name or "", []).append(key)
+
+    def _add_result(self, block: LogBlock, name: str, text: str, start: float | None) -> None:
+        """Add a tool's result under the tool's first open call, else under an unnamed open call."""
+        open_calls = self._open_calls_by_tool.get(name) or self._open_calls_by_tool.get("") or []
+        parent = open_calls.pop(0) if open_calls else None
+        status = status_of_result(_OPENMANUS_RESULT_HEADING.sub("", text, count=1))
+        more = More(name=name, parent=parent, start=start, status=status)
+        self._reading.steps.result(block.key, self._agent, text, **more)
+
+
+def _add_openmanus_steps(transcript: Transcript, reading: Reading) -> None:
+    """Add the steps of the log, and set the task."""
+    if prompt := _OPENMANUS_PROMPT.search(transcript.text):
+        reading.task = prompt["task"].strip()
+    run = _OpenManusRun(reading)
+    for block in reading.blocks(transcript.text, LOGURU_LINE):
+        run.add(block)
+
+
+_OPENMANUS: Final = Framework(
+    "openmanus", "OpenManus", recognised_by_line(_OPENMANUS_LOGGER_LINE), _add_openmanus_steps
+)
+
+
+FRAMEWORKS: Final[tuple[Framework, ...]] = (
+    _CHATDEV,
+    _METAGPT,
+    _HYPERAGENT,
+    _AG2,
+    _APPWORLD,
+    _MAGENTIC_ONE,
+    _OPENMANUS,
+)
+
+
+def framework_of(transcript: Transcript) -> Framework | None:
+    """Return the framework that wrote a log; None for an unknown one."""
+    return next(
+        (framework for framework in FRAMEWORKS if framework.recognises_transcript(transcript)), None
+    )

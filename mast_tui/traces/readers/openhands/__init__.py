@@ -1,1 +1,0 @@
-"""OpenHands: event streams and older trajectories."""
