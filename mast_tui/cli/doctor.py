@@ -37,8 +37,7 @@ from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.keys import find_key
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.safe_text import one_line
-from mast_tui.ui.dialogs.editor import NoEditor, editor_command
-from mast_tui.ui.services.clipboard import tools
+from mast_tui.ui.services.external_programs import NoEditor, editor_command, tools
 from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
 from mast_tui.workspace.file_systems import is_on_network
 

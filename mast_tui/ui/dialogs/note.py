@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from mast_tui.errors import MastError
 from mast_tui.ui.dialogs.dialog import Dialog
-from mast_tui.ui.dialogs.editor import edited_text, editor_command
+from mast_tui.ui.services.external_programs import edited_text, editor_command
 from mast_tui.ui.widgets.text_line import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
 
