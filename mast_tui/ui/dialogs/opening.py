@@ -24,7 +24,7 @@ from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.dialog import Ask, Dialog
 from mast_tui.ui.dialogs.finder import ChoiceList, FinderChoice
 from mast_tui.ui.styles import DIALOGS
-from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_title
 

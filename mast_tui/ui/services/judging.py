@@ -31,13 +31,12 @@ from mast_tui.judges.twins import TwinsJudge, comparable
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.context import HearsJudge, JudgeProgress
-from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow, NoteScreen
 from mast_tui.ui.services.model_judge import Plan, estimate_words, model_name, run_model
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.workspace import WorkspaceService
-from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.bars import HintBar
 from mast_tui.ui.wording import counted, plain_lines, plain_title
 from mast_tui.workspace import WorkspaceError
 from mast_tui.writes import HeldKeys
