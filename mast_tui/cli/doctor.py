@@ -25,7 +25,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.config import settings_in_use
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import print_json
-from mast_tui.cli.shared.terminal import is_utf8
+from mast_tui.cli.start import is_utf8
 from mast_tui.configuration import (
     JudgeConfiguration,
     read_judge_configuration,
