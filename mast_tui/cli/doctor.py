@@ -39,7 +39,7 @@ from mast_tui.judges.llm.request import Parameters
 from mast_tui.safe_text import one_line
 from mast_tui.ui.services.external_programs import NoEditor, editor_command, tools
 from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
-from mast_tui.workspace.file_systems import is_on_network
+from mast_tui.workspace.sqlite_file import is_on_network
 
 MIN_SIZE: Final = (60, 15)
 """The columns and rows on which every screen still shows its main content."""

@@ -34,7 +34,7 @@ from mast_tui.session import (
     resolve_blind,
     working_person,
 )
-from mast_tui.session.messages import ChangeMessages
+from mast_tui.session.changes import ChangeMessages
 from mast_tui.study import Study
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully

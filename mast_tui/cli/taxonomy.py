@@ -54,7 +54,7 @@ from mast_tui.workspace.registers.imports import MIGRATION
 
 if TYPE_CHECKING:
     from mast_tui.figures.agreement.report import StudyInput
-    from mast_tui.passes import Which
+    from mast_tui.labels import Which
     from mast_tui.session import Viewer
 
 _TAXONOMY_REFUSAL: Final = "OLD and NEW name the taxonomies"

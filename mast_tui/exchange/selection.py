@@ -15,9 +15,17 @@ from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.gold_document import GoldWithSides
 from mast_tui.exchange.exporters.working_time import PassKey, minutes_worked
 from mast_tui.gold import GoldTrace
-from mast_tui.gold.sources import only_settled
-from mast_tui.labels import Label, Origin, Pass, PassKind, TraceWork, VerdictValue
-from mast_tui.passes import Which, counted_passes
+from mast_tui.gold.model import only_settled
+from mast_tui.labels import (
+    Label,
+    Origin,
+    Pass,
+    PassKind,
+    TraceWork,
+    VerdictValue,
+    Which,
+    counted_passes,
+)
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import TraceRecord, Workspace, WorkspaceError
 from mast_tui.workspace.registers.pseudonyms import Pseudonyms

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mast_tui.adjudication.conflicts import Choice, take_side
 from mast_tui.columns import fit, text_lengths
 from mast_tui.gold import Conflict, Decision, gold_of_trace
-from mast_tui.gold.choice import Choice, take_side
 from mast_tui.labels import TraceWork
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.ui.adjudicate.items import TraceItems

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, conflict_groups, take_on
-from mast_tui.gold.choice import take_side
+from mast_tui.adjudication.conflicts import take_side
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.study.model import Study

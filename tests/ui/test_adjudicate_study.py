@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, GuidelineBook
-from mast_tui.gold.choice import take_side
+from mast_tui.adjudication.conflicts import take_side
 from mast_tui.labels import VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen

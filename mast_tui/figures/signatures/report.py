@@ -22,7 +22,7 @@ from mast_tui.figures.signatures.model import (
 )
 from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.signatures.trend import TrendAxis, trend_axis, trend_figures
-from mast_tui.gold.sources import gold_words
+from mast_tui.gold.model import gold_words
 
 CLASSES: Final = ("fatal", "benign", "both")
 

@@ -13,8 +13,16 @@ from mast_tui.figures.agreement.coefficients import MISSING
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.agreement.verdict_table import CELL_OF, VerdictArray, VerdictTable
 from mast_tui.figures.source.verdicts import verdict_cells
-from mast_tui.labels import AnnotatorKind, Pass, PassKind, VerdictValue, annotator_kind
-from mast_tui.passes import Which, counted_passes, finished_by
+from mast_tui.labels import (
+    AnnotatorKind,
+    Pass,
+    PassKind,
+    VerdictValue,
+    Which,
+    annotator_kind,
+    counted_passes,
+    finished_by,
+)
 from mast_tui.taxonomy.model import OPEN_SLUG
 
 if TYPE_CHECKING:

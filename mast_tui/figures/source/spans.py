@@ -17,8 +17,15 @@ from mast_tui.figures.spans.input import (
     place_of,
 )
 from mast_tui.gold import Order
-from mast_tui.labels import AnnotatorKind, Label, Pass, VerdictValue, annotator_kind
-from mast_tui.passes import Which, counted_passes
+from mast_tui.labels import (
+    AnnotatorKind,
+    Label,
+    Pass,
+    VerdictValue,
+    Which,
+    annotator_kind,
+    counted_passes,
+)
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

@@ -20,9 +20,9 @@ from mast_tui.adjudication import (
     take_on,
     targets_taken,
 )
+from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice
 from mast_tui.errors import MastError
 from mast_tui.gold import ConflictKind, Decision, GoldVerdict
-from mast_tui.gold.choice import NOBODY, UNSURE, Choice
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace

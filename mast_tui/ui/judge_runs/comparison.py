@@ -67,7 +67,7 @@ from mast_tui.ui.widgets.virtual_lines import (
 )
 from mast_tui.ui.wording import judge_name, place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError
-from mast_tui.workspace.ids import now
+from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
 from mast_tui.writes import piece_of_work
 

@@ -47,7 +47,7 @@ from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.virtual_lines import SOME, name_width, sign_column
 from mast_tui.ui.wording import counted, judge_name, plain_title
 from mast_tui.workspace import Run
-from mast_tui.workspace.ids import now
+from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import held_out
 from mast_tui.writes import piece_of_work
 

@@ -29,7 +29,7 @@ from mast_tui.figures.signatures.report import (
 )
 from mast_tui.figures.source.experiment import experiment_of
 from mast_tui.figures.source.signatures import input_from_workspace, without_outcomes
-from mast_tui.gold.sources import is_gold
+from mast_tui.gold.model import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras

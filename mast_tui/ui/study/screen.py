@@ -26,7 +26,7 @@ from mast_tui.session import (
     with_traces,
     without_annotator,
 )
-from mast_tui.session.retests import Retests
+from mast_tui.session.progress import Retests
 from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
