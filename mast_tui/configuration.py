@@ -2,7 +2,7 @@
 
 The fields of ``Configuration`` and ``JudgeConfiguration`` describe each setting once: its type, its
 purpose and its default. Only the screens know the names of actions, keys and themes;
-mast_tui/ui/actions/keymap.py checks them.
+mast_tui/ui/actions/registry.py checks them.
 """
 
 from __future__ import annotations

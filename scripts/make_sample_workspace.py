@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.adjudication import Adjudication, SpanOrders, queue
+from mast_tui.adjudication.conflicts import NOBODY, Choice, take_all, take_side
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.csv_labels import COLUMNS
 from mast_tui.gold import Conflict, ConflictKind
-from mast_tui.gold.choice import NOBODY, Choice, take_all, take_side
 from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_fully, scan

@@ -17,9 +17,8 @@ from typing import Final
 import click
 
 from mast_tui import __version__
-from mast_tui.cli.app import app_command
 from mast_tui.cli.command_line import COMMANDS
-from mast_tui.cli.dispatch import load_command
+from mast_tui.cli.dispatch import app_command, load_command
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
 

@@ -18,7 +18,7 @@ from mast_tui.configuration import (
     setting_fields,
     with_theme,
 )
-from mast_tui.ui.actions.keymap import checked
+from mast_tui.ui.actions.registry import checked
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,9 +10,8 @@ from typing import Final
 import click
 import pytest
 
-from mast_tui.cli.app import app_command
 from mast_tui.cli.command_line import COMMANDS
-from mast_tui.cli.dispatch import load_command
+from mast_tui.cli.dispatch import app_command, load_command
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))

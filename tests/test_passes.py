@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mast_tui.labels import Pass, PassKind
-from mast_tui.passes import Which, counted_passes
+from mast_tui.labels import Pass, PassKind, Which, counted_passes
 
 
 def one(number: int, kind: PassKind, *, finished: bool = True) -> Pass:

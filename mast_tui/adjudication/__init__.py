@@ -1,21 +1,19 @@
 """Conflicts between annotators, and the decisions of adjudicators."""
 
-from mast_tui.adjudication.conflict_groups import (
+from mast_tui.adjudication.conflicts import (
     Choices,
     ConflictGroup,
     Dispute,
     agreed_conflict,
     conflict_groups,
-    disputes,
-    first_place,
-    merged_sides,
-    row_id,
-)
-from mast_tui.adjudication.decisions import (
     current_answers,
     decided_words,
+    disputes,
+    first_place,
     has_changed,
+    merged_sides,
     resolves_conflict,
+    row_id,
     targets_taken,
 )
 from mast_tui.adjudication.guidelines import (

@@ -8,15 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mast_tui.adjudication.decisions import history_of, resolves_conflict
+from mast_tui.adjudication.conflicts import history_of, resolves_conflict
 from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Decision, Guideline
 from mast_tui.labels import Target
 from mast_tui.session.visibility import visible_traces_for_agreement
 from mast_tui.taxonomy.model import Mode, Taxonomy
-from mast_tui.workspace.events.model import NewEvent
+from mast_tui.workspace.events.model import NewEvent, now
 from mast_tui.workspace.events.types import GuidelineSet
-from mast_tui.workspace.ids import now
 from mast_tui.workspace.store import Workspace
 
 

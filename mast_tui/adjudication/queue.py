@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mast_tui.adjudication.conflict_groups import ConflictGroup, conflict_groups, disputes
+from mast_tui.adjudication.conflicts import ConflictGroup, conflict_groups, disputes
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.adjudication.trace_files import OrderOf
 from mast_tui.gold import Conflict, ConflictKind, GoldTrace, no_orders
 from mast_tui.labels import Pass, PassKind
-from mast_tui.session.retests import by_trace, retest_open, retests_of
+from mast_tui.session.progress import by_trace, retest_open, retests_of
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.events.model import NewEvent

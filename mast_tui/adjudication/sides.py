@@ -10,8 +10,7 @@ from string import ascii_uppercase
 
 from mast_tui.gold import Decision, GoldTrace, Order, gold_of_trace, no_order
 from mast_tui.gold.overlaps import unordered_labels
-from mast_tui.labels import Label, Pass, TraceWork, VerdictValue, annotator_kind
-from mast_tui.passes import counted_passes
+from mast_tui.labels import Label, Pass, TraceWork, VerdictValue, annotator_kind, counted_passes
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace.store import Workspace
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from mast_tui.adjudication.decisions import current_answers, history_of
+from mast_tui.adjudication.conflicts import NOBODY, Choice, current_answers, history_of
 from mast_tui.adjudication.queue import Access, access_to, next_pass_number
 from mast_tui.adjudication.sides import TraceWords, words_by_trace
 from mast_tui.errors import AdjudicationError
 from mast_tui.gold import Conflict, Decision, Order, Said, no_order, words_on
-from mast_tui.gold.choice import NOBODY, Choice
 from mast_tui.gold.overlaps import item_id
 from mast_tui.gold.resolve import words_at
 from mast_tui.labels import (
@@ -27,9 +26,8 @@ from mast_tui.labels import (
 )
 from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
-from mast_tui.workspace.events.model import Event, NewEvent
+from mast_tui.workspace.events.model import Event, NewEvent, now
 from mast_tui.workspace.events.types import Decided, Fact, PassStarted, Revealed, span_keys
-from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import SpanIndex
 from mast_tui.workspace.store import Workspace
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from mast_tui.cli.command_line import quick_app_arguments, split_command
-from mast_tui.cli.shared.terminal import (
+from mast_tui.cli.start import (
     replace_closed_streams,
     replace_unencodable_characters,
+    start,
 )
-from mast_tui.cli.start import start
 from mast_tui.ui.crashes import excepthook
 
 

@@ -48,8 +48,7 @@ from mast_tui.figures.spans.report import span_figures
 from mast_tui.figures.time_study import LONGEST_PAUSE, TimedPass, minutes_worked, time_study
 from mast_tui.gc_tuning import uncollected
 from mast_tui.gold import no_orders
-from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind
-from mast_tui.passes import counted_passes
+from mast_tui.labels import AnnotatorKind, PassKind, VerdictValue, annotator_kind, counted_passes
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.session import visibility_json
 from mast_tui.workspace import TraceRecord
@@ -63,8 +62,7 @@ if TYPE_CHECKING:
     from mast_tui.figures.judge.report import JudgeReport
     from mast_tui.figures.spans.report import SpanAgreement
     from mast_tui.gold import GoldKind
-    from mast_tui.labels import Pass
-    from mast_tui.passes import Which
+    from mast_tui.labels import Pass, Which
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy
     from mast_tui.workspace import Workspace

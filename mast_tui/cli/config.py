@@ -23,7 +23,7 @@ from mast_tui.configuration import (
 )
 
 if TYPE_CHECKING:
-    from mast_tui.ui.actions.keymap import KeySetting
+    from mast_tui.ui.actions.registry import KeySetting
 
 _NO_LABELS_REFUSAL: Final = "it shows the configuration, not labels"
 
@@ -59,7 +59,7 @@ def config_command(request: ConfigRequest) -> None:
 def settings_in_use() -> tuple[Configuration, Sequence[KeySetting]]:
     """Read the configuration, check its keys and themes, and return it with the keys in use."""
     # This imports Textual, for its keys and themes; other commands do without.
-    from mast_tui.ui.actions.keymap import checked, key_settings
+    from mast_tui.ui.actions.registry import checked, key_settings
 
     configuration = checked(read_configuration())
     return configuration, key_settings(configuration)

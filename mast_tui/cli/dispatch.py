@@ -1,9 +1,10 @@
-"""Running a command, reporting its errors in one line, and shell completion."""
+"""The command line of the app, the running of commands with their errors, and shell completion."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from io import StringIO
 from typing import Final
@@ -11,10 +12,48 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from mast_tui.cli.command_line import COMMANDS, CommandLine
-from mast_tui.cli.start import WRONG_USAGE, complain, words_of
+from mast_tui import __version__
+from mast_tui.cli.command_line import COMMANDS, CommandLine, CommonOptions
+from mast_tui.cli.shared import options
+from mast_tui.cli.start import WRONG_USAGE, complain, start, words_of
 from mast_tui.errors import MastError
 from mast_tui.traces.io.url_secrets import ADDRESSES
+
+
+class _AppCommand(click.Command):
+    """The default command, whose help page lists the others."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[OPTIONS] [PATH …]")
+        formatter.write_usage(ctx.command_path, "COMMAND [OPTIONS] …", prefix="       ")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, command.help) for name, command in COMMANDS.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+        formatter.write_paragraph()
+        formatter.write_text("A path that is named like a command is given as ./judge.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppRequest:
+    """The options of ``mast-tui`` without a command."""
+
+    paths: tuple[str, ...] = options.argument(nargs=-1, metavar="[PATH …]")
+    common: CommonOptions = options.common()
+
+
+@click.command(cls=_AppCommand)
+@options.takes(AppRequest)
+@click.version_option(__version__, prog_name="mast-tui")
+def app_command(request: AppRequest) -> int:
+    """Label agent traces with a failure taxonomy.
+
+    Opens a file in the annotate screen, a folder or several files in the library, and the sample
+    traces where no PATH is given.
+    """
+    return start(request.paths, request.common)
+
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -22,13 +61,9 @@ INTERRUPTED: Final = 130
 
 
 def load_command(name: str) -> click.Command:
-    """Import and return the command with this name."""
-    return _import_command(COMMANDS[name].module, name)
-
-
-def _import_command(module: str, name: str) -> click.Command:
-    """Return the command ``NAME_command`` of a module; ``app`` opens the app."""
-    command: click.Command = getattr(import_module(f"mast_tui.{module}"), f"{name}_command")
+    """Import the module of a command, and return its function ``NAME_command``."""
+    module = import_module(f"mast_tui.{COMMANDS[name].module}")
+    command: click.Command = getattr(module, f"{name}_command")
     return command
 
 
@@ -41,11 +76,8 @@ def run(command_line: CommandLine) -> int:
     name = "mast-tui" if command_line.command is None else f"mast-tui {command_line.command}"
     args = [*command_line.options, *command_line.arguments]
     try:
-        command = (
-            _import_command("cli.app", "app")
-            if command_line.command is None
-            else load_command(command_line.command)
-        )
+        typed_name = command_line.command
+        command = app_command if typed_name is None else load_command(typed_name)
         result = command.main(args, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
@@ -93,10 +125,6 @@ def complete(instruction: str) -> int:
             completion, ``bash_complete`` for the possible next words; ``zsh`` and ``fish``
             likewise.
     """
-    options = [
-        parameter
-        for parameter in _import_command("cli.app", "app").params
-        if isinstance(parameter, click.Option)
-    ]
-    line = _WholeCommandLine("mast-tui", params=options)
+    app_options = [param for param in app_command.params if isinstance(param, click.Option)]
+    line = _WholeCommandLine("mast-tui", params=app_options)
     return shell_complete(line, {}, "mast-tui", "_MAST_TUI_COMPLETE", instruction)

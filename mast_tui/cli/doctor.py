@@ -25,7 +25,7 @@ from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.config import settings_in_use
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.common import print_json
-from mast_tui.cli.shared.terminal import is_utf8
+from mast_tui.cli.start import is_utf8
 from mast_tui.configuration import (
     JudgeConfiguration,
     read_judge_configuration,
@@ -36,10 +36,9 @@ from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint, find_key
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.safe_text import one_line
-from mast_tui.ui.dialogs.editor import NoEditor, editor_command
-from mast_tui.ui.services.clipboard import tools
+from mast_tui.ui.services.external_programs import NoEditor, editor_command, tools
 from mast_tui.workspace import Workspace, find_workspace, is_url, why_not_trusted
-from mast_tui.workspace.file_systems import is_on_network
+from mast_tui.workspace.sqlite_file import is_on_network
 
 MIN_SIZE: Final = (60, 15)
 """The columns and rows on which every screen still shows its main content."""

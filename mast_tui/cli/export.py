@@ -30,7 +30,7 @@ from mast_tui.workspace.registers.pseudonyms import pseudonyms_of
 
 if TYPE_CHECKING:
     from mast_tui.gold import GoldKind
-    from mast_tui.passes import Which
+    from mast_tui.labels import Which
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ from mast_tui.session import (
     trace_masks,
     working_person,
 )
-from mast_tui.session.messages import ChangeMessages
+from mast_tui.session.changes import ChangeMessages
 from mast_tui.study import Study
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.traces.library import read_file, read_fully

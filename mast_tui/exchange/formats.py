@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mast_tui.exchange.import_batch import Incoming
     from mast_tui.gold import GoldKind
+    from mast_tui.labels import Which
     from mast_tui.output_files import Outputs
     from mast_tui.parallel import Workers
-    from mast_tui.passes import Which
     from mast_tui.redaction.masked_trace import Masks
     from mast_tui.session import Viewer
     from mast_tui.taxonomy.model import Taxonomy

@@ -37,7 +37,7 @@ from mast_tui.labels import (
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.traces.model import Outcome, Trace
-from mast_tui.workspace.ids import uuid5
+from mast_tui.workspace.events.model import uuid5
 from mast_tui.workspace.records import TraceRecord
 
 _IDS: Final = uuid.UUID("5f0d2a3c-6f0b-5c55-9a55-3a1f5d2f6c10").bytes

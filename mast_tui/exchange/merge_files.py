@@ -20,8 +20,9 @@ from mast_tui.study import Study
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import Event, PersonChanges, Workspace, WorkspaceError
 from mast_tui.workspace.events.chain import Foreign
+from mast_tui.workspace.events.changes import InForce
 from mast_tui.workspace.events.foreign import ForeignGrowth
-from mast_tui.workspace.events.in_force import InForce
+from mast_tui.workspace.events.model import now
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
@@ -34,7 +35,6 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import EventConflict, MergeRefused
 from mast_tui.workspace.registers.imports import ImportRecord, ImportState
 

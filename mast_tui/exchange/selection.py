@@ -17,9 +17,19 @@ from mast_tui.exchange.errors import UnorderedSpans
 from mast_tui.exchange.exporters.gold_document import GoldWithSides
 from mast_tui.figures.time_study import PassKey, minutes_worked
 from mast_tui.gold import GoldTrace
-from mast_tui.gold.sources import only_settled
-from mast_tui.labels import Evidence, Label, Origin, Pass, PassKind, Target, TraceWork, VerdictValue
-from mast_tui.passes import Which, counted_passes
+from mast_tui.gold.model import only_settled
+from mast_tui.labels import (
+    Evidence,
+    Label,
+    Origin,
+    Pass,
+    PassKind,
+    Target,
+    TraceWork,
+    VerdictValue,
+    Which,
+    counted_passes,
+)
 from mast_tui.redaction.masked_trace import Masks, RedactedOf, requested_masks
 from mast_tui.study import Study
 from mast_tui.taxonomy.model import Taxonomy

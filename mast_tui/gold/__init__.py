@@ -4,6 +4,7 @@ from mast_tui.gold.model import (
     Conflict,
     ConflictKind,
     Decision,
+    GoldKind,
     GoldLabel,
     GoldTrace,
     GoldVerdict,
@@ -13,7 +14,6 @@ from mast_tui.gold.model import (
 )
 from mast_tui.gold.overlaps import Order, no_order, no_orders
 from mast_tui.gold.resolve import gold_of_trace, words_on
-from mast_tui.gold.sources import GoldKind
 
 __all__ = [
     "Conflict",

@@ -10,7 +10,7 @@ from mast_tui.figures.judge.compare import JudgeComparison
 from mast_tui.figures.judge.report import JudgeReport
 from mast_tui.figures.judge.suggestions import BINS, bin_name
 from mast_tui.figures.record import STATISTICS, Figure, FigureTable
-from mast_tui.gold.sources import gold_name, gold_words
+from mast_tui.gold.model import gold_name, gold_words
 from mast_tui.reports.model import (
     CODE,
     MODE,

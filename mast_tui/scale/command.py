@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mast_tui.cli.judge.progress import token_text
-from mast_tui.cli.judge.summary import (
+from mast_tui.cli.judge.output import (
     Document,
     by_code,
     failed_files,
     print_modes,
     reasons,
     suggestions_text,
+    token_text,
     tokens_document,
     without_findings,
 )
@@ -23,7 +23,7 @@ from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
 
 if TYPE_CHECKING:
-    from mast_tui.cli.judge.options import JudgeRequest
+    from mast_tui.cli.judge.command import JudgeRequest
     from mast_tui.cli.shared.workers import WorkerPool
     from mast_tui.judges.rules import RulesJudge
     from mast_tui.taxonomy.model import Taxonomy

@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mast_tui.cli.judge.llm import dry_run
-from mast_tui.cli.judge.setup import build_setup, with_examples
+from mast_tui.cli.judge.llm import build_setup, dry_run, with_examples
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, say
 from mast_tui.judges.llm.client.endpoint import check_address, find_key
 from mast_tui.judges.llm.run.setup import what_is_sent
@@ -17,7 +16,7 @@ from mast_tui.scale.model_judging import JudgeUnitsByModel
 from mast_tui.scale.shared_allowance import SPENT, shared_account
 
 if TYPE_CHECKING:
-    from mast_tui.cli.judge.options import JudgeRequest
+    from mast_tui.cli.judge.command import JudgeRequest
     from mast_tui.cli.shared.workers import WorkerPool
 
 

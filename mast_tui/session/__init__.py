@@ -1,17 +1,18 @@
 """The work of an annotator: labels, answers to suggestions, undo and finishing."""
 
 from mast_tui.errors import SessionError
-from mast_tui.session.messages import Change
+from mast_tui.session.changes import Change
 from mast_tui.session.progress import (
     AnnotatorStatus,
+    Retests,
     StudyProgress,
     anybody_finished,
     progress,
+    retest_progress,
     status,
 )
 from mast_tui.session.queues import QueueItem, QueueKind, queue
 from mast_tui.session.read_model import Suggestion
-from mast_tui.session.retests import Retests, retest_progress
 from mast_tui.session.session import Session, register_open_trace
 from mast_tui.session.study_setup import (
     check_changes,

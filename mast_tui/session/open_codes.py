@@ -19,7 +19,7 @@ from rapidfuzz import fuzz, process
 
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, Target, annotator_kind
-from mast_tui.session.retests import by_trace, retests_of
+from mast_tui.session.progress import by_trace, retests_of
 from mast_tui.taxonomy.model import OPEN_SLUG, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.registers.tags import TaggedPlace, all_tags, keep_tags, tags_by

@@ -1,7 +1,7 @@
 """One annotator's work on one trace, folded from the events.
 
 ``changes_in_pass`` defines the changes of a fact in its pass, for recorded events, for those that a
-command is about to record (``pending_change``), and for the tables of the workspace. Only this
+command is about to record (``changes``), and for the tables of the workspace. Only this
 module knows which actions can be undone.
 """
 

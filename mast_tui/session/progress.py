@@ -1,14 +1,142 @@
-"""The progress of annotators, under a study and in a workspace."""
+"""The progress of annotators, under a study and in a workspace, with their retests.
+
+A retest is a finished trace that a study lets its annotators label again. It appears as ordinary
+work, and the first labels are hidden. A retest is lost if the annotator has seen others' labels or
+revised their own meanwhile, since it would not be independent.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mast_tui.labels import AnnotatorKind, Pass
-from mast_tui.session.retests import Retests, by_trace, first_finish, retests_of
-from mast_tui.study import Study, assigned, overlap_traces, retest_traces, withheld_traces
+from mast_tui.labels import AnnotatorKind, Pass, PassKind
+from mast_tui.study import (
+    Study,
+    assigned,
+    overlap_traces,
+    retest_traces,
+    retests_due,
+    withheld_traces,
+)
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Retests:
+    """The state of an annotator's retests, by trace id.
+
+    Attributes:
+        due: Retests that are not begun; the trace that was finished first comes first.
+        begun: Retests that are begun and not finished.
+        done: Finished retests.
+        to_come: Retests that wait for the first reading or for other traces in between.
+        lost: Retests that can no longer be done.
+    """
+
+    due: tuple[str, ...] = ()
+    begun: frozenset[str] = frozenset()
+    done: frozenset[str] = frozenset()
+    to_come: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
+
+    @property
+    def current(self) -> frozenset[str]:
+        """The current retests, for which nothing of the first reading is shown."""
+        return self.begun.union(self.due)
+
+    @property
+    def protected(self) -> frozenset[str]:
+        """The current and future retests, for which no label of others may be shown."""
+        return self.current | self.to_come
+
+
+def by_trace(passes: Iterable[Pass]) -> dict[str, list[Pass]]:
+    """Return passes of one annotator under one taxonomy by trace id, sorted by number."""
+    passes_by_trace: dict[str, list[Pass]] = defaultdict(list)
+    for reading in sorted(passes, key=lambda reading: (reading.trace_id, reading.number)):
+        passes_by_trace[reading.trace_id].append(reading)
+    return passes_by_trace
+
+
+def first_finish(passes: Iterable[Pass]) -> str | None:
+    """Return the earliest end of a reading of a trace; None if none is finished."""
+    times = [
+        reading.finished_at
+        for reading in passes
+        if reading.kind.is_reading and reading.finished_at is not None
+    ]
+    return min(times, default=None)
+
+
+def retest_open(passes: Sequence[Pass]) -> bool:
+    """Return whether the last pass is an unfinished retest."""
+    return bool(passes) and passes[-1].kind is PassKind.RETEST and not passes[-1].finished
+
+
+def retests_of(
+    study: Study | None, annotator: str, passes_by_trace: Mapping[str, Sequence[Pass]]
+) -> Retests:
+    """Return the state of an annotator's retests.
+
+    A begun retest stays in ``begun`` even if the study no longer plans it.
+
+    Args:
+        study: The study, if there is one.
+        annotator: The annotator.
+        passes_by_trace: All passes of the annotator, from ``by_trace``.
+    """
+    begun = frozenset(
+        trace_id for trace_id, passes in passes_by_trace.items() if retest_open(passes)
+    )
+    planned = frozenset(retest_traces(study, annotator)) if study is not None else frozenset()
+    done = set()
+    lost = set()
+    for trace_id in planned - begun:
+        passes = passes_by_trace.get(trace_id, ())
+        if any(work.kind is PassKind.RETEST and work.finished for work in passes):
+            done.add(trace_id)
+        elif any(_spoils_retest(work) for work in passes):
+            lost.add(trace_id)
+    due: tuple[str, ...] = ()
+    if study is not None and planned:
+        finish_times = {
+            trace_id: first_finish(passes) for trace_id, passes in passes_by_trace.items()
+        }
+        finishes = sorted(
+            (time, trace_id) for trace_id, time in finish_times.items() if time is not None
+        )
+        finished_traces = [trace_id for _, trace_id in finishes]
+        due = retests_due(study, annotator, finished_traces, retested=begun | done | lost)
+    return Retests(
+        due=due,
+        begun=begun,
+        done=frozenset(done),
+        to_come=planned - begun - done - lost - frozenset(due),
+        lost=frozenset(lost),
+    )
+
+
+def _spoils_retest(work: Pass) -> bool:
+    """Return whether a pass makes a retest invalid: labels were revised or others' were shown."""
+    return (
+        work.kind in (PassKind.SECOND_LOOK, PassKind.ADJUDICATION, PassKind.RETEST)
+        or work.revealed_at is not None
+    )
+
+
+def retest_progress(workspace: Workspace, annotator: str, taxonomy: str) -> Retests:
+    """Return the state of an annotator's retests under the study of a taxonomy.
+
+    Args:
+        workspace: The workspace.
+        annotator: The annotator.
+        taxonomy: The taxonomy, as ``id@version``.
+    """
+    passes_by_trace = by_trace(workspace.passes(annotator=annotator, taxonomy=taxonomy))
+    return retests_of(workspace.study(taxonomy), annotator, passes_by_trace)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from functools import cached_property
 from typing import Final
 
 from mast_tui.labels import AnnotatorKind as Kind
-from mast_tui.labels import Pass, PassKind, VerdictValue, annotator_kind
-from mast_tui.passes import counted_passes
-from mast_tui.session.retests import Retests, by_trace, retests_of
+from mast_tui.labels import Pass, PassKind, VerdictValue, annotator_kind, counted_passes
+from mast_tui.session.progress import Retests, by_trace, retests_of
 from mast_tui.session.visibility import record_reveal, suggestions_withheld
 from mast_tui.study import assigned, random_sample
 from mast_tui.taxonomy.model import Taxonomy

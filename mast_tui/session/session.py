@@ -25,9 +25,8 @@ from mast_tui.labels import (
     annotator_kind,
 )
 from mast_tui.redaction.filled_masks import with_whole_masks
-from mast_tui.session.messages import Change, ChangeMessages
+from mast_tui.session.changes import Change, ChangeMessages, PendingChange
 from mast_tui.session.pass_state import SHORT_RUN, Action, Passes
-from mast_tui.session.pending_change import PendingChange
 from mast_tui.session.read_model import OthersWork, ReadModel, Suggestion
 from mast_tui.session.visibility import StudyConditions, conditions_for
 from mast_tui.taxonomy.model import Taxonomy

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mast_tui.errors import SessionError
 from mast_tui.labels import AnnotatorKind, Pass, PassKind, annotator_kind
-from mast_tui.session.retests import by_trace, retest_open, retest_progress, retests_of
+from mast_tui.session.progress import by_trace, retest_open, retest_progress, retests_of
 from mast_tui.study import OpenModes, Study, annotators_of, retest_traces, withheld_traces
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Revealed, SightSet

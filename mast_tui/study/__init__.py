@@ -1,6 +1,5 @@
 """A study: who labels which traces, in which order, and under which conditions."""
 
-from mast_tui.study.chance import random_sample, stratified_sample, weighted_sample
 from mast_tui.study.model import (
     Assignment,
     Draw,
@@ -14,8 +13,11 @@ from mast_tui.study.plan import (
     annotators_of,
     assigned,
     overlap_traces,
+    random_sample,
     retest_traces,
     retests_due,
+    stratified_sample,
+    weighted_sample,
     withheld_traces,
 )
 

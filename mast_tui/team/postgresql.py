@@ -43,7 +43,6 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from mast_tui.errors import PasswordNeeded, ServerAway, WorkspaceError
 from mast_tui.team import rights
-from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.database import (
     BUSY,
     LOOK_FOR_SERVER,
@@ -59,9 +58,10 @@ from mast_tui.workspace.database import (
     driver_of,
     sees_own_only,
 )
+from mast_tui.workspace.maintenance import copy_rows
 from mast_tui.workspace.migration import migrate
-from mast_tui.workspace.opening import check_version
 from mast_tui.workspace.outbox import Outbox
+from mast_tui.workspace.paths import check_version
 from mast_tui.workspace.presence import Presence
 from mast_tui.workspace.records import Member, TeamRole
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata

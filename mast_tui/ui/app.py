@@ -1,18 +1,32 @@
-"""The app: its start, its screens, and the services that outlive them."""
+"""The app: its start, its screens, the services that outlive them, and its end by a signal."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import select
+import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, runtime_checkable
+from types import FrameType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    NoReturn,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
 
 from textual import events, work
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.worker import Worker
@@ -22,16 +36,15 @@ from mast_tui.errors import MastError
 from mast_tui.gc_tuning import COLLECT_AFTER, collect_again
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
-from mast_tui.ui.actions.keymap import checked
 from mast_tui.ui.actions.registry import (
     Where,
     bindings_for,
+    checked,
     find_action,
     key_of,
     key_text,
     textual_keymap,
 )
-from mast_tui.ui.colours import line_colours
 from mast_tui.ui.context import (
     Destination,
     HasReport,
@@ -55,19 +68,19 @@ from mast_tui.ui.context import (
     TraceLocation,
 )
 from mast_tui.ui.crashes import log_error
-from mast_tui.ui.options import AppOptions
-from mast_tui.ui.services.input_queue import (
-    InputEvent,
-    InputQueue,
-)
+from mast_tui.ui.options import AppOptions, in_browser
+from mast_tui.ui.services.input_queue import InputEvent, InputQueue
 from mast_tui.ui.services.trace_scan import FilesRead
 from mast_tui.ui.services.traces import ListsTraces, TraceQueue, TraceService
 from mast_tui.ui.services.workspace import WorkspaceService
-from mast_tui.ui.signals import EndingSignals
-from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE
-from mast_tui.ui.textual_internals import TextualApp
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.styles import ANNOTATE, FIRST_SPANS, WIDE, line_colours
+from mast_tui.ui.textual_internals import (
+    TextualApp,
+    restore_terminal,
+    terminal_released,
+    writes_to_terminal,
+)
+from mast_tui.ui.widgets.bars import HintBar, TitleBar
 from mast_tui.ui.wording import trace_title
 from mast_tui.writes import HeldKeys, Writes
 
@@ -78,9 +91,6 @@ if TYPE_CHECKING:
     from mast_tui.ui.services.model_judge import Plan
     from mast_tui.ui.services.open_workspace import OpenWorkspace
     from mast_tui.ui.services.trace_catalog import Catalog
-
-Result = TypeVar("Result")
-Answer = TypeVar("Answer")
 
 PATIENCE: Final = 0.1
 """Seconds for which the first frame waits for a single file."""
@@ -740,6 +750,130 @@ class MastApp(TextualApp):
         if group == "read":
             self.call_later(self.traces.take, FilesRead([], True))
         self.show_error(f"Something went wrong in the background: {message}")
+
+
+ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+END_PATIENCE: Final = 5.0
+"""Seconds for the app to end and close its workspace."""
+
+AFTER_ANOTHER: Final = 1.0
+"""Seconds that remain after a second signal: a shell that ends sends SIGHUP twice."""
+
+CHECK_TERMINAL_EVERY: Final = 1.0
+"""Seconds between two checks that the terminal, or the server of a browser, still exists.
+
+Not every process receives a SIGHUP, and Textual would read from a missing terminal in a loop.
+"""
+
+
+class EndingSignals:
+    """Runs the app, and ends it on a signal with the exit code 128 + n.
+
+    The event loop ends the app as a key would; the terminal is restored and the workspace closed.
+    If the loop cannot (it is stuck, or a terminal that is gone accepts no output), a second signal
+    or a few seconds end the app at once. A call into C that never returns can only be killed.
+
+    Checked against Textual 8.2: ``App.exit`` works under any dialog, and the driver restores the
+    terminal before ``run_async`` returns. Threads are not waited for: they write one transaction
+    at a time, and unfinished work is requested again at the next start.
+
+    Attributes:
+        number: The signal that has arrived first; None before.
+
+    Args:
+        app: The app.
+        close: Closes the workspace; called at the end.
+    """
+
+    def __init__(self, app: App[Any], close: Callable[[], object]) -> None:
+        self.number: int | None = None
+        self._app = app
+        self._close = close
+        self._restored = False
+
+    async def run(self) -> None:
+        """Run the app in the loop of the main thread; if a signal has ended it, end the process."""
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, self._exit_app)
+            # Called before the handler of the loop, even if the loop is stuck.
+            signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGALRM, self._on_signal)
+        threading.excepthook = self._on_thread_error
+        if sys.stdin is not None and (sys.stdin.isatty() or in_browser(os.environ)):
+            self._check_terminal(loop, sys.stdin.fileno())
+        await self._app.run_async()
+        self._restored = True
+        if self.number is not None:
+            self.leave(128 + self.number)
+
+    def leave(self, code: int) -> NoReturn:
+        """Close the workspace and end the process, regardless of its threads."""
+        signal.setitimer(signal.ITIMER_REAL, END_PATIENCE)
+        try:
+            self._close_safely()
+        finally:
+            os._exit(code)
+
+    def _close_safely(self) -> None:
+        """Close the workspace; if that fails, log the error before it is raised."""
+        try:
+            self._close()
+        finally:
+            error = sys.exception()
+            if error is not None:
+                log_error(error)
+
+    def _exit_app(self) -> None:
+        if self.number is not None:
+            self._app.exit(return_code=128 + self.number)
+
+    def _check_terminal(self, loop: asyncio.AbstractEventLoop, terminal: int) -> None:
+        """Send this process a SIGHUP if the terminal (a descriptor) is gone; else check later."""
+        poll = select.poll()
+        poll.register(terminal, 0)  # a hang-up is always reported
+        if poll.poll(0):
+            os.kill(os.getpid(), signal.SIGHUP)
+        else:
+            loop.call_later(CHECK_TERMINAL_EVERY, self._check_terminal, loop, terminal)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        """Handle a signal.
+
+        - The first ending signal is recorded, and starts the time limit ``END_PATIENCE``.
+        - A further ending signal shortens the time limit to ``AFTER_ANOTHER``.
+        - SIGALRM, the end of the time limit, restores the terminal and ends the process.
+        """
+        if number == signal.SIGALRM:
+            if not self._restored:
+                restore_terminal(self._app)
+            os._exit(1 if self.number is None else 128 + self.number)
+        elif self.number is None:
+            self.number = number
+            # A closed terminal sends SIGCONT after SIGHUP, and Textual would start again.
+            signal.signal(signal.SIGCONT, lambda *_: None)
+            signal.setitimer(signal.ITIMER_REAL, END_PATIENCE)
+            if terminal_released(self._app) and not self._restored:
+                # The app is suspended: the terminal belongs to another program.
+                self._restored = True
+                self.leave(128 + number)
+        else:
+            seconds_left, _interval = signal.getitimer(signal.ITIMER_REAL)
+            seconds_left = min(seconds_left or AFTER_ANOTHER, AFTER_ANOTHER)
+            signal.setitimer(signal.ITIMER_REAL, seconds_left)
+
+    def _on_thread_error(self, arguments: threading.ExceptHookArgs) -> None:
+        """Log the error of a thread; end the app if the thread writes to the terminal."""
+        if writes_to_terminal(arguments.thread):
+            # The terminal accepts no more output, which would pile up until the app stops.
+            os.kill(os.getpid(), signal.SIGHUP)
+        elif arguments.exc_value is not None:
+            log_error(arguments.exc_value)
+
+
+Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 
 def _taxonomy_in(path: Path | None) -> Taxonomy:

@@ -15,8 +15,7 @@ from textual.widgets import Static
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import Where, bindings_for
 from mast_tui.ui.context import ShowLibrary, context_of
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar, sight_words
+from mast_tui.ui.widgets.bars import ADJUDICATOR, HintBar, TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.writes import Writes
 

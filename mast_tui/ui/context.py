@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mast_tui.ui.actions.registry import Keymap, Where
     from mast_tui.ui.app import MastApp as MastApp
     from mast_tui.ui.services.open_workspace import OpenWorkspace
-    from mast_tui.ui.widgets.hint_bar import HintBar
+    from mast_tui.ui.widgets.bars import HintBar
 
 Result = TypeVar("Result")
 Answer = TypeVar("Answer")

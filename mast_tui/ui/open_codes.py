@@ -38,15 +38,14 @@ from mast_tui.session.open_codes import (
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.dialogs.dialog import Ask
+from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
-from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services.model_judge import model_name, run_until_cancelled
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, OPEN_CODES
 from mast_tui.ui.table_screen import OpensTraces, TableScreen
-from mast_tui.ui.widgets.column_table import name_width, sign_column
+from mast_tui.ui.widgets.virtual_lines import name_width, sign_column
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.workspace.outputs import outputs_beside
 from mast_tui.workspace.registers.tags import TaggedPlace

@@ -17,8 +17,7 @@ from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.widgets.column_table import ColumnTable
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.virtual_lines import ColumnTable, VirtualLines
 from mast_tui.workspace import WorkspaceError
 
 

@@ -17,12 +17,11 @@ from mast_tui.workspace.records import (
 )
 
 if TYPE_CHECKING:
-    from mast_tui.workspace.opening import why_not_trusted
-    from mast_tui.workspace.paths import find_workspace, is_url
+    from mast_tui.workspace.paths import find_workspace, is_url, why_not_trusted
     from mast_tui.workspace.store import Workspace
 else:
     _LATER = {
-        "why_not_trusted": "opening",
+        "why_not_trusted": "paths",
         "find_workspace": "paths",
         "is_url": "paths",
         "Workspace": "store",

@@ -23,7 +23,7 @@ from mast_tui.labels import (
     VerdictValue,
     annotator_kind,
 )
-from mast_tui.workspace.events.model import NewEvent
+from mast_tui.workspace.events.model import NewEvent, now, uuid5
 from mast_tui.workspace.events.types import (
     Fact,
     Judged,
@@ -32,7 +32,6 @@ from mast_tui.workspace.events.types import (
     LabelRemoved,
     PassStarted,
 )
-from mast_tui.workspace.ids import now, uuid5
 from mast_tui.workspace.records import JudgementRecord, RunTrace, SpanIndex
 
 if TYPE_CHECKING:

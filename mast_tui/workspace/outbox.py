@@ -29,9 +29,8 @@ from mast_tui.traces.io.private_files import make_private, open_private
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import Insertion
 from mast_tui.workspace.events.append import follow, insert, known_rows
-from mast_tui.workspace.events.model import Event, NewEvent, event_from_dict, event_to_dict
+from mast_tui.workspace.events.model import Event, NewEvent, event_from_dict, event_to_dict, now
 from mast_tui.workspace.events.types import PassStarted, SpansRead, SuggestionsSeen
-from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import TraceRecord
 from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.sqlite_file import SqliteFile

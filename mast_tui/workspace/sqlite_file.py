@@ -1,25 +1,36 @@
-"""One SQLite file: one connection that writes, others that read what was committed last."""
+"""One SQLite file: one connection that writes, others that read what was committed last.
+
+SQLite's write-ahead log cannot be trusted on network file systems, which are detected here.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sqlite3
+import subprocess
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from mast_tui.errors import WorkspaceError, WorkspaceGone
 from mast_tui.workspace.database import BUSY, LOOK_AGAIN, Database, driver_of
-from mast_tui.workspace.file_systems import is_on_network
 from mast_tui.workspace.migration import migrate
-from mast_tui.workspace.opening import check_schema, check_version, is_workspace, keep_private
-from mast_tui.workspace.paths import found_trace_path, stored_trace_path, traces_folder
+from mast_tui.workspace.paths import (
+    check_schema,
+    check_version,
+    found_trace_path,
+    is_workspace,
+    keep_private,
+    stored_trace_path,
+    traces_folder,
+)
 from mast_tui.workspace.schema import APPLICATION_ID, SCHEMA_VERSION, metadata
 from mast_tui.writes import deadline, pause
 
@@ -484,3 +495,93 @@ def _name_traces_from(
     )
     copy.executemany("UPDATE traces SET path = ? WHERE id = ?", paths_and_ids)
     copy.commit()
+
+
+_MOUNTS: Final = Path("/proc/self/mounts")
+
+_NETWORK: Final = re.compile(
+    r"9p|acfs|afs|beegfs|ceph|cifs|coda|davfs|drvfs|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2"
+    r"|orangefs|panfs|prl_fs|smb3|smbfs|vboxsf|virtiofs|vmhgfs|wekafs"
+    r"|fuse\.(?:ceph|davfs2|gcsfuse|glusterfs|rclone|s3fs|sshfs|vmhgfs-fuse)"
+)
+
+_MOUNT: Final = "/sbin/mount"
+"""The command that prints the mounts on macOS and the BSDs, which have no table to read."""
+
+_MOUNT_SECONDS: Final = 5.0
+_MOUNT_LINE: Final = re.compile(r".*? on (?P<point>/.*) \((?P<kind>[^,()]+)(?P<options>[^()]*)\)")
+
+
+class Mount(NamedTuple):
+    """A mounted file system, its type, and whether it is on a network."""
+
+    point: Path
+    kind: str
+    network: bool
+
+
+def is_on_network(path: Path, mounts: Path = _MOUNTS) -> bool:
+    """Return whether a path is on a network file system; an unknown one counts as local.
+
+    Args:
+        path: The path; links are followed.
+        mounts: The system's table of mounted file systems.
+    """
+    mount = mount_of(path.resolve(), _mounted_file_systems(mounts))
+    return mount is not None and mount.network
+
+
+def mount_of(path: Path, table: Iterator[Mount]) -> Mount | None:
+    """Return the file system that holds a path; None if the table has none.
+
+    Args:
+        path: An absolute path.
+        table: The mounted file systems; of several at one mount point the last one counts.
+    """
+    best: Mount | None = None
+    for mount in table:
+        is_nearer = best is None or len(mount.point.parts) >= len(best.point.parts)
+        if is_nearer and path.is_relative_to(mount.point):
+            best = mount
+    return best
+
+
+def linux_mounts(table: str) -> Iterator[Mount]:
+    """Return the mounts in a table like ``/proc/mounts``."""
+    for line in table.splitlines():
+        fields = line.split(" ")
+        if len(fields) >= 3:
+            kind = fields[2]
+            yield Mount(
+                Path(_without_octal_escapes(fields[1])), kind, _NETWORK.fullmatch(kind) is not None
+            )
+
+
+def bsd_mounts(printed: str) -> Iterator[Mount]:
+    """Return the mounts that ``mount`` prints on macOS, which says which ones are local."""
+    for line in printed.splitlines():
+        match = _MOUNT_LINE.fullmatch(line)
+        if match is not None:
+            options = match["options"].split(",")
+            local = any(option.strip() == "local" for option in options)
+            yield Mount(Path(match["point"]), match["kind"], not local)
+
+
+def _mounted_file_systems(mounts: Path) -> Iterator[Mount]:
+    """Return the mounts in the system's table, or those that a command prints."""
+    try:
+        return linux_mounts(mounts.read_text(encoding="utf-8", errors="surrogateescape"))
+    except OSError:
+        pass
+    try:
+        printed = subprocess.run(
+            [_MOUNT], capture_output=True, timeout=_MOUNT_SECONDS, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return iter(())
+    return bsd_mounts(printed.decode("utf-8", "surrogateescape"))
+
+
+def _without_octal_escapes(field: str) -> str:
+    """Decode the octal escapes by which the table writes spaces."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -20,18 +20,20 @@ from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import queries
-from mast_tui.workspace.checking import CheckResult, StateDifference, check_rows, damaged_events
-from mast_tui.workspace.copying import copy_rows
 from mast_tui.workspace.database import Database
 from mast_tui.workspace.events import append as recording
-from mast_tui.workspace.events import columns
 from mast_tui.workspace.events import foreign as merging
 from mast_tui.workspace.events.chain import Foreign, edited_histories, examined
-from mast_tui.workspace.events.changes import read_state
-from mast_tui.workspace.events.in_force import InForce, entries_in_force
-from mast_tui.workspace.events.model import Event
+from mast_tui.workspace.events.changes import InForce, entries_in_force, read_state
+from mast_tui.workspace.events.model import Event, IdSource, now
 from mast_tui.workspace.events.types import Decided
-from mast_tui.workspace.ids import IdSource, now
+from mast_tui.workspace.maintenance import (
+    CheckResult,
+    StateDifference,
+    check_rows,
+    copy_rows,
+    damaged_events,
+)
 from mast_tui.workspace.paths import found_trace_path, is_url
 from mast_tui.workspace.records import (
     Member,
@@ -47,7 +49,6 @@ from mast_tui.workspace.records import (
 from mast_tui.workspace.registers import imports as import_register
 from mast_tui.workspace.registers import runs as run_register
 from mast_tui.workspace.registers import settings as register
-from mast_tui.workspace.registers import span_indices as index_register
 from mast_tui.workspace.registers import taxonomies as taxonomy_register
 from mast_tui.workspace.registers import traces as trace_register
 from mast_tui.workspace.registers.hold_out import held_out
@@ -423,14 +424,14 @@ class Workspace:
 
     # The indices of spans that events refer to
 
-    span_indices = reading(index_register.span_indices)
-    referred_spans = reading(index_register.referred_spans)
+    span_indices = reading(trace_register.span_indices)
+    referred_spans = reading(trace_register.referred_spans)
 
     def keep_span_indices(self, indices: Mapping[str, Mapping[str, SpanIndex]]) -> None:
         """Store the indices of spans, by trace and key, and replace those stored before."""
         if any(indices.values()):
             with self._database.writing() as connection:
-                index_register.keep_span_indices(connection, indices)
+                trace_register.keep_span_indices(connection, indices)
 
     def refresh_span_indices(self, trace_id: str, trace: Trace) -> None:
         """Store the current indices of all spans that events refer to.
@@ -676,8 +677,8 @@ class Workspace:
 
     rebuild = writing(recording.rebuild)
 
-    read_columns = reading(columns.read_columns)
-    packed_verdicts = reading(columns.packed_verdicts)
+    read_columns = reading(queries.read_columns)
+    packed_verdicts = reading(queries.packed_verdicts)
 
     # State. Without a pass named these are of the last one; "finished" is the last finished one.
 

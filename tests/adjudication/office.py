@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import count
 
 from mast_tui.adjudication import Adjudication, has_changed
+from mast_tui.adjudication.conflicts import Choice
 from mast_tui.gold import Conflict, ConflictKind, Decision, words_on
-from mast_tui.gold.choice import Choice
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,

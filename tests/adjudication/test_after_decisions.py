@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.adjudication import AdjudicationError
+from mast_tui.adjudication.conflicts import NOBODY, Choice, take_all, take_side
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_labels import read_csv_long
-from mast_tui.gold.choice import NOBODY, Choice, take_all, take_side
 from mast_tui.labels import PassKind, Target
 from tests.adjudication.office import (
     TAXONOMY,

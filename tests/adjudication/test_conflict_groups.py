@@ -13,8 +13,8 @@ from mast_tui.adjudication import (
     disputes,
     queue,
 )
+from mast_tui.adjudication.conflicts import NOBODY, Choice, take_side
 from mast_tui.gold import ConflictKind, no_order
-from mast_tui.gold.choice import NOBODY, Choice, take_side
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study.model import Study
 from mast_tui.workspace import store_judgement

@@ -15,7 +15,7 @@ from mast_tui.adjudication import (
     guidelines_document,
     mode_page,
 )
-from mast_tui.gold.choice import take_side
+from mast_tui.adjudication.conflicts import take_side
 from mast_tui.labels import AnnotatorKind, PassKind
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.merging import merge

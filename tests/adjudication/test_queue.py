@@ -17,8 +17,8 @@ from mast_tui.adjudication import (
     take_on,
     words_by_trace,
 )
+from mast_tui.adjudication.conflicts import NOBODY
 from mast_tui.gold import ConflictKind
-from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import AnnotatorKind, PassKind, Target
 from mast_tui.traces.library import read_file
 from mast_tui.workspace import TraceRecord

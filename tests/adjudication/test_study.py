@@ -21,8 +21,8 @@ from mast_tui.adjudication import (
     trace_disagreement,
     words_by_trace,
 )
+from mast_tui.adjudication.conflicts import NOBODY, take_all, take_side
 from mast_tui.gold import Resolution, gold_of_trace
-from mast_tui.gold.choice import NOBODY, take_all, take_side
 from mast_tui.labels import Finding, PassKind, TraceWork, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.workspace import store_judgement

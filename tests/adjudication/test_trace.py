@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.adjudication import AdjudicationError, take_on, words_by_trace
+from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.gold import Resolution
-from mast_tui.gold.choice import NOBODY, UNSURE, Choice, elsewhere, take_all, take_side
 from mast_tui.labels import AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study import Study
 from mast_tui.workspace import store_judgement

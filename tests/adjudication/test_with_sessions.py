@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on
+from mast_tui.adjudication.conflicts import take_side
 from mast_tui.gold import Resolution
-from mast_tui.gold.choice import take_side
 from mast_tui.labels import PassKind, Target
 from mast_tui.session import Session
 from mast_tui.traces.library import read_file

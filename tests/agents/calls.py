@@ -11,10 +11,10 @@ from typing import Any, Final
 from mcp import Client
 
 from mast_tui.adjudication import Adjudication
+from mast_tui.adjudication.conflicts import take_side
 from mast_tui.adjudication.guidelines import GuidelineBook
 from mast_tui.adjudication.queue import take_on
 from mast_tui.agents.desk import AgentDesk
-from mast_tui.gold.choice import take_side
 from mast_tui.labels import AnnotatorKind, Finding, Target, VerdictValue
 from mast_tui.session import Session
 from mast_tui.traces.model import Trace

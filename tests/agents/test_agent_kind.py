@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, words_by_trace
+from mast_tui.adjudication.conflicts import take_side
 from mast_tui.adjudication.queue import take_on
 from mast_tui.errors import MastError, WorkspaceError
 from mast_tui.exchange.jsonl import merge_content, read_jsonl, workspace_lines
@@ -17,7 +18,6 @@ from mast_tui.figures.agreement.report import agreement_figures, agreement_json
 from mast_tui.figures.judge.input import judge_input_from_workspace
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.gold import no_orders
-from mast_tui.gold.choice import take_side
 from mast_tui.labels import (
     AnnotatorKind,
     Finding,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mast_tui.adjudication import take_on
+from mast_tui.adjudication.conflicts import Choice, take_side
 from mast_tui.gold import ConflictKind
-from mast_tui.gold.choice import Choice, take_side
 from mast_tui.labels import VerdictValue
 from mast_tui.study import Study
 from mast_tui.workspace import NewEvent, Workspace

@@ -22,7 +22,7 @@ from mast_tui.cli.dispatch import run
 from mast_tui.exchange.registry import EXPORT_FORMATS, IMPORT_FORMATS
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import Workspace, schema
-from mast_tui.workspace.events.in_force import InForce
+from mast_tui.workspace.events.changes import InForce
 from tests.attack.trying import (
     SAMPLES,
     Outcome,

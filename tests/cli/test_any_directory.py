@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mast_tui.adjudication import Adjudication, SpanOrders, queue, take_on
-from mast_tui.gold.choice import Choice
+from mast_tui.adjudication.conflicts import Choice
 from mast_tui.labels import Target, VerdictValue
 from mast_tui.session import Session
 from mast_tui.taxonomy.loader import load_mast

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.cli.judge.progress import (
+from mast_tui.cli.judge.output import (
     WAIT_SECONDS,
     BarProgress,
     LineProgress,

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mast_tui.cli.shared.terminal import replace_unencodable_characters
+from mast_tui.cli.start import replace_unencodable_characters
 from mast_tui.traces.library import samples_folder
 
 SAMPLE = samples_folder() / "cart-valkey-noeviction.jsonl"

@@ -19,8 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.cli.lint.findings import PlacedFinding
-from mast_tui.cli.lint.gate import read_gate
+from mast_tui.cli.lint.findings import PlacedFinding, read_gate
 from mast_tui.cli.lint.watch import NotRead, RunningTraces
 from mast_tui.judges.rules import RULES, RulesJudge
 from mast_tui.taxonomy.loader import load_mast

@@ -19,8 +19,14 @@ from mast_tui.errors import MastError
 from mast_tui.session import set_study
 from mast_tui.study import Study
 from mast_tui.web.command import checked_url
-from mast_tui.web.server import VisitorAccess, WebServer
-from mast_tui.web.sign_in import GuessLimit, TeamSignIn, TooManySignIns, WrongSecret
+from mast_tui.web.server import (
+    GuessLimit,
+    TeamSignIn,
+    TooManySignIns,
+    VisitorAccess,
+    WebServer,
+    WrongSecret,
+)
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import TeamRole, TraceRecord
 from tests.cli.conftest import Cli

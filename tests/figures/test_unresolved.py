@@ -22,7 +22,7 @@ from mast_tui.figures.record import Figure, FigureScope, rate_json
 from mast_tui.figures.signatures.model import ABSENT, PRESENT, UNRESOLVED
 from mast_tui.figures.signatures.modes import Counts, differences
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
-from mast_tui.gold.sources import GoldMixJson, gold_words
+from mast_tui.gold.model import GoldMixJson, gold_words
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import Estimate, Table
 from mast_tui.reports.render.html import render_html

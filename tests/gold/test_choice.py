@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mast_tui.adjudication.conflicts import Choice, elsewhere, take_all, take_side
 from mast_tui.gold import Conflict, gold_of_trace
-from mast_tui.gold.choice import Choice, elsewhere, take_all, take_side
 from mast_tui.labels import TraceWork
 from tests.gold.build import ABSENT, MODES, PRESENT, UNSURE, at, order, side
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mast_tui.study import Draw, Study, chance, stratified_sample, weighted_sample
+from mast_tui.study import Draw, Study, plan, stratified_sample, weighted_sample
 from mast_tui.study.model import InvalidStudy
 
 SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=6).filter(any)
@@ -44,7 +44,7 @@ def test_over_all_starts_each_trace_is_drawn_as_often(
     of = sum(sizes)
     n = data.draw(st.integers(1, of))
     drawn: Counter[str] = Counter()
-    with patch.object(chance, "drawn") as number:
+    with patch.object(plan, "drawn") as number:
         for start in range(of):
             number.side_effect = lambda _seed, what, *_words, start=start: (
                 start if what.startswith("start") else 0
@@ -90,7 +90,7 @@ def every_weighted_sample(
     sizes: Mapping[str, float], n: int
 ) -> Iterator[tuple[float, dict[str, float]]]:
     """Every sample that some start gives, with how likely it is."""
-    steps, place, shares = {0.0, 1.0}, 0.0, chance._inclusion_chances(sizes, n)
+    steps, place, shares = {0.0, 1.0}, 0.0, plan._inclusion_chances(sizes, n)
     for one in sorted(sizes):
         place += shares[one]
         steps.add(place % 1)
@@ -98,7 +98,7 @@ def every_weighted_sample(
         if high - low > 1e-9:
             start = int((low + high) / 2 * 2**64)
             with patch.object(
-                chance, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
+                plan, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
             ):
                 yield high - low, weighted_sample(sizes, n, 0, batch_number=1)
 
@@ -120,7 +120,7 @@ def test_weights_reproduce_known_prevalences(
     expected = whole = 0.0
     for start in range(of):
         with patch.object(
-            chance, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
+            plan, "drawn", side_effect=lambda _, what, *__, at=start: at * ("start" in what)
         ):
             one = stratified_sample({"": tuple(sizes)}, first, 0)
         left = {trace: size for trace, size in sizes.items() if trace not in one}

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on_as_study_says
+from mast_tui.adjudication.conflicts import take_side
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.exchange.migration.mapping import taxonomy_toml
-from mast_tui.gold.choice import take_side
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.study import assigned

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, closing
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on
+from mast_tui.adjudication.conflicts import NOBODY
 from mast_tui.gold import Decision
-from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import VerdictValue
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.workspace import Workspace

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mast_tui.adjudication.conflicts import Choice, take_side
 from mast_tui.columns import fit, text_lengths
 from mast_tui.gold import Conflict, Decision, gold_of_trace
-from mast_tui.gold.choice import Choice, take_side
 from mast_tui.labels import TraceWork
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
-from mast_tui.ui.adjudicate.conflict_list import COLUMNS, QueueRow, RowState
 from mast_tui.ui.adjudicate.items import TraceItems
+from mast_tui.ui.adjudicate.lists import COLUMNS, QueueRow, RowState
 from tests.gold.build import ABSENT, MODE, MODES, OTHER, PRESENT, at, label, order, quote, side
 
 TAXONOMY = Taxonomy(

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, GuidelineBook
-from mast_tui.gold.choice import take_side
+from mast_tui.adjudication.conflicts import take_side
 from mast_tui.labels import VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.annotate.screen import AnnotateScreen
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.study.guidelines import GuidelinesScreen
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, StudySet

@@ -13,7 +13,7 @@ from mast_tui.reports.model import Table
 from mast_tui.ui.adjudicate.screen import AdjudicateScreen
 from mast_tui.ui.reports.agreement import AgreementScreen
 from mast_tui.ui.reports.agreement_traces import AgreementTracesScreen
-from mast_tui.ui.reports.cells import value_text
+from mast_tui.ui.reports.lines import value_text
 from tests import waiting
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage, suggest

@@ -9,8 +9,7 @@ import pytest
 
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import SpanKind
-from mast_tui.ui.annotate.filter import FilterChoice
-from mast_tui.ui.annotate.span_filter import SpanFilter
+from mast_tui.ui.annotate.filter import FilterChoice, SpanFilter
 from tests.traces import rollouts
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_trace

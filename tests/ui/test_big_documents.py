@@ -21,7 +21,7 @@ from mast_tui.ui.dialogs.help import HelpScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.ui.services.open_workspace import remember_welcome
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.bars import TitleBar
 from tests import waiting
 from tests.benchmarks.rollouts import write_long
 from tests.ui.settle import settle

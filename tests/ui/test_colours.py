@@ -15,7 +15,7 @@ from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
 import mast_tui.ui
-from mast_tui.ui.colours import GROUNDS, MIN_CONTRAST, TEXTS, contrast, line_colours
+from mast_tui.ui.styles import GROUNDS, MIN_CONTRAST, TEXTS, contrast, line_colours
 from tests.ui.settle import settle
 from tests.ui.stage import Stage, finding, read_trace, stage, suggest, write_trace
 

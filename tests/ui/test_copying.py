@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.annotate.copying import location_of, whole_text
-from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, tools
+from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_words, tools
 from tests import waiting
 from tests.traces import rollouts
 from tests.ui.stage import PLAN, Stage, read_trace, stage, write_trace

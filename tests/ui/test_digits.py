@@ -10,7 +10,7 @@ from mast_tui.labels import VerdictValue
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.annotate.labelling import DigitEntry, TypedDigit, type_digit
-from mast_tui.ui.dialogs.welcome import first_keys
+from mast_tui.ui.dialogs.opening import first_keys
 from tests.ui.build import taxonomy_of
 from tests.ui.stage import shown_key
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from mast_tui.labels import Target
 from mast_tui.traces.model import Span, SpanColumns, SpanKind, SpanStatus
-from mast_tui.ui.annotate.search import Hits
-from mast_tui.ui.annotate.span_filter import (
+from mast_tui.ui.annotate.filter import (
     EVERYTHING,
     FilterScan,
     MarkedSpans,
     SpanFilter,
     SpanRanges,
 )
+from mast_tui.ui.annotate.search import Hits
 from mast_tui.ui.trace_view.gutter import place_of
 from tests.ui.build import SmallTrace
 

@@ -13,7 +13,7 @@ from threading import Thread
 import pytest
 
 from mast_tui.traces.library import read_file, read_fully
-from mast_tui.ui.annotate.span_filter import EVERYTHING
+from mast_tui.ui.annotate.filter import EVERYTHING
 from tests import waiting
 from tests.traces.rollouts import call, message, meta, output
 from tests.ui.settle import settle

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 
 from mast_tui import ui
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.widgets.hint_bar import shorten_parts
+from mast_tui.ui.widgets.bars import shorten_parts
 from tests.ui.stage import stage, write_trace
 
 

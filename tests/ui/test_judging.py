@@ -18,11 +18,10 @@ from mast_tui.judges.rules import RulesJudge
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import JudgeProgress
-from mast_tui.ui.dialogs.dialog import Ask
+from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 from mast_tui.ui.dialogs.help import sections_of
-from mast_tui.ui.dialogs.judge_choice import JudgeDialog, tokens_of
-from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services import model_judge
+from mast_tui.ui.services.judging import JudgeDialog, tokens_of
 from mast_tui.ui.services.model_judge import Plan
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace import Workspace, WorkspaceError

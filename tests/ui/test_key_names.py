@@ -16,7 +16,7 @@ from textual.widget import Widget
 import mast_tui
 from mast_tui.configuration import configuration_path
 from mast_tui.ui.actions.registry import ACTIONS, find_action, key_of, key_while_typing
-from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.bars import HintBar
 from tests.ui.office import Office
 from tests.ui.stage import Stage, finding, shown_key, stage, suggest, write_trace
 
@@ -82,6 +82,7 @@ OWN_NAMES: Final = frozenset(
         "Enter begins · Esc quits",
         "Enter \0 · ↑ ↓ scroll · Esc back to the fields",
         "Nothing is changed yet; Esc leaves the study as it is",
+        "that is not a possible number of tokens; Esc asks nothing",
         "\0: \0 → \0",
         "\0 → ",
         "\0 → \0",

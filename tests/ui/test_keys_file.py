@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.configuration import Configuration, configuration_path, read_configuration
-from mast_tui.ui.actions.keymap import checked
-from mast_tui.ui.actions.registry import ACTIONS
+from mast_tui.ui.actions.registry import ACTIONS, checked
 
 
 def read(tmp_path: Path, text: str | bytes) -> Configuration:

@@ -11,9 +11,8 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widgets import Static
 
-from mast_tui.ui.library.rows import LibraryRow
 from mast_tui.ui.library.screen import LibraryScreen
-from mast_tui.ui.library.trace_list import LibraryList
+from mast_tui.ui.library.trace_list import LibraryList, LibraryRow
 from mast_tui.ui.widgets.virtual_lines import row_strip
 from tests import waiting
 from tests.ui.settle import settle

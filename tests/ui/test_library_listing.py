@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.ui.library import rows as library_rows
-from mast_tui.ui.library.rows import LibraryRow, Sort, TraceListing, WorkState
+from mast_tui.ui.library import trace_list as library_rows
+from mast_tui.ui.library.trace_list import LibraryRow, Sort, TraceListing, WorkState
 from mast_tui.ui.wording import distinct_name, names_under, natural
 
 

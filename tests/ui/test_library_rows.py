@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.ui.library.rows import GLYPHS, LibraryRow, Sort, TraceListing, WorkState
+from mast_tui.ui.library.trace_list import GLYPHS, LibraryRow, Sort, TraceListing, WorkState
 
 words = st.text(st.sampled_from("abcAB7-"), max_size=5)
 rows = st.builds(

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from mast_tui.traces.model import FileReport, Trace
-from mast_tui.ui.library import rows as library_rows
 from mast_tui.ui.library import screen as library
-from mast_tui.ui.library.rows import LibraryRow
+from mast_tui.ui.library import trace_list as library_rows
 from mast_tui.ui.library.screen import LibraryScreen
+from mast_tui.ui.library.trace_list import LibraryRow
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_scan import CachedTraces, FilesRead
 from tests import waiting

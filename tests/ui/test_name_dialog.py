@@ -12,7 +12,7 @@ from mast_tui.labels import AnnotatorKind
 from mast_tui.session import remember_person, set_study
 from mast_tui.study import Study
 from mast_tui.ui.dialogs.dialog import Ask
-from mast_tui.ui.dialogs.name import NameScreen
+from mast_tui.ui.dialogs.opening import NameScreen
 from mast_tui.workspace import Workspace
 from tests.ui.office import Office
 from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mast_tui.ui.app import MastApp
-from mast_tui.ui.dialogs.editor import NoEditor, edited_text, editor_command
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import NoteScreen
+from mast_tui.ui.services.external_programs import NoEditor, edited_text, editor_command
 from tests.ui.stage import stage, write_trace
 
 

@@ -13,7 +13,7 @@ from mast_tui.session.open_codes import CodedTrace, Saturation
 from mast_tui.taxonomy.loader import load_taxonomy
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.ui.annotate.screen import AnnotateScreen
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.open_codes import BARS, OpenCodesScreen, saturation_line
 from mast_tui.workspace import Workspace
 from tests import waiting

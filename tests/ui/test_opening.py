@@ -15,8 +15,7 @@ from textual.widgets import Input
 from mast_tui.configuration import configuration_path
 from mast_tui.labels import AnnotatorKind, Severity
 from mast_tui.ui.annotate.screen import AnnotateScreen
-from mast_tui.ui.dialogs.name import NameScreen
-from mast_tui.ui.dialogs.welcome import WelcomeScreen
+from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import Opening
 from mast_tui.workspace import Workspace

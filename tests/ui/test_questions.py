@@ -11,10 +11,9 @@ from textual.screen import ModalScreen
 from mast_tui.labels import Severity
 from mast_tui.ui.actions.registry import ACTIONS, Where
 from mast_tui.ui.actions.tables import moves as moves_of
-from mast_tui.ui.dialogs.dialog import Ask
+from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 from mast_tui.ui.dialogs.finder import ModeFinder
 from mast_tui.ui.dialogs.help import HelpScreen
-from mast_tui.ui.dialogs.note import NoteScreen
 from tests.ui.stage import MAST, Stage, finding, read_trace, stage, suggest
 
 LEAVING: Final = ("escape", "ctrl+q", "ctrl+z")

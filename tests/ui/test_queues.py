@@ -18,7 +18,7 @@ from mast_tui.ui.library.queues import (
     read_queue,
     sample_from,
 )
-from mast_tui.ui.library.rows import LibraryRow, Sort, TraceListing, WorkState
+from mast_tui.ui.library.trace_list import LibraryRow, Sort, TraceListing, WorkState
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.workspace.events.types import Revealed
 from tests.session.build import put, span

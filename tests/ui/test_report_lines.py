@@ -24,8 +24,15 @@ from mast_tui.reports.model import (
     Table,
     Text,
 )
-from mast_tui.ui.reports.cells import bar, interval_text, row_text, row_title, value_text
-from mast_tui.ui.reports.lines import ReportLines, fit_columns
+from mast_tui.ui.reports.lines import (
+    ReportLines,
+    bar,
+    fit_columns,
+    interval_text,
+    row_text,
+    row_title,
+    value_text,
+)
 
 COLUMNS = (
     Column("code", "", Kind.TEXT, keeps=101),

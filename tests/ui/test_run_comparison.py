@@ -12,7 +12,7 @@ from mast_tui.labels import Finding, QuoteCounts, VerdictValue
 from mast_tui.session import Session
 from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.judge_runs.runs import RunScreen, RunsScreen
-from mast_tui.ui.widgets.column_table import ColumnTable
+from mast_tui.ui.widgets.virtual_lines import ColumnTable
 from mast_tui.workspace import RunSettings, RunTrace, TraceRecord, Workspace, store_judgement
 from tests.ui.office import Office, said
 from tests.ui.stage import MAST, SLUGS, Stage, finding, stage

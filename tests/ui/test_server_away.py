@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on
-from mast_tui.gold.choice import NOBODY
+from mast_tui.adjudication.conflicts import NOBODY
 from mast_tui.workspace import Workspace
 from tests import waiting
 from tests.postgres import PostgresServer

@@ -12,7 +12,7 @@ from mast_tui.ui.dialogs.finder import ChoiceList, FinderDialog
 from mast_tui.ui.library.screen import LibraryScreen
 from mast_tui.ui.services.open_workspace import remember_welcome
 from mast_tui.ui.side_by_side import SideBySideScreen
-from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.bars import HintBar
 from tests import waiting
 from tests.ui.settle import settle
 from tests.ui.stage import SMALL, Message, Stage, call, result, stage, write_trace

@@ -26,7 +26,7 @@ from mast_tui.ui.services import traces as trace_service
 from mast_tui.ui.services.traces import Prefetch
 from mast_tui.ui.styles import DIALOGS
 from mast_tui.ui.trace_view.first_spans import FirstSpans, FirstStrip
-from mast_tui.ui.widgets.title_bar import TitleBar
+from mast_tui.ui.widgets.bars import TitleBar
 from tests.benchmarks.rollouts import write_long
 from tests.ui.settle import settle
 

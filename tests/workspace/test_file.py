@@ -16,7 +16,7 @@ import pytest
 from mast_tui.errors import WorkspaceGone
 from mast_tui.workspace import Workspace, WorkspaceError
 from mast_tui.workspace.events.types import LabelAdded
-from mast_tui.workspace.opening import why_not_trusted
+from mast_tui.workspace.paths import why_not_trusted
 from tests.workspace.build import event, label, started, state
 
 

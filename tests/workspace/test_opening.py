@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mast_tui import writes
-from mast_tui.workspace import Workspace, WorkspaceError, file_systems, sqlite_file
+from mast_tui.workspace import Workspace, WorkspaceError, sqlite_file
 from mast_tui.workspace.events.types import LabelAdded
-from mast_tui.workspace.file_systems import bsd_mounts, is_on_network, linux_mounts, mount_of
+from mast_tui.workspace.sqlite_file import bsd_mounts, is_on_network, linux_mounts, mount_of
 from tests.workspace.build import event, label, started, state
 
 
@@ -236,7 +236,7 @@ def test_where_there_is_no_table_the_command_is_asked(
     command, absent = tmp_path / "mount", tmp_path / "mounts"
     command.write_text(f"#!/bin/sh\ncat <<'END'\n{MACOS}END\n")
     command.chmod(0o700)
-    monkeypatch.setattr(file_systems, "_MOUNT", str(command))
+    monkeypatch.setattr(sqlite_file, "_MOUNT", str(command))
     assert is_on_network(Path("/Users/ann/far/w.db"), absent)
     assert not is_on_network(Path("/Users/ann/w.db"), absent)
     command.write_text("#!/bin/sh\nexit 1\n")
@@ -247,7 +247,7 @@ def test_what_cannot_be_told_counts_as_local(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert mount_of(Path("/x"), linux_mounts("")) is None
-    monkeypatch.setattr(file_systems, "_MOUNT", str(tmp_path / "no such command"))
+    monkeypatch.setattr(sqlite_file, "_MOUNT", str(tmp_path / "no such command"))
     mounts = tmp_path / "mounts"
     assert not is_on_network(Path("/home/me/w.db"), mounts)
     mounts.write_text(MOUNTS)

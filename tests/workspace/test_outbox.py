@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from mast_tui.adjudication import Adjudication, GuidelineBook, take_on
+from mast_tui.adjudication.conflicts import NOBODY, UNSURE
 from mast_tui.errors import ChangedMeanwhile, ServerAway
-from mast_tui.gold.choice import NOBODY, UNSURE
 from mast_tui.labels import PassKind, Target, VerdictValue
 from mast_tui.session import Session
 from mast_tui.team import postgresql

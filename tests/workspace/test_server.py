@@ -171,7 +171,7 @@ def test_an_older_one_is_brought_up_to_date_and_a_newer_one_refused(
         patch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
         for module in (migration, postgresql):
             patch.setattr(module, "SCHEMA_VERSION", new)
-        patch.setattr("mast_tui.workspace.opening.SCHEMA_VERSION", new)
+        patch.setattr("mast_tui.workspace.paths.SCHEMA_VERSION", new)
         with closing(Workspace.open(url)) as workspace:
             assert state(workspace) == before
     with pytest.raises(WorkspaceError, match=f"newer mast-tui.*schema {new}"):

@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 from mast_tui.adjudication import Adjudication, take_on, traces_from_files
-from mast_tui.gold.choice import NOBODY
+from mast_tui.adjudication.conflicts import NOBODY
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.session.queues import queue

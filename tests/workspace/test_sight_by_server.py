@@ -17,10 +17,10 @@ from psycopg import sql
 from sqlalchemy import func, select
 
 from mast_tui.adjudication import Adjudication, GuidelineBook, take_on
+from mast_tui.adjudication.conflicts import NOBODY
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.errors import SessionError
-from mast_tui.gold.choice import NOBODY
 from mast_tui.labels import AnnotatorKind, Finding, Label, PassKind, Target, VerdictValue
 from mast_tui.session import Session, resolve_blind, working_person
 from mast_tui.session.open_codes import OpenCode, toggle_tag
@@ -33,10 +33,11 @@ from mast_tui.workspace import (
     Workspace,
     WorkspaceError,
     migration,
-    opening,
+    paths,
     schema,
     store_judgement,
 )
+from mast_tui.workspace.events.model import IdSource
 from mast_tui.workspace.events.types import (
     LabelAdded,
     PassFinished,
@@ -44,7 +45,6 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from mast_tui.workspace.ids import IdSource
 from mast_tui.workspace.records import Asked, SpanIndex, TeamRole, TraceRecord
 from mast_tui.workspace.registers.tags import all_tags
 from mast_tui.workspace.schema import STATE_TABLES, guidelines, passes, studies
@@ -540,7 +540,7 @@ def test_a_newer_version_keeps_to_it(team: Team, monkeypatch: pytest.MonkeyPatch
     new = schema.SCHEMA_VERSION + 1
     step = ("ALTER TABLE labels ADD COLUMN later TEXT", "ALTER TABLE labels DROP COLUMN later")
     monkeypatch.setitem(migration._STEPS, schema.SCHEMA_VERSION, step)
-    for module in (migration, postgresql, opening):
+    for module in (migration, postgresql, paths):
         monkeypatch.setattr(module, "SCHEMA_VERSION", new)
     with pytest.raises(
         WorkspaceError, match="of an earlier version of mast-tui; the user who created it"

@@ -24,6 +24,7 @@ from mast_tui.labels import (
 )
 from mast_tui.taxonomy.loader import from_dict, to_dict
 from mast_tui.workspace import Run, RunTrace, Workspace, WorkspaceError
+from mast_tui.workspace.events.model import IdSource, uuid5, uuid7
 from mast_tui.workspace.events.types import (
     Decided,
     Fact,
@@ -36,7 +37,6 @@ from mast_tui.workspace.events.types import (
     SpansRead,
     VerdictSet,
 )
-from mast_tui.workspace.ids import IdSource, uuid5, uuid7
 from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state
 

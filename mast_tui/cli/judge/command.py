@@ -1,30 +1,406 @@
-"""``mast-tui judge``: run a judge on traces, without the app."""
+"""``mast-tui judge``: its options, the traces under its paths, and the run of a judge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from mast_tui.adjudication import keep_missing_indices
-from mast_tui.cli.judge.options import JUDGE_RULES, JudgeRequest, judge_under, traces_under
-from mast_tui.cli.judge.progress import show_trace
-from mast_tui.cli.judge.summary import failed_files, print_run, run_document
+from mast_tui.cli.command_line import CommonOptions
+from mast_tui.cli.judge.output import failed_files, print_run, run_document, show_trace
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import command_viewer
 from mast_tui.cli.shared.common import open_workspace, say, working_taxonomy
+from mast_tui.cli.shared.options import OptionRule
 from mast_tui.cli.shared.workers import WorkerPool
+from mast_tui.configuration import ANSWER_TOKENS, TIMEOUT, WINDOW_TOKENS
+from mast_tui.judges.llm.request import MOST_STEPS, Way
 from mast_tui.judges.rules import RulesJudge, chosen_rules
 from mast_tui.judges.runner import JudgedTrace, TraceJudging, judged_traces, run_judge
 from mast_tui.judges.twins import TwinsJudge
+from mast_tui.traces.library import scan
+from mast_tui.traces.scan.each_trace import each_trace
 
 if TYPE_CHECKING:
     from mast_tui.judges.protocol import Judge
     from mast_tui.traces.model import FileReport, Trace
+
+
+def traces_under(paths: tuple[Path, ...], reports: list[FileReport]) -> Iterator[Trace]:
+    """Yield the traces under the paths, and append reports on other files to ``reports``.
+
+    Args:
+        paths: Files and folders.
+        reports: The list of reports on files that are no traces, which is extended.
+    """
+    for report in scan(paths):
+        if report.format is None:
+            reports.append(report)
+        yield from report.traces
+
+
+def judge_under(
+    paths: tuple[Path, ...], reports: list[FileReport], judging: TraceJudging, pool: WorkerPool
+) -> Iterator[JudgedTrace]:
+    """Yield a judge's results on the traces under the paths, computed by workers.
+
+    Args:
+        paths: Files and folders.
+        reports: Receives the reports on files that are no traces.
+        judging: Runs the judge on a trace.
+        pool: The workers, which also show the progress.
+    """
+    for report, results in each_trace(
+        pool.reachable(paths), judging, pool.workers, tell=pool.show_progress
+    ):
+        if report.format is None:
+            reports.append(report)
+        for result in results:
+            pool.on_trace(failed=result.problem is not None)
+            yield result
+
+
+MOST_EXAMPLES: Final = 50
+
+
+class NumberOrFile(click.ParamType[int | Path]):
+    """A number of examples, or the path of a file that exists."""
+
+    name = "number or file"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Path:
+        """Return the number or the path.
+
+        Args:
+            value: The text of the option, or its converted value.
+            param: The option.
+            ctx: The context of the command.
+
+        Raises:
+            click.BadParameter: It is neither.
+        """
+        if isinstance(value, int | Path):
+            return value
+        text = str(value)
+        if text.isdecimal():
+            count = int(text)
+            if not 1 <= count <= MOST_EXAMPLES:
+                self.fail(f"{count} is not in the range 1<=x<={MOST_EXAMPLES}", param, ctx)
+            return count
+        path = Path(text)
+        if not path.is_file():
+            self.fail(f"{text!r} is neither a number nor a file", param, ctx)
+        return path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """The options of ``mast-tui judge`` for a model."""
+
+    model: str | None = options.option(
+        "--model", metavar="M", help="The model, as its server calls it."
+    )
+    base_url: str | None = options.option(
+        "--base-url",
+        metavar="URL",
+        help="The model's server. Default: OPENAI_BASE_URL, else the configuration, else OpenAI.",
+    )
+    allow_http: bool = options.option(
+        "--allow-http",
+        is_flag=True,
+        help="Allow unencrypted requests to another machine, such as one in the same room.",
+    )
+    concurrency: int | None = options.option(
+        "--concurrency",
+        type=click.IntRange(1, 256),
+        metavar="N",
+        help="The number of simultaneous requests. Default: 8.",
+    )
+    samples: int | None = options.option(
+        "--samples",
+        type=click.IntRange(1, 50),
+        metavar="K",
+        help="Ask K times about each trace; the confidence of a finding is its share. Default: 1.",
+    )
+    temperature: float | None = options.option(
+        "--temperature",
+        type=click.FloatRange(0.0, 2.0),
+        metavar="T",
+        help="The sampling temperature. Default: that of the server.",
+    )
+    window_tokens: int | None = options.option(
+        "--window-tokens",
+        type=click.IntRange(1_000, 2_000_000),
+        metavar="N",
+        help="The most tokens of a trace per request; longer traces need several requests."
+        f" Default: {WINDOW_TOKENS}.",
+    )
+    answer_tokens: int | None = options.option(
+        "--answer-tokens",
+        type=click.IntRange(200, 200_000),
+        metavar="N",
+        help="The most tokens of a first answer; a reasoning model gets more."
+        f" Default: {ANSWER_TOKENS}.",
+    )
+    max_tokens_total: int | None = options.option(
+        "--max-tokens-total",
+        type=click.IntRange(1),
+        metavar="N",
+        help="The most tokens of the run, in and out together.",
+    )
+    max_cost: float | None = options.option(
+        "--max-cost",
+        type=click.FloatRange(0.0, min_open=True),
+        metavar="X",
+        help="The most money that the run may cost, by the prices in config.toml.",
+    )
+    timeout: float | None = options.option(
+        "--timeout",
+        type=click.FloatRange(1.0),
+        metavar="SECONDS",
+        help=f"The most seconds for one answer. Default: {TIMEOUT:g}.",
+    )
+    few_shot: str | None = options.option(
+        "--few-shot",
+        type=click.Choice(["gold", "built-in"]),
+        help="Show the model examples from resolved gold, or one hit and one near miss per mode "
+        "from the sample traces; figures leave out the traces of examples.",
+    )
+    examples: int | Path | None = options.option(
+        "--examples",
+        type=NumberOrFile(),
+        metavar="N|FILE",
+        help="The number of examples from gold (default: 4); or a table with examples of your own: "
+        "trace_id, mode, value, span_first, span_last, quote, note, as in csv-long.",
+    )
+    guidelines: bool = options.option(
+        "--guidelines",
+        is_flag=True,
+        help="Show the model what the team has agreed on each mode, in the mode's section.",
+    )
+    hold_out: float | None = options.option(
+        "--hold-out",
+        type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+        metavar="SHARE",
+        help="Set aside a share of all traces permanently; no prompt uses them.",
+    )
+    redact: Path | None = options.input_file(
+        "--redact",
+        help="A file with your own patterns, one per line; matches are removed before sending.",
+    )
+    no_redact: bool = options.option(
+        "--no-redact", is_flag=True, help="Send texts unchanged, including secrets."
+    )
+    no_hints: bool = options.option(
+        "--no-hints", is_flag=True, help="Do not show the model the counts of the rules."
+    )
+    verify: bool = options.option(
+        "--verify",
+        is_flag=True,
+        help="Ask the model again about each finding, with the mode's definition only, and drop "
+        "those that it rejects. One more request per finding.",
+    )
+    artefacts: bool = options.option(
+        "--artefacts",
+        is_flag=True,
+        help="Show the model the final patch, or the changes of files, and the test results.",
+    )
+    decisive: bool = options.option(
+        "--decisive",
+        is_flag=True,
+        help="Ask for the decisive step in place of modes: the earliest step whose correction "
+        "would have saved the run, the correction, and its consequence.",
+    )
+    step_by_step: bool = options.option(
+        "--step-by-step",
+        is_flag=True,
+        help="Ask for the decisive step one step at a time, in runs of at most "
+        f"{MOST_STEPS} spans. One request per step.",
+    )
+    mode_order: int = options.option(
+        "--mode-order",
+        type=click.IntRange(0),
+        default=0,
+        metavar="N",
+        help="Ask about the modes in a random order with the seed N, to measure its effect with "
+        "'exam'.",
+    )
+    first_number: int = options.option(
+        "--first-number",
+        type=click.IntRange(1, 1_000_000),
+        default=1,
+        metavar="N",
+        help="Number the spans in the prompt from N on, for the same purpose.",
+    )
+    record: Path | None = options.input_file(
+        "--record", help="Append the model's answers to a file."
+    )
+    replay: Path | None = options.input_file(
+        "--replay",
+        help="Take the answers from a recorded file; nothing is sent, and no key is needed.",
+    )
+    batch: bool = options.option(
+        "--batch",
+        is_flag=True,
+        help="Use the server's Batch API, at half the price and within a day; the same command "
+        "continues to wait, or collects the answers.",
+    )
+    write_batch: Path | None = options.input_file(
+        "--write-batch",
+        help="Send nothing: write the requests into FILE, in the format of the OpenAI Batch API "
+        "and vllm run-batch.",
+    )
+    read_batch: tuple[Path, ...] = options.input_file(
+        "--read-batch",
+        help="Send nothing: take the answers from batch result files; repeat for several files.",
+        multiple=True,
+    )
+    dry_run: bool = options.option(
+        "--dry-run", is_flag=True, help="Only show what would be sent where, and the cost."
+    )
+
+    @property
+    def by_files(self) -> bool:
+        """True if requests and answers go through files that the user transfers."""
+        return self.write_batch is not None or bool(self.read_batch)
+
+    @property
+    def way(self) -> Way:
+        """The way to ask for the decisive step; empty if modes are asked for."""
+        if self.step_by_step:
+            return "step by step"
+        return "whole run" if self.decisive else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRequest:
+    """The options of ``mast-tui judge``."""
+
+    paths: tuple[Path, ...] = options.paths(required=True)
+    judge_name: str = options.option(
+        "--judge", type=click.Choice(["rules", "twins", "llm"]), required=True
+    )
+    rule_names: str | None = options.option(
+        "--rules",
+        metavar="all|NAME,…",
+        help="The rules that run. Default: two of them; docs/lint.md lists all.",
+    )
+    again: bool = options.option(
+        "--again",
+        is_flag=True,
+        help="Judge traces again that this judge has judged; a model is asked again.",
+    )
+    quiet: bool = options.option("--quiet", is_flag=True, help="Show no progress on stderr.")
+    workers: str | None = options.workers()
+    out: str | None = options.option(
+        "--out",
+        metavar="FOLDER-or-URL",
+        help="Write findings as shards (Parquet) into this folder, not into a workspace; the same "
+        "command continues an interrupted run. See docs/scale.md.",
+    )
+    shard_files: int | None = options.option(
+        "--shard-files",
+        type=click.IntRange(1),
+        help="The average number of trace files per shard. Default: by their number, up to 512.",
+    )
+    model: ModelRequest = options.group(ModelRequest)
+    common: CommonOptions = options.common()
+    as_json: bool = options.as_json()
+
+
+JUDGE_RULES: Final = (
+    OptionRule[JudgeRequest](
+        "--rules is for --judge rules; the other judges have none",
+        options=("--rules",),
+        when=lambda request: request.judge_name != "rules",
+    ),
+    OptionRule[JudgeRequest](
+        "{option} is not for twins: one process compares all runs",
+        options=("--workers", "--out"),
+        when=lambda request: request.judge_name == "twins",
+    ),
+    OptionRule[JudgeRequest](
+        "--workers needs --out for a model; for a workspace --concurrency sets the number of "
+        "simultaneous requests",
+        options=("--workers",),
+        needs=("--out",),
+        when=lambda request: request.judge_name == "llm",
+    ),
+    OptionRule[JudgeRequest](
+        "{other} is for a workspace; --out writes shards instead",
+        options=("--out",),
+        excludes=("--again", "--workspace"),
+    ),
+    OptionRule[JudgeRequest](
+        "{option} is for --judge llm; the {request.judge_name} ask no model",
+        options=options.flags_of(ModelRequest),
+        when=lambda request: request.judge_name != "llm",
+    ),
+    OptionRule[JudgeRequest](
+        "--examples N is for --few-shot gold",
+        options=("--examples",),
+        when=lambda request: (
+            isinstance(request.model.examples, int) and request.model.few_shot != "gold"
+        ),
+    ),
+    OptionRule[JudgeRequest](
+        "--examples FILE has all examples; leave out --few-shot",
+        options=("--few-shot",),
+        when=lambda request: isinstance(request.model.examples, Path),
+    ),
+    OptionRule[JudgeRequest](
+        "--redact and --no-redact exclude each other; give one of them",
+        options=("--redact",),
+        excludes=("--no-redact",),
+    ),
+    OptionRule[JudgeRequest](
+        "--record and --replay exclude each other; give one of them",
+        options=("--record",),
+        excludes=("--replay",),
+    ),
+    OptionRule[JudgeRequest](
+        "--batch sends and collects by itself; leave out --write-batch and --read-batch",
+        options=("--batch",),
+        excludes=("--write-batch", "--read-batch"),
+    ),
+    OptionRule[JudgeRequest](
+        "--record and --replay are for direct requests, not for batches",
+        options=("--record", "--replay"),
+        excludes=("--batch", "--write-batch", "--read-batch"),
+    ),
+    OptionRule[JudgeRequest](
+        "--decisive asks for one step, not for modes: leave out {other}",
+        options=("--decisive", "--step-by-step"),
+        excludes=("--verify", "--few-shot", "--examples"),
+    ),
+    OptionRule[JudgeRequest](
+        "{other} cannot be combined with --out",
+        options=("--out",),
+        excludes=(
+            "--guidelines",
+            "--hold-out",
+            "--record",
+            "--replay",
+            "--batch",
+            "--write-batch",
+            "--read-batch",
+        ),
+    ),
+    OptionRule[JudgeRequest](
+        "examples of your own traces need a workspace; with --out give --few-shot built-in",
+        options=("--out",),
+        when=lambda request: request.model.few_shot == "gold" or request.model.examples,
+    ),
+)
+
 
 _BY_MODEL: Final = "mast_tui.cli.judge.llm"
 """Imported only for a model: its client takes as long to import as everything else."""

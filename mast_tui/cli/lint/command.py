@@ -17,18 +17,16 @@ from mast_tui.cli.lint.findings import (
     LintedTrace,
     LintReport,
     PlacedFinding,
-    find_by_rules,
-    placed_finding,
-)
-from mast_tui.cli.lint.formats import FORMATS
-from mast_tui.cli.lint.gate import (
     fail_on_option,
+    find_by_rules,
     guards_for,
     guards_option,
+    placed_finding,
     read_gate,
     rules_for,
     rules_option,
 )
+from mast_tui.cli.lint.formats import FORMATS
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, open_workspace, say
@@ -43,7 +41,7 @@ from mast_tui.workspace.outputs import database_files, protected_kind
 from mast_tui.workspace.paths import find_workspace
 
 if TYPE_CHECKING:
-    from mast_tui.cli.lint.gate import Gate
+    from mast_tui.cli.lint.findings import Gate
     from mast_tui.taxonomy.model import Mode
     from mast_tui.traces.model import Trace
     from mast_tui.workspace import Workspace

@@ -23,16 +23,17 @@ import click
 
 from mast_tui.cli.command_line import CommonOptions
 from mast_tui.cli.lint.command import FAILS, NO_BLIND_LINT
-from mast_tui.cli.lint.findings import PlacedFinding, find_by_rules
-from mast_tui.cli.lint.formats import finding_json, text_line
-from mast_tui.cli.lint.gate import (
+from mast_tui.cli.lint.findings import (
+    PlacedFinding,
     fail_on_option,
+    find_by_rules,
     guards_for,
     guards_option,
     read_gate,
     rules_for,
     rules_option,
 )
+from mast_tui.cli.lint.formats import finding_json, text_line
 from mast_tui.cli.shared import options
 from mast_tui.cli.shared.asking import check_may_see_judges
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, say
@@ -46,7 +47,7 @@ from mast_tui.traces.scan.folder import entries_under
 from mast_tui.traces.scan.sub_agents import may_hold_thread, sub_agents_of, thread_of
 
 if TYPE_CHECKING:
-    from mast_tui.cli.lint.gate import Gate
+    from mast_tui.cli.lint.findings import Gate
     from mast_tui.traces.io.opened_file import OpenedFile
     from mast_tui.traces.model import FileReport, Trace
 

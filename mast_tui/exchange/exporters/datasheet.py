@@ -18,7 +18,7 @@ from mast_tui.counts import counted
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.figures.agreement.report import Agreement
 from mast_tui.figures.judge.report import JudgeReport
-from mast_tui.gold.sources import SETTLED, GoldMixJson, gold_words
+from mast_tui.gold.model import SETTLED, GoldMixJson, gold_words
 from mast_tui.reports.agreement import agreement_report
 from mast_tui.reports.judge import judges_section
 from mast_tui.reports.model import Report

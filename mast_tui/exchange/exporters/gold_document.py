@@ -13,9 +13,17 @@ from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
 from mast_tui.figures.time_study import minutes_summary
 from mast_tui.gold import Conflict, GoldLabel, GoldTrace, GoldVerdict, Order, Resolution
-from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix
-from mast_tui.labels import JUDGE_PREFIX, Label, Pass, PassKind, Target, TraceWork, annotator_kind
-from mast_tui.passes import finished_by
+from mast_tui.gold.model import GoldMixJson, counted_source, gold_mix
+from mast_tui.labels import (
+    JUDGE_PREFIX,
+    Label,
+    Pass,
+    PassKind,
+    Target,
+    TraceWork,
+    annotator_kind,
+    finished_by,
+)
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.events.codec import study_to_values

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.record import FigureScope, Sources
-from mast_tui.gold.model import GoldTrace, Resolution
+from mast_tui.gold.model import GoldTrace, Resolution, only_settled
 from mast_tui.gold.overlaps import Order, no_orders
-from mast_tui.gold.sources import only_settled
 from mast_tui.labels import (
     AnnotatorKind,
     Label,
@@ -20,9 +19,11 @@ from mast_tui.labels import (
     Review,
     Target,
     VerdictValue,
+    Which,
     annotator_kind,
+    counted_passes,
+    finished_by,
 )
-from mast_tui.passes import Which, counted_passes, finished_by
 from mast_tui.study import Study
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from mast_tui.figures.record import (
     scope_paths,
 )
 from mast_tui.gold import Resolution
-from mast_tui.gold.sources import GoldMixJson, gold_mix
+from mast_tui.gold.model import GoldMixJson, gold_mix
 
 _PATHS: Final = PREVALENCE_PATHS | scope_paths("""
     judge_traces          | traces                            | no n | no subject

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.record import FigureScope, Sources
-from mast_tui.gold.sources import GoldMixJson
+from mast_tui.gold.model import GoldMixJson
 from mast_tui.taxonomy.model import Group
 
 OPEN: Final = 0

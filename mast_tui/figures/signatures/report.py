@@ -29,7 +29,7 @@ from mast_tui.figures.signatures.model import (
 from mast_tui.figures.signatures.modes import Counts
 from mast_tui.figures.signatures.onset import first_fatal, onsets
 from mast_tui.figures.significance import benjamini_hochberg, cochran_armitage
-from mast_tui.gold.sources import gold_words
+from mast_tui.gold.model import gold_words
 
 ORDERED: Final = ("version", "date")
 """Fields whose values have an order of their own."""

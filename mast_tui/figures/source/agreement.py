@@ -24,8 +24,17 @@ from mast_tui.figures.spans.input import (
     place_of,
 )
 from mast_tui.gold import Order
-from mast_tui.labels import AnnotatorKind, Label, Pass, PassKind, VerdictValue, annotator_kind
-from mast_tui.passes import Which, counted_passes, finished_by
+from mast_tui.labels import (
+    AnnotatorKind,
+    Label,
+    Pass,
+    PassKind,
+    VerdictValue,
+    Which,
+    annotator_kind,
+    counted_passes,
+    finished_by,
+)
 from mast_tui.taxonomy.model import OPEN_SLUG
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from mast_tui.figures.source.verdicts import (
     labelled_by,
     labelled_by_gold,
 )
+from mast_tui.gold.model import GoldKind
 from mast_tui.gold.overlaps import Order, no_orders
-from mast_tui.gold.sources import GoldKind
 from mast_tui.traces.model import Outcome, task_key
 
 if TYPE_CHECKING:

@@ -12,12 +12,25 @@ from numpy.typing import NDArray
 
 from mast_tui.errors import WorkspaceError
 from mast_tui.figures.signatures.model import ABSENT, OPEN, PRESENT, UNRESOLVED, UNSURE
-from mast_tui.gold.model import GoldTrace, Resolution
+from mast_tui.gold.model import (
+    SOURCES,
+    GoldKind,
+    GoldMixJson,
+    GoldTrace,
+    Resolution,
+    counted_source,
+    only_settled,
+)
 from mast_tui.gold.overlaps import Order
-from mast_tui.gold.sources import SOURCES, GoldKind, GoldMixJson, counted_source, only_settled
-from mast_tui.labels import AnnotatorKind, PassKind, Severity, VerdictValue, annotator_kind
-from mast_tui.passes import finished_by
-from mast_tui.workspace.events.columns import BITS, CODES, MODES_AT_ONCE
+from mast_tui.labels import (
+    AnnotatorKind,
+    PassKind,
+    Severity,
+    VerdictValue,
+    annotator_kind,
+    finished_by,
+)
+from mast_tui.workspace.queries import BITS, CODES, MODES_AT_ONCE
 
 if TYPE_CHECKING:
     from mast_tui.taxonomy.model import Taxonomy

@@ -10,11 +10,11 @@ from mast_tui.redaction.filled_masks import masked_quote
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Span, Trace, TraceMasks
 from mast_tui.ui.adjudicate.items import ItemView
+from mast_tui.ui.adjudicate.lists import SidesPanel, SideView
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.gutter import GutterMark, MarkKind, marks_by_span
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.widgets.sides_panel import SidesPanel, SideView
 from mast_tui.ui.wording import origin_title, plain_title
 
 READING = "Reading the trace …"

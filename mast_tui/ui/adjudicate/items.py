@@ -51,10 +51,9 @@ from mast_tui.session import status
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
-from mast_tui.ui.adjudicate.conflict_list import QueueRow, RowState
+from mast_tui.ui.adjudicate.lists import QueueRow, RowState, SidePlace, SideView
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
-from mast_tui.ui.widgets.sides_panel import SidePlace, SideView
 from mast_tui.ui.wording import IndexOf, place_words
 
 MOST_CODE_CHARS: Final = 8

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from mast_tui.adjudication import Access, Adjudication, QueueEntry, trace_disagreement
 from mast_tui.safe_text import one_line
 from mast_tui.ui.actions.registry import KeyOf
-from mast_tui.ui.adjudicate.conflict_list import ConflictList, QueueRow, RowState
 from mast_tui.ui.adjudicate.items import QueueContents, RowSubject, TraceItems, letters_of
+from mast_tui.ui.adjudicate.lists import ConflictList, QueueRow, RowState
 from mast_tui.ui.wording import counted, joined
 
 HIDDEN = "hidden"

@@ -20,15 +20,14 @@ from mast_tui.adjudication import (
     take_on,
     targets_taken,
 )
+from mast_tui.adjudication.conflicts import NOBODY, UNSURE, Choice
 from mast_tui.errors import MastError
 from mast_tui.gold import ConflictKind, Decision, GoldVerdict
-from mast_tui.gold.choice import NOBODY, UNSURE, Choice
 from mast_tui.labels import JUDGE_PREFIX, WHOLE_TRACE, Target, VerdictValue
 from mast_tui.safe_text import one_line
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.actions.tables import moves
-from mast_tui.ui.adjudicate.conflict_list import ConflictList, RowState
 from mast_tui.ui.adjudicate.evidence import EvidencePanes
 from mast_tui.ui.adjudicate.items import (
     ItemView,
@@ -39,18 +38,17 @@ from mast_tui.ui.adjudicate.items import (
     outcome,
     read_queue,
 )
+from mast_tui.ui.adjudicate.lists import MOST_SIDE_KEYS, ConflictList, RowState, SidesPanel
 from mast_tui.ui.adjudicate.queue import Queue
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import ShowGuidelines
-from mast_tui.ui.dialogs.dialog import Ask
+from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 from mast_tui.ui.dialogs.finder import ModeFinder
-from mast_tui.ui.dialogs.note import NoteScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import ADJUDICATE, ANNOTATE, BASE_SCREEN
 from mast_tui.ui.trace_view.span_view import SpanText
-from mast_tui.ui.widgets.sides_panel import MOST_SIDE_KEYS, SidesPanel
-from mast_tui.ui.widgets.title_bar import ADJUDICATOR, TitleBar
+from mast_tui.ui.widgets.bars import ADJUDICATOR, TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, joined, place_words, plain_title
 from mast_tui.workspace import WorkspaceError

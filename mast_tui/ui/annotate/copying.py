@@ -12,7 +12,7 @@ from textual.worker import get_current_worker
 
 from mast_tui.traces.model import Span, Trace
 from mast_tui.ui.dialogs.finder import FinderChoice, FinderDialog
-from mast_tui.ui.services.clipboard import TERMINAL_CHARS, copied_words, copy_by_tools
+from mast_tui.ui.services.external_programs import TERMINAL_CHARS, copied_words, copy_by_tools
 
 if TYPE_CHECKING:
     from mast_tui.ui.annotate.screen import AnnotateScreen

@@ -11,11 +11,9 @@ from mast_tui.labels import Label, Target, VerdictValue, next_confidence, next_s
 from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import OPEN_SLUG, Mode, Taxonomy
 from mast_tui.ui.actions.tables import Where, moves
-from mast_tui.ui.annotate.marking import LABELS, Marking
-from mast_tui.ui.annotate.state import PLAIN, Entry, NotedSpan
+from mast_tui.ui.annotate.state import LABELS, PLAIN, Entry, Marking, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
-from mast_tui.ui.dialogs.dialog import Ask
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import Ask, NoteScreen
 from mast_tui.ui.wording import counted
 from mast_tui.writes import HeldKeys
 

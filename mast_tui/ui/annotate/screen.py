@@ -39,11 +39,10 @@ from mast_tui.ui.annotate.filter import Filter
 from mast_tui.ui.annotate.finish import DrawnSpans, Finish
 from mast_tui.ui.annotate.following import Following
 from mast_tui.ui.annotate.labelling import LabelAction, Labelling
-from mast_tui.ui.annotate.marking import Marking
 from mast_tui.ui.annotate.my_labels import MyLabels
 from mast_tui.ui.annotate.pictures import Pictures
 from mast_tui.ui.annotate.search import Search
-from mast_tui.ui.annotate.state import AnnotateState, Entry, NotedSpan
+from mast_tui.ui.annotate.state import AnnotateState, Entry, Marking, NotedSpan
 from mast_tui.ui.annotate.suggestions import Suggestions
 from mast_tui.ui.base_screen import BaseScreen
 from mast_tui.ui.context import (
@@ -77,9 +76,8 @@ from mast_tui.ui.trace_view.gutter import (
 from mast_tui.ui.trace_view.overview import Overview
 from mast_tui.ui.trace_view.span_view import SpanText, SpanView, preview_start, text_format
 from mast_tui.ui.trace_view.timeline import Timeline
-from mast_tui.ui.widgets.hint_bar import HintBar
+from mast_tui.ui.widgets.bars import HintBar, TitleBar, sight_words
 from mast_tui.ui.widgets.taxonomy_panel import ModeState, TaxonomyPanel, definition_of
-from mast_tui.ui.widgets.title_bar import TitleBar, sight_words
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import distinct_name, origin_title, plain_title, trace_title
 from mast_tui.writes import HeldKeys

@@ -16,7 +16,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.traces.search.pattern import Pattern
 from mast_tui.traces.search.text_search import Matcher, Needle, TextSearch, pattern_in
 from mast_tui.ui.actions.registry import key_while_typing
-from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.wording import counted, plain_title
 
 if TYPE_CHECKING:

@@ -1,9 +1,12 @@
-"""The state of the annotate screen that several of its parts share."""
+"""The state that the parts of the annotate screen share, with the marked target of the next label.
+
+A target is a range of spans, a quote from a text, or the whole trace.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from mast_tui.labels import WHOLE_TRACE, Label, Target, VerdictValue
 from mast_tui.taxonomy.model import Taxonomy
@@ -17,6 +20,7 @@ from mast_tui.ui.wording import place_words
 
 if TYPE_CHECKING:
     from mast_tui.session import Session  # it brings the workspace, which opens behind the screen
+    from mast_tui.ui.annotate.screen import AnnotateScreen
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +190,192 @@ class AnnotateState:
         """Return a short text for a target, such as ``#13 to #18``."""
         assert self.trace is not None
         return place_words(target, self.trace.index_of)
+
+
+LABELS: Final = "two digits label it"
+WORD_MOVES: Final = ("quote", "text_up", "word_left", "word_right", "up", "down")
+"""The actions that move by words or lines while a quote is being marked."""
+LABEL_CHANGES: Final = ("note", "severity", "confidence", "remove")
+"""The actions that change a label on the whole trace."""
+
+
+class Marking:
+    """The target of the next label, shown in the timeline, the text and the last line."""
+
+    def __init__(self, screen: AnnotateScreen) -> None:
+        """Begin without a marked target."""
+        self._screen = screen
+        self._state = screen.state
+        self._timeline = screen.timeline
+        self._hints = screen.hints
+        self.how_to_end = LABELS
+        """The end of the message while something is marked: how to use the target."""
+
+    def mark(self, selection: Selection) -> None:
+        """Replace the marked target, and show it with the keys that change or use it."""
+        state = self._state
+        state.selection = selection
+        self._timeline.show_range(selection.span_range(state.index) if state.has_spans else None)
+        self._screen.show_highlights()
+        self._hints.clear()
+        if selection.range_from is not None:
+            self._show_range()
+        elif selection.quote is not None:
+            key_of = self._screen.context.key_of
+            move_keys = " ".join(key_of(f"annotate.{name}") for name in WORD_MOVES)
+            if selection.quote.fixed:
+                effect = "stretch it"
+            else:
+                effect = f"to its first word, {key_of('annotate.range')} begins there"
+            self._hints.prompt(
+                f"quote: {self.how_to_end} · {move_keys} {effect} · "
+                f"{key_of('everywhere.back')} leaves"
+            )
+        elif selection.whole:
+            key_of = self._screen.context.key_of
+            change_keys = " ".join(key_of(f"annotate.{name}") for name in LABEL_CHANGES)
+            self._hints.prompt(
+                f"whole trace: {self.how_to_end} · {change_keys} its labels "
+                f"· {key_of('everywhere.back')} leaves"
+            )
+
+    def _show_range(self) -> None:
+        """Show the range that is being marked, and the keys that change it."""
+        span_range = self._state.selection.span_range(self._state.index)
+        self._timeline.show_range(span_range)
+        if span_range is not None:
+            first, last = span_range
+            range_text = f"#{first + 1} to #{last + 1}" if last > first else f"#{first + 1}"
+            key_of = self._screen.context.key_of
+            self._hints.prompt(
+                f"range {range_text}: move its end · {self.how_to_end} · "
+                f"{key_of('annotate.other_end')} the other end · "
+                f"{key_of('everywhere.back')} leaves"
+            )
+
+    def follow_cursor(self) -> None:
+        """Extend a range to the cursor; drop a quote, because the cursor has left its span."""
+        if self._state.selection.quote is not None:
+            self.mark(PLAIN)
+        elif self._state.selection.range_from is not None:
+            self._show_range()
+
+    def toggle_range(self) -> None:
+        """Begin or end a range at the cursor.
+
+        While a quote is marked, let it begin at its last word instead.
+        """
+        state = self._state
+        if not state.has_spans:
+            return
+        if state.selection.quote is not None:
+            self.mark(Selection(quote=state.selection.quote.fix()))
+            return
+        has_range = state.selection.range_from is not None
+        self.mark(PLAIN if has_range else Selection(range_from=state.index))
+
+    def toggle_whole_trace(self) -> None:
+        """Switch the target to the whole trace, or back to the span."""
+        if self._state.has_spans:
+            self.mark(PLAIN if self._state.selection.whole else Selection(whole=True))
+
+    def mark_target(self, target: Target) -> None:
+        """Mark the target of a label, and go to the end of its range that is nearer to the cursor.
+
+        Change nothing if a span of the target is not read yet.
+        """
+        state = self._state
+        assert state.trace is not None
+        if target.first is None or target.last is None:
+            self.mark(Selection(whole=True))
+            return
+        first = state.trace.index_of(target.first)
+        last = state.trace.index_of(target.last)
+        if first is None or last is None:
+            return
+        if abs(state.index - first) < abs(state.index - last):
+            near_end = first
+            far_end = last
+        else:
+            near_end = last
+            far_end = first
+        self._timeline.go_to(near_end)
+        self._screen.show_span()
+        if target.char_start is not None and target.char_end is not None:
+            self.quote_between(target.char_start, target.char_end)
+        elif first != last:
+            self.mark(Selection(range_from=far_end))
+
+    def go_to_other_end(self) -> None:
+        """Go to the other end of the range that is being marked."""
+        other_end = self._state.selection.range_from
+        if other_end is None:
+            key = self._screen.context.key_of("annotate.range")
+            self._hints.say(f"No range is marked; {key} begins one")
+            return
+        cursor = self._state.index
+        self.mark(PLAIN)
+        self._timeline.go_to(other_end)
+        self._screen.show_span()
+        self.mark(Selection(range_from=cursor))
+
+    # Words
+
+    def begin_quote(self) -> None:
+        """Begin to mark words, at the first word of the text on screen.
+
+        If a quote is marked already, go to its next word. If there is no word, show an error.
+        """
+        state = self._state
+        if not state.has_spans:
+            return
+        quote = state.selection.quote
+        if quote is not None:
+            self.move_word(quote, 1)
+            return
+        self._screen.catch_up()
+        view = self._screen.span_view
+        word = view.word_at(view.first_offset_on_screen)
+        if word is None:
+            is_unreadable = state.texts.unreadable is not None
+            reason = "cannot be read any more" if is_unreadable else "has no text to quote"
+            self._hints.say(f"This span {reason}", error=True)
+            return
+        self.mark(Selection(quote=QuoteCursor(word, word)))
+
+    def quote_between(self, start: int, end: int) -> None:
+        """Mark the words from one offset in the text to another.
+
+        Args:
+            start: The first code point.
+            end: The end (exclusive).
+        """
+        view = self._screen.span_view
+        first_word = view.word_at(start)
+        last_word = view.word_at(end - 1)
+        if first_word is not None and last_word is not None:
+            self.mark(Selection(quote=QuoteCursor(first_word, last_word, fixed=True)))
+
+    def move_word(self, quote: QuoteCursor, step: int) -> None:
+        """Move the end of a quote by one word.
+
+        Args:
+            quote: The quote.
+            step: Above 0 for the next word, else the previous word.
+        """
+        view = self._screen.span_view
+        word_start, word_end = quote.head
+        word = view.next_word(word_end) if step > 0 else view.previous_word(word_start)
+        self.mark(Selection(quote=quote.at(word)))
+
+    def move_line(self, quote: QuoteCursor, delta: int) -> None:
+        """Move the end of a quote by lines of the text.
+
+        Args:
+            quote: The quote.
+            delta: The number of lines; negative for upwards.
+        """
+        view = self._screen.span_view
+        word_start, _ = quote.head
+        offset = view.vertical_neighbour(word_start, delta)
+        self.mark(Selection(quote=quote.at(view.word_at(offset))))

@@ -36,7 +36,7 @@ from mast_tui.ui.text.differences import MOST_LINES, TextComparison, compare
 from mast_tui.ui.text.highlighting import TextPart
 from mast_tui.ui.trace_view.repeats import earlier_repetition
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.wording import plain_title
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Keymap, Where, actions_for, key_text, keys_of
 from mast_tui.ui.context import context_of
-from mast_tui.ui.dialogs.note import TypingDialog
-from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.dialogs.dialog import TypingDialog
+from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import plain_title
 

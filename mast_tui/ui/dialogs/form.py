@@ -25,7 +25,7 @@ from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import context_of
 from mast_tui.ui.dialogs.dialog import Dialog
-from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.wording import plain_lines, plain_title
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import KeyOf, Where
 from mast_tui.ui.context import JudgeProgress, TraceLocation
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.judge_runs.alignment import (
     ALL_MODES,
     JudgeAlignment,
@@ -55,20 +55,19 @@ from mast_tui.ui.judge_runs.teaching import AlignedRun, TeachingScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
-from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.widgets.column_table import (
+from mast_tui.ui.widgets.virtual_lines import (
     SOME,
     ColumnTable,
+    VirtualLines,
     figure_column,
     name_width,
     sign_column,
 )
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import place_words, plain_title
+from mast_tui.ui.wording import judge_name, place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError
-from mast_tui.workspace.ids import now
+from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part
 from mast_tui.writes import piece_of_work
 

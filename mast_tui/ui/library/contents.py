@@ -22,7 +22,7 @@ from mast_tui.traces.search.file_search import Hit, ManyFilesSearch, NotSearched
 from mast_tui.ui.actions.registry import key_while_typing
 from mast_tui.ui.context import ShowTrace, TraceLocation
 from mast_tui.ui.trace_view.timeline import KIND_LABELS
-from mast_tui.ui.widgets.text_line import TextLine
+from mast_tui.ui.widgets.bars import TextLine
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, last_cells, name_within, names_under
 

@@ -19,8 +19,7 @@ from mast_tui.safe_text import one_line
 from mast_tui.study import random_sample
 from mast_tui.ui.actions.registry import KeyOf
 from mast_tui.ui.context import context_of
-from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import KeyDialog, KeyRow, NoteScreen
 from mast_tui.ui.wording import plain_lines, plain_title
 
 if TYPE_CHECKING:

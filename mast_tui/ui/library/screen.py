@@ -29,16 +29,19 @@ from mast_tui.ui.library.queues import (
     continued_queue,
     empty_queue_text,
 )
-from mast_tui.ui.library.rows import LibraryRow, Sort, TraceListing, row_of, tells_outcome
-from mast_tui.ui.library.trace_list import LibraryList
+from mast_tui.ui.library.trace_list import (
+    LibraryList,
+    LibraryRow,
+    Sort,
+    TraceListing,
+    row_of,
+    tells_outcome,
+)
 from mast_tui.ui.services.trace_catalog import Catalog, OneByOne
 from mast_tui.ui.styles import LIBRARY
 from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.widgets.column_table import ColumnTable
-from mast_tui.ui.widgets.hint_bar import HintBar
-from mast_tui.ui.widgets.text_line import TextLine
-from mast_tui.ui.widgets.title_bar import TitleBar
-from mast_tui.ui.widgets.virtual_lines import VirtualLines
+from mast_tui.ui.widgets.bars import HintBar, TextLine, TitleBar
+from mast_tui.ui.widgets.virtual_lines import ColumnTable, VirtualLines
 from mast_tui.ui.wording import counted, joined, names_under, plain_title
 from mast_tui.writes import HeldKeys
 

@@ -1,10 +1,14 @@
-"""The table of the library: a row for each trace, with fewer columns on narrow screens."""
+"""The table of the library: its rows with the facts of each trace, their order, and the columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from math import inf
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -13,11 +17,304 @@ from textual.strip import Strip
 
 from mast_tui.columns import ColumnWidth, TableColumn, shortened, text_lengths
 from mast_tui.safe_text import one_line
-from mast_tui.ui.library.rows import GLYPHS, LibraryRow, WorkState
+from mast_tui.traces.model import Outcome, Trace
 from mast_tui.ui.services.trace_catalog import FileProblem
-from mast_tui.ui.widgets.column_table import ColumnTable, sign_column
-from mast_tui.ui.widgets.virtual_lines import row_strip
-from mast_tui.ui.wording import counted, name_within
+from mast_tui.ui.widgets.virtual_lines import ColumnTable, row_strip, sign_column
+from mast_tui.ui.wording import counted, name_within, natural
+
+if TYPE_CHECKING:
+    from mast_tui.session import LibraryEntry
+
+
+class WorkState(StrEnum):
+    """The annotator's progress on a trace."""
+
+    OPEN = "open"
+    UNTOUCHED = "untouched"
+    FINISHED = "finished"
+
+
+GLYPHS: Final = {WorkState.OPEN: "◐", WorkState.UNTOUCHED: "○", WorkState.FINISHED: "●"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryRow:
+    """One trace as the library shows it; facts that are hidden from the annotator are empty.
+
+    Keys for sorting and filtering are computed once, when they are first needed.
+    """
+
+    trace_id: str
+    name: str
+    system: str = ""
+    model: str = ""
+    benchmark: str = ""
+    outcome: str = ""
+    spans: int = 0
+    complete: bool = True
+    state: WorkState = WorkState.UNTOUCHED
+    finished_by: tuple[str, ...] = ()
+    waiting: int = 0
+    labels: int = 0
+    look_here: int | None = None
+    """The number of spans that probably contain the decisive step."""
+    task_id: str = ""
+    trial: str = ""
+    same_as: tuple[str, ...] = ()
+    """The names of traces that are the same run."""
+
+    @cached_property
+    def natural(self) -> str:
+        """A sort key of the name by which ``2.json`` comes before ``10.json``."""
+        return natural(self.name)
+
+    @cached_property
+    def by_task(self) -> tuple[bool, str, int]:
+        """A sort key by task, then by trial; traces without a task come last."""
+        task = natural(self.task_id) if self.task_id else ""
+        return not self.task_id, task, int(self.trial or 0)
+
+    @cached_property
+    def haystack(self) -> str:
+        """The text that a filter searches."""
+        parts = [self.name, self.system, self.model, self.benchmark, self.outcome, self.state]
+        parts += [self.task_id, f"trial {self.trial}"] if self.trial else [self.task_id]
+        parts += [condition for condition, is_true in self._filter_conditions if is_true]
+        return " ".join([*parts, *self.finished_by]).casefold()
+
+    @property
+    def _filter_conditions(self) -> tuple[tuple[str, bool], ...]:
+        """The conditions that a filter may name, and whether each is true of the trace."""
+        return (
+            ("unread", self.state is WorkState.UNTOUCHED),
+            ("with suggestions", self.waiting > 0),
+            ("labelled", self.labels > 0),
+            ("same run", bool(self.same_as)),
+        )
+
+
+class Sort(StrEnum):
+    """The orders of the library; the first is the order of the queue."""
+
+    QUEUE = "queue"
+    NAME = "name"
+    TASK = "task"
+    MODEL = "model"
+    OUTCOME = "outcome"
+    SPANS = "spans"
+    WAITING = "suggestions"
+    LOOK_HERE = "spans to look at"
+
+    def following(self) -> Sort:
+        """Return the next order."""
+        orders = list(Sort)
+        return orders[(orders.index(self) + 1) % len(orders)]
+
+
+_STATE_RANKS: Final = {state: rank for rank, state in enumerate(WorkState)}
+
+
+def _rows_in_order(rows: Iterable[LibraryRow], sort: Sort) -> list[LibraryRow]:
+    """Return the rows in an order; rows that are equal in it are in the order of their names."""
+    ordered = sorted(rows, key=attrgetter("natural"))
+    if sort is Sort.QUEUE:
+        ordered.sort(key=lambda row: _STATE_RANKS[row.state])
+    elif sort is Sort.TASK:
+        ordered.sort(key=attrgetter("by_task"))
+    elif sort is Sort.MODEL:
+        ordered.sort(key=lambda row: (row.model.casefold(), row.system.casefold()))
+    elif sort is Sort.OUTCOME:
+        ordered.sort(key=lambda row: row.outcome or "~")
+    elif sort is Sort.SPANS:
+        ordered.sort(key=lambda row: -row.spans)
+    elif sort is Sort.WAITING:
+        ordered.sort(key=lambda row: -row.waiting)
+    elif sort is Sort.LOOK_HERE:
+        ordered.sort(key=lambda row: inf if row.look_here is None else row.look_here)
+    return ordered
+
+
+def _has_letters(text: str, word: str) -> bool:
+    """Return whether a text has the letters of a word in their order."""
+    position = 0
+    for letter in word:
+        position = text.find(letter, position) + 1
+        if not position:
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _FilteredRows:
+    """The rows for a needle. If ``similar``, they have only its letters in order."""
+
+    needle: str
+    sort: Sort
+    rows: list[LibraryRow]
+    similar: bool = False
+
+    def continues_in(self, needle: str, sort: Sort) -> bool:
+        """Return whether a needle has grown from this one, with the same order.
+
+        Args:
+            needle: The needle.
+            sort: The order.
+        """
+        return sort is self.sort and needle.startswith(self.needle)
+
+
+class TraceListing:
+    """The rows of all traces. The last filtered rows are kept for the next key press."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, LibraryRow] = {}
+        self._all_rows: _FilteredRows | None = None
+        self._last_filtered: _FilteredRows | None = None
+        self._queue_ids: tuple[str, ...] | None = None
+        self._keeps_queue_order = False
+        self.similar_only = False
+        """True if the listed rows have only the letters of the needle in order."""
+        self.matches_elsewhere = 0
+        """The number of matching rows outside of the queue, if none in it matches."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[LibraryRow]:
+        return iter(self._rows.values())
+
+    @property
+    def has_places(self) -> bool:
+        """True if the spans to look at are known of some trace."""
+        return any(row.look_here is not None for row in self)
+
+    def put(self, rows: Iterable[LibraryRow]) -> None:
+        """Add rows; a row replaces the row of the same trace."""
+        self._rows.update((row.trace_id, row) for row in rows)
+        self._clear_results()
+
+    def drop(self, trace_ids: Iterable[str]) -> None:
+        """Remove the rows of some traces."""
+        for trace_id in trace_ids:
+            self._rows.pop(trace_id, None)
+        self._clear_results()
+
+    def narrow(self, trace_ids: Sequence[str] | None, *, in_order: bool) -> None:
+        """Restrict the rows to a queue.
+
+        Args:
+            trace_ids: The ids of the traces in the queue; None for all traces.
+            in_order: Whether ``Sort.QUEUE`` keeps the order of these ids.
+        """
+        queue_ids = None if trace_ids is None else tuple(trace_ids)
+        if (queue_ids, in_order) != (self._queue_ids, self._keeps_queue_order):
+            self._queue_ids = queue_ids
+            self._keeps_queue_order = in_order
+            self._clear_results()
+
+    def _sorted_queue_rows(self, sort: Sort) -> list[LibraryRow]:
+        """Return the rows of the queue, or of all traces, in an order."""
+        if self._queue_ids is None:
+            return _rows_in_order(self, sort)
+        rows = [self._rows[trace_id] for trace_id in self._queue_ids if trace_id in self._rows]
+        return (
+            rows if self._keeps_queue_order and sort is Sort.QUEUE else _rows_in_order(rows, sort)
+        )
+
+    def _clear_results(self) -> None:
+        self._all_rows = None
+        self._last_filtered = None
+
+    def arranged(self, needle: str, sort: Sort) -> list[LibraryRow]:
+        """Return the rows of the queue that contain every word of the needle, sorted.
+
+        If no row of the queue does, set ``matches_elsewhere`` to the number of other rows that do.
+        If there are none either, return the rows that have the letters of each word in order, and
+        set ``similar_only``. A needle that has grown is searched in the last filtered rows.
+
+        Args:
+            needle: The text that the user has typed.
+            sort: The order of the rows.
+        """
+        self.similar_only = False
+        self.matches_elsewhere = 0
+        if self._all_rows is None or self._all_rows.sort is not sort:
+            self._all_rows = _FilteredRows("", sort, self._sorted_queue_rows(sort))
+        needle = needle.casefold().lstrip()
+        terms = needle.split()
+        if not terms:
+            return self._all_rows.rows
+        searched = self._all_rows
+        last_result = self._last_filtered
+        if last_result is not None and last_result.continues_in(needle, sort):
+            searched = last_result
+        matches = [] if searched.similar else searched.rows
+        for term in terms:
+            matches = [row for row in matches if term in row.haystack]
+        if not matches:
+            self.matches_elsewhere = self._count_outside_queue(terms)
+        use_similar = not matches and not self.matches_elsewhere
+        if use_similar:
+            # Rows that match a shorter needle exactly are not all that are similar to this one.
+            rows = searched.rows if searched.similar else self._all_rows.rows
+            matches = [
+                row for row in rows if all(_has_letters(row.haystack, term) for term in terms)
+            ]
+        self.similar_only = use_similar and bool(matches)
+        self._last_filtered = _FilteredRows(needle, sort, matches, use_similar)
+        return matches
+
+    def _count_outside_queue(self, terms: Sequence[str]) -> int:
+        """Return the number of rows of all traces with all words; 0 if no queue is chosen."""
+        if self._queue_ids is None:
+            return 0
+        return sum(all(term in row.haystack for term in terms) for row in self)
+
+
+def row_of(
+    trace: Trace,
+    name: str,
+    entry: LibraryEntry | None,
+    *,
+    hidden_visible: bool,
+    same_as: tuple[str, ...] = (),
+) -> LibraryRow:
+    """Return the row of a trace, without the facts that are hidden from the annotator.
+
+    Args:
+        trace: The trace.
+        name: Its name in the list.
+        entry: The annotator's entry of the trace; None if the workspace has none.
+        hidden_visible: Whether hidden facts are shown without an entry.
+        same_as: The names of traces that are the same run.
+    """
+    facts = trace.summary
+    is_outcome_visible = entry.hidden_visible if entry is not None else hidden_visible
+    outcome = facts.outcome if is_outcome_visible and facts.outcome != Outcome.UNKNOWN else ""
+    return LibraryRow(
+        trace_id=facts.trace_id,
+        name=name,
+        system=facts.system or "",
+        model=facts.model or "",
+        benchmark=facts.benchmark or "",
+        outcome=outcome,
+        spans=facts.spans,
+        complete=facts.all_spans,
+        state=WorkState(entry.state) if entry is not None else WorkState.UNTOUCHED,
+        finished_by=entry.finished_by if entry is not None else (),
+        waiting=entry.waiting if entry is not None else 0,
+        labels=entry.own_labels if entry is not None else 0,
+        look_here=entry.look_here if entry is not None else None,
+        task_id=facts.task_id or "",
+        trial="" if facts.trial is None else str(facts.trial),
+        same_as=same_as,
+    )
+
+
+def tells_outcome(trace: Trace) -> bool:
+    """Return whether a trace has an outcome, so that its row depends on who may see it."""
+    return trace.summary.outcome != Outcome.UNKNOWN
+
 
 SAME_RUN_MARK: Final = " ≡"
 """The mark after the name of a trace that is the same run as another."""

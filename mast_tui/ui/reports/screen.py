@@ -28,8 +28,7 @@ from mast_tui.reports.model import Note, Report, ReportSection, Row, Table
 from mast_tui.safe_text import one_line
 from mast_tui.ui.context import Destination, ReportToWrite, TraceLocation
 from mast_tui.ui.dialogs.dialog import Ask
-from mast_tui.ui.reports.cells import choosable, note_lines, row_text, row_title
-from mast_tui.ui.reports.lines import ReportLines
+from mast_tui.ui.reports.lines import ReportLines, choosable, note_lines, row_text, row_title
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.styles import BASE_SCREEN, REPORTS
 from mast_tui.ui.table_screen import DetailScreen, OpensTraces

@@ -21,14 +21,14 @@ from mast_tui.figures.record import OUTCOMES, Figure, FigureIndex, FigureTable, 
 from mast_tui.figures.signatures.model import ALL, OVERALL, SignatureInput
 from mast_tui.figures.signatures.report import (
     LEAST_OUTCOMES,
-    LEAST_TRACES,
     SignatureReport,
     compares_outcomes,
     large_groups,
     signature_report,
 )
 from mast_tui.figures.source.signatures import experiment_of, input_from_workspace, without_outcomes
-from mast_tui.gold.sources import is_gold
+from mast_tui.figures.time_study import LEAST_TRACES
+from mast_tui.gold.model import is_gold
 from mast_tui.labels import JUDGE_PREFIX, AnnotatorKind, annotator_kind
 from mast_tui.reports import model
 from mast_tui.reports.examples import Extras
@@ -64,8 +64,7 @@ from mast_tui.ui.reports.signature_traces import (
     traces_table,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.suggestion_wording import judge_name
-from mast_tui.ui.wording import counted, trace_names
+from mast_tui.ui.wording import counted, judge_name, trace_names
 from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"

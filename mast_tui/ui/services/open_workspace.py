@@ -35,8 +35,7 @@ from mast_tui.study import Study, assigned
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.private_files import make_private
 from mast_tui.traces.model import Trace
-from mast_tui.ui.dialogs.name import NameScreen
-from mast_tui.ui.dialogs.welcome import WelcomeScreen
+from mast_tui.ui.dialogs.opening import NameScreen, WelcomeScreen
 from mast_tui.ui.options import AppOptions
 from mast_tui.workspace import Workspace, why_not_trusted
 from mast_tui.workspace.paths import default_workspace_path, samples_workspace_path, suggested_name

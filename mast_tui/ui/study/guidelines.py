@@ -30,14 +30,14 @@ from mast_tui.session.visibility import record_reveal
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import TraceLocation
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, GUIDELINES
 from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.text.layout import wrapped
+from mast_tui.ui.widgets.bars import TitleBar
 from mast_tui.ui.widgets.taxonomy_panel import definition_of
-from mast_tui.ui.widgets.title_bar import TitleBar
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
 from mast_tui.ui.wording import counted, place_words, plain_title
 from mast_tui.writes import piece_of_work

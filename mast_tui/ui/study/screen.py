@@ -26,11 +26,11 @@ from mast_tui.session import (
     with_traces,
     without_annotator,
 )
-from mast_tui.session.retests import Retests
+from mast_tui.session.progress import Retests
 from mast_tui.study import Study, annotators_of, overlap_traces
 from mast_tui.traces.model import Trace
 from mast_tui.ui.actions.registry import Where
-from mast_tui.ui.dialogs.note import NoteScreen
+from mast_tui.ui.dialogs.dialog import NoteScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.study.setup import (
     PlannedStudy,
@@ -41,7 +41,7 @@ from mast_tui.ui.study.setup import (
 )
 from mast_tui.ui.styles import BASE_SCREEN, RUNS, STUDY
 from mast_tui.ui.table_screen import TableScreen
-from mast_tui.ui.widgets.column_table import SOME, name_width, sign_column
+from mast_tui.ui.widgets.virtual_lines import SOME, name_width, sign_column
 from mast_tui.ui.wording import counted, joined, plain_title
 from mast_tui.workspace import Workspace
 from mast_tui.writes import piece_of_work

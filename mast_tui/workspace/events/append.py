@@ -36,7 +36,7 @@ from mast_tui.workspace.database import (
 )
 from mast_tui.workspace.events import chain
 from mast_tui.workspace.events.codec import study_to_values, to_values
-from mast_tui.workspace.events.model import Event, NewEvent, payload_text
+from mast_tui.workspace.events.model import Event, NewEvent, now, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row, label_values, readable_events
 from mast_tui.workspace.events.types import (
     KIND_OF,
@@ -53,10 +53,8 @@ from mast_tui.workspace.events.types import (
     StudySet,
     changes_in_pass,
 )
-from mast_tui.workspace.ids import now
 from mast_tui.workspace.registers.settings import note_annotator
-from mast_tui.workspace.registers.span_indices import Indices, keep_span_indices
-from mast_tui.workspace.registers.traces import register
+from mast_tui.workspace.registers.traces import Indices, keep_span_indices, register
 from mast_tui.writes import deadline, pause
 
 if TYPE_CHECKING:

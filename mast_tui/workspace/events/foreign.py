@@ -14,7 +14,7 @@ from mast_tui.labels import AnnotatorKind, annotator_kind
 from mast_tui.workspace import schema
 from mast_tui.workspace.events import chain, changes
 from mast_tui.workspace.events.append import follow, insert, known_rows, rebuild
-from mast_tui.workspace.events.in_force import InForce, entries_in_force, replaced_by
+from mast_tui.workspace.events.changes import InForce, entries_in_force, replaced_by
 from mast_tui.workspace.events.model import Event, payload_text
 from mast_tui.workspace.events.rows import event_of, event_to_row, readable_events
 from mast_tui.workspace.events.types import Decided, GuidelineSet, StudySet

@@ -13,8 +13,7 @@ from sqlalchemy import Connection, Row, Select, delete, func, select
 
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import call_function, put_rows, writes_by_calls
-from mast_tui.workspace.events.model import IMPORT_PREFIX
-from mast_tui.workspace.ids import now
+from mast_tui.workspace.events.model import IMPORT_PREFIX, now
 
 _TABLE: Final = schema.imports
 _IMPORTED_EVENTS: Final = schema.imported_events

@@ -20,8 +20,8 @@ from mast_tui.workspace.events.codec import (
     settings_to_values,
     to_values,
 )
+from mast_tui.workspace.events.model import now
 from mast_tui.workspace.events.rows import Row
-from mast_tui.workspace.ids import now
 from mast_tui.workspace.records import (
     AnswerStatistics,
     Asked,

@@ -23,7 +23,7 @@ from mast_tui.taxonomy.loader import TaxonomyError, from_dict, to_dict
 from mast_tui.taxonomy.model import Taxonomy, differences, lasting_places
 from mast_tui.workspace import schema
 from mast_tui.workspace.database import put_rows
-from mast_tui.workspace.ids import now
+from mast_tui.workspace.events.model import now
 
 
 @dataclass(frozen=True, slots=True)

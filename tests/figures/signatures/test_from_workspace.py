@@ -22,7 +22,7 @@ from mast_tui.figures.signatures.report import trend_axis
 from mast_tui.figures.source.signatures import input_from_workspace
 from mast_tui.figures.source.verdicts import FLAGS
 from mast_tui.gold import Decision, GoldTrace, GoldVerdict, Order
-from mast_tui.gold.sources import GoldMixJson, counted_source, gold_mix, only_settled
+from mast_tui.gold.model import GoldMixJson, counted_source, gold_mix, only_settled
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target, VerdictValue
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace import NewEvent, TraceRecord, WorkspaceError, store_judgement

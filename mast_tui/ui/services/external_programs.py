@@ -1,14 +1,18 @@
-"""Copying to the clipboard: with a tool of the system, with tmux, or through the terminal."""
+"""Programs of the user's machine: those that fill the clipboard, and the user's editor."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
+from mast_tui.errors import MastError
 from mast_tui.safe_text import one_line
 from mast_tui.ui.options import in_browser
 
@@ -96,3 +100,51 @@ def copied_words(name: str, chars: int, tools_used: list[str]) -> str:
     if in_browser(os.environ):
         return f"Copied {one_line(name)}, {size_text}, through the browser, if it allows that"
     return f"Copied {one_line(name)}, {size_text}, through the terminal (OSC 52, if it allows that)"
+
+
+class NoEditor(MastError):
+    """An error: there is no editor, or it has failed. The text is unchanged."""
+
+
+def editor_command(environment: Mapping[str, str]) -> list[str]:
+    """Return the words of the command that edits a file.
+
+    Args:
+        environment: The environment with ``VISUAL`` and ``EDITOR``.
+
+    Raises:
+        NoEditor: Neither variable is set, or a variable is no command.
+    """
+    for name in ("VISUAL", "EDITOR"):
+        try:
+            command = shlex.split(environment.get(name, ""))
+        except ValueError as error:
+            raise NoEditor(f"{name} is no command: {error}") from error
+        if command:
+            return command
+    raise NoEditor("No editor: set EDITOR, for instance EDITOR=nano, and start again")
+
+
+def edited_text(text: str, command: list[str]) -> str:
+    """Open a text in an editor, and return the result without line breaks at its end.
+
+    Args:
+        text: The text to edit.
+        command: The words of the command, before the path.
+
+    Raises:
+        NoEditor: The command cannot be run, ends with an error, or leaves no readable text.
+    """
+    with TemporaryDirectory(prefix="mast-tui-") as folder:
+        path = Path(folder) / "note.md"
+        path.write_text(f"{text}\n" if text else "", "utf-8")
+        try:
+            process = subprocess.run([*command, str(path)], check=False)
+        except OSError as error:
+            raise NoEditor(f"{command[0]} cannot be run: {error.strerror}") from error
+        if process.returncode:
+            raise NoEditor(f"{command[0]} ended with {process.returncode}; the note is as it was")
+        try:
+            return path.read_text("utf-8").rstrip()
+        except (OSError, ValueError) as error:
+            raise NoEditor("The file that the editor wrote cannot be read as text") from error

@@ -1,4 +1,4 @@
-"""The check of a workspace: differences of state tables from its events, and damaged rows."""
+"""The check of a workspace against its events, and the copy of all its rows into another."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, RowMapping, Table, select, type_coerce
+from sqlalchemy import Connection, RowMapping, Table, func, select, type_coerce
 from sqlalchemy.types import NullType
 
+from mast_tui.errors import WorkspaceError
 from mast_tui.labels import kind_fits_name
 from mast_tui.workspace import schema
-from mast_tui.workspace.database import Database
+from mast_tui.workspace.database import Database, Insertion, Values, is_on_server, traces_folder_of
 from mast_tui.workspace.events.append import follow
 from mast_tui.workspace.events.model import Event
 from mast_tui.workspace.events.rows import event_of
+from mast_tui.workspace.paths import found_trace_path, stored_trace_path
 from mast_tui.workspace.registers import taxonomies, traces
 from mast_tui.workspace.sqlite_file import SqliteFile
 
@@ -147,3 +149,45 @@ def _comparable_row(row: Sequence[Any], json_columns: Sequence[int]) -> tuple[ob
         with suppress(TypeError, ValueError):  # null, or damaged: compared as it is
             values[index] = json.dumps(json.loads(values[index]), sort_keys=True)
     return tuple(values)
+
+
+_ROWS_PER_BATCH: Final = 5000
+_PATH_INDEX: Final = list(schema.traces.c.keys()).index("path")
+
+
+def copy_rows(source: Connection, target: Connection) -> None:
+    """Copy all rows of a workspace into an empty one.
+
+    Args:
+        source: A connection that sees one state throughout.
+        target: An open transaction in an empty workspace.
+
+    Raises:
+        WorkspaceError: The target is not empty.
+    """
+    for table in schema.metadata.sorted_tables:
+        if target.execute(select(table).limit(1)).first() is not None:
+            raise WorkspaceError(
+                f"there is something in the workspace to copy to (table {table.name}); nothing was "
+                "copied. Name a new one, or bring both together with export and import"
+            )
+        insertion = Insertion(table)
+        rows = source.execution_options(stream_results=True).execute(select(table))
+        for batch in rows.partitions(_ROWS_PER_BATCH):
+            values = [tuple(row) for row in batch]
+            if table is schema.traces:
+                values = [_row_for_target(source, target, row) for row in values]
+            insertion.write(target, values)
+    last = target.execute(select(func.max(schema.asked.c.id))).scalar()
+    if is_on_server(target) and last is not None:
+        # Answers that come later get later numbers.
+        target.execute(select(func.setval(func.pg_get_serial_sequence("asked", "id"), last)))
+
+
+def _row_for_target(source: Connection, target: Connection, row: Values) -> Values:
+    """Return a row of ``traces`` that names the same file from the folder of the target."""
+    path = row[_PATH_INDEX]
+    if path is not None:
+        trace_path = found_trace_path(path, traces_folder_of(source))
+        path = stored_trace_path(trace_path, traces_folder_of(target))
+    return (*row[:_PATH_INDEX], path, *row[_PATH_INDEX + 1 :])
