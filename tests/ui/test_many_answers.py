@@ -11,7 +11,7 @@ import pytest
 
 from mast_tui.labels import Finding, ReviewAnswer
 from mast_tui.traces.model import Trace
-from mast_tui.ui.wording import rule_words
+from mast_tui.ui.suggestion_wording import rule_words
 from tests.session.build import review_of
 from tests.ui.stage import CODES, Stage, finding, read_trace, stage, suggest, write_trace
 

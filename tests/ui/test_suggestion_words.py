@@ -6,7 +6,7 @@ import pytest
 
 from mast_tui.labels import Evidence, Match, Target
 from mast_tui.session import Suggestion
-from mast_tui.ui.wording import (
+from mast_tui.ui.suggestion_wording import (
     MAX_NAME_CHARS,
     SuggestionLine,
     judge_name,

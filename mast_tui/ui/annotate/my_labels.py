@@ -19,9 +19,10 @@ from mast_tui.safe_text import one_line
 from mast_tui.taxonomy.model import Mode, Taxonomy
 from mast_tui.ui.annotate.state import Entry, ModeVerdict, NotedSpan
 from mast_tui.ui.context import context_of
+from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.text.layout import wrapped
 from mast_tui.ui.widgets.virtual_lines import VirtualLines
-from mast_tui.ui.wording import IndexOf, judge_name, place_words, plain_title
+from mast_tui.ui.wording import IndexOf, place_words, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Session

@@ -24,17 +24,16 @@ from mast_tui.traces.model import Span
 from mast_tui.ui.annotate.state import Marking, Selection
 from mast_tui.ui.context import TraceLocation, context_of
 from mast_tui.ui.dialogs.dialog import KeyDialog
-from mast_tui.ui.text.highlighting import TextPart
-from mast_tui.ui.trace_view.span_view import SpanView
-from mast_tui.ui.wording import (
+from mast_tui.ui.suggestion_wording import (
     SuggestionLine,
-    counted,
     judge_name,
-    plain_title,
     rule_words,
     source_words,
     warnings_on,
 )
+from mast_tui.ui.text.highlighting import TextPart
+from mast_tui.ui.trace_view.span_view import SpanView
+from mast_tui.ui.wording import counted, plain_title
 
 if TYPE_CHECKING:
     from mast_tui.session import Change, Session, Suggestion

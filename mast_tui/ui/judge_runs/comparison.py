@@ -55,6 +55,7 @@ from mast_tui.ui.judge_runs.teaching import AlignedRun, TeachingScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
+from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import OpensTraces
 from mast_tui.ui.trace_view.span_view import SpanView
 from mast_tui.ui.widgets.virtual_lines import (
@@ -65,7 +66,7 @@ from mast_tui.ui.widgets.virtual_lines import (
     name_width,
     sign_column,
 )
-from mast_tui.ui.wording import judge_name, place_words, plain_title
+from mast_tui.ui.wording import place_words, plain_title
 from mast_tui.workspace import Run, WorkspaceError
 from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import TracePart, trace_part

@@ -21,17 +21,10 @@ from mast_tui.ui.judge_runs.comparison import ComparisonScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
+from mast_tui.ui.suggestion_wording import ALTERED, judge_name
 from mast_tui.ui.table_screen import OpensTraces, TableScreen
 from mast_tui.ui.widgets.virtual_lines import SOME, figure_column, name_width, sign_column
-from mast_tui.ui.wording import (
-    ALTERED,
-    cost_words,
-    counted,
-    judge_name,
-    plain_title,
-    short_count,
-    trace_names,
-)
+from mast_tui.ui.wording import cost_words, counted, plain_title, short_count, trace_names
 from mast_tui.workspace import WorkspaceError
 from mast_tui.workspace.records import Asked, JudgementRecord, Run, RunSettings, RunTrace
 

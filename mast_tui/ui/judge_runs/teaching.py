@@ -43,9 +43,10 @@ from mast_tui.ui.services.open_workspace import OpenWorkspace
 from mast_tui.ui.services.trace_catalog import OneByOne
 from mast_tui.ui.services.trace_loader import TraceLoader
 from mast_tui.ui.styles import BASE_SCREEN, RUNS
+from mast_tui.ui.suggestion_wording import judge_name
 from mast_tui.ui.table_screen import TableScreen
 from mast_tui.ui.widgets.virtual_lines import SOME, name_width, sign_column
-from mast_tui.ui.wording import counted, judge_name, plain_title
+from mast_tui.ui.wording import counted, plain_title
 from mast_tui.workspace import Run
 from mast_tui.workspace.events.model import now
 from mast_tui.workspace.registers.hold_out import held_out

@@ -48,7 +48,8 @@ from mast_tui.ui.reports.screen import (
     stop_when,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.wording import counted, joined, judge_name, trace_names
+from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.wording import counted, joined, trace_names
 
 PassChoice = Literal["first", "last"]
 

@@ -25,7 +25,8 @@ from mast_tui.ui.actions.registry import Where
 from mast_tui.ui.context import ShowDisagreements, TraceLocation
 from mast_tui.ui.reports.screen import MOST_SOURCE_TRACES, Listing, TracesScreen
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.wording import counted, judge_name
+from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.wording import counted
 
 MOST_RANGES: Final = 4
 """The most span ranges of one side that are named in a row."""

@@ -64,7 +64,8 @@ from mast_tui.ui.reports.signature_traces import (
     traces_table,
 )
 from mast_tui.ui.services.open_workspace import OpenWorkspace
-from mast_tui.ui.wording import counted, judge_name, trace_names
+from mast_tui.ui.suggestion_wording import judge_name
+from mast_tui.ui.wording import counted, trace_names
 from mast_tui.workspace import Workspace
 
 GOLD: Final = "gold"
