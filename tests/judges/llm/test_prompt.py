@@ -9,8 +9,8 @@ import pytest
 
 from mast_tui.configuration import JudgeConfiguration
 from mast_tui.judges.llm.prompt.prompt import Example, Prompt
-from mast_tui.judges.llm.prompt.taxonomy_text import CHECKLISTS, taxonomy_text
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
+from mast_tui.judges.llm.prompt.taxonomy_text import CHECKLISTS, taxonomy_text
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.windows import plan
 from mast_tui.judges.llm.request import Fact, Parameters, Window
