@@ -37,8 +37,7 @@ from numpy.typing import NDArray
 from mast_tui.figures.bootstrap import Interval
 from mast_tui.figures.intervals import MARGIN, more_for, wilson
 from mast_tui.figures.judge.input import JudgeInput, Reference
-from mast_tui.figures.judge.worth import worth
-from mast_tui.figures.prevalence import prediction_powered, weighted_tables
+from mast_tui.figures.prevalence import prediction_powered, weighted_tables, worth_of_labels
 from mast_tui.figures.record import FigureScope
 from mast_tui.figures.signatures.model import ABSENT, PRESENT
 from mast_tui.figures.signatures.modes import Counts
@@ -116,7 +115,7 @@ def of_chosen(
     )
     left = [name for name in _NAMES if name not in set(names)]
     seed = int(chance.integers(2**60))
-    drawn = weighted_sample(worth(given, left, [_MODE]), labelled - len(first), seed)
+    drawn = weighted_sample(worth_of_labels(given, left, [_MODE]), labelled - len(first), seed)
     study = Study(
         "mast@3",
         ("a",),

@@ -13,7 +13,7 @@ from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
 from mast_tui.parallel import NoWorkers, workers_of
 from mast_tui.scale import cluster as cluster_module
-from mast_tui.scale.folder import ShardFolder
+from mast_tui.scale.shards import ShardFolder
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import ModelServer, answer
 from tests.test_parallel import batches, broken, squares

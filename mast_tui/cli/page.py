@@ -15,8 +15,13 @@ from mast_tui.cli.shared.asking import command_viewer, existing_workspace, repor
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, say, workspace_taxonomy
 from mast_tui.counts import counted
 from mast_tui.exchange.page.content import RunPage, RunPages, file_name_of
-from mast_tui.exchange.page.html import IndexRow, render_index, render_page
-from mast_tui.exchange.page.markdown import render_index_markdown, render_page_markdown
+from mast_tui.exchange.page.rendering import (
+    IndexRow,
+    render_index,
+    render_index_markdown,
+    render_page,
+    render_page_markdown,
+)
 from mast_tui.exchange.selection import masks_of_files
 from mast_tui.output_files import Outputs, ReplacementRules
 from mast_tui.redaction.masked_trace import requested_masks

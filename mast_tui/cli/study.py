@@ -32,7 +32,7 @@ from mast_tui.cli.study_shown import (
 from mast_tui.columns import TableColumn, key_column
 from mast_tui.exchange.csv_files import read_rows
 from mast_tui.exchange.errors import ExchangeError
-from mast_tui.figures.judge.worth import worth
+from mast_tui.figures.prevalence import worth_of_labels
 from mast_tui.labels import checked_person
 from mast_tui.redaction.engine import read_rules
 from mast_tui.session import (
@@ -714,7 +714,7 @@ def _with_judged_sample(
     name = find_judge(workspace, request.judge)
     verdicts = judge_input(workspace, taxonomy, ComparisonOptions(judge=name, places=False))
     assert verdicts is not None  # a judge is requested
-    worth_by_trace = worth(
+    worth_by_trace = worth_of_labels(
         verdicts, _trace_ids(workspace, request.paths), [mode.slug for mode in modes]
     )
     return with_worth(study, worth_by_trace, request.sample, judge=name)

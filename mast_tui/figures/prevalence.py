@@ -1,11 +1,15 @@
-"""The prevalence of a mode over traces that only a judge has judged, corrected for its errors."""
+"""The prevalence of a mode over traces that only a judge has judged, corrected for its errors.
+
+Labels of a trace add the more to it, the less sure the judge's verdicts on it are.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
+from statistics import fmean
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,7 +25,7 @@ from mast_tui.figures.intervals import (
     to_resolve,
     wilson_of,
 )
-from mast_tui.figures.judge.confusion import Compared, features
+from mast_tui.figures.judge.confusion import Compared, compared_units, features
 from mast_tui.figures.judge.input import JudgeInput
 from mast_tui.figures.record import Figure, FigureScope, scope_paths
 from mast_tui.figures.two_by_two import Tables, Values, true_negative_rate, true_positive_rate
@@ -534,3 +538,47 @@ def _undefined_reason(labelled: Tables, unlabelled: Tables) -> Undefined | None:
 def _corrected_shares(labelled: Tables, unlabelled: Tables) -> Values:
     apparent = ratio(unlabelled[..., 0], unlabelled[..., 0] + unlabelled[..., 1])
     return rogan_gladen(apparent, true_positive_rate(labelled), true_negative_rate(labelled))
+
+
+_EVEN_PART: Final = 0.2
+"""The part that is the same for all traces, because the judge's errors are only estimated."""
+
+
+def worth_of_labels(
+    judge_input: JudgeInput, traces: Collection[str], modes: Collection[str]
+) -> dict[str, float]:
+    """Return the information that labels of each trace would add; the mean is 1.
+
+    A trace adds most if present and absent are equally likely. The probability p of present follows
+    from the traces of the reference with the same verdict of the judge: with k of n present it is
+    (k + ½)/(n + 1). Chances in proportion to √Σ p(1 − p) over the modes minimise the sum of the
+    variances of the prevalences (Neyman 1934, Journal of the Royal Statistical Society 97:558-625;
+    Zrnic and Candès 2024, arXiv 2403.03208).
+
+    Args:
+        judge_input: The verdicts of the judge and of its reference.
+        traces: The ids of the traces.
+        modes: The slugs of the modes.
+    """
+    unit_counts: Counter[tuple[str, VerdictValue | None]] = Counter()
+    present_counts: Counter[tuple[str, VerdictValue | None]] = Counter()
+    for (trace, mode), is_present in compared_units(judge_input).reference.items():
+        key = (mode, judge_input.verdicts[trace, mode])
+        unit_counts[key] += 1
+        present_counts[key] += is_present
+
+    def spread_of(trace: str) -> float:
+        """Return how unsure it is what people say on a trace after the judge's verdicts."""
+        variance = 0.0
+        for mode in modes:
+            key = (mode, judge_input.verdicts.get((trace, mode)))
+            present_share = (present_counts[key] + 0.5) / (unit_counts[key] + 1)
+            variance += present_share * (1 - present_share)
+        return sqrt(variance)
+
+    spread_by_trace = {trace: spread_of(trace) for trace in traces}
+    mean = fmean(spread_by_trace.values()) if spread_by_trace else 1.0
+    return {
+        trace: (1 - _EVEN_PART) * value / mean + _EVEN_PART
+        for trace, value in spread_by_trace.items()
+    }

@@ -19,8 +19,8 @@ from mast_tui.cli.judge.output import (
 from mast_tui.cli.shared.asking import judges_hidden
 from mast_tui.cli.shared.common import load_taxonomy_or_mast, print_json, print_line
 from mast_tui.counts import counted
-from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
+from mast_tui.scale.shards import ShardFolder
 
 if TYPE_CHECKING:
     from mast_tui.cli.judge.command import JudgeRequest

@@ -24,15 +24,18 @@ from mast_tui.figures.signatures.modes import Counts, mode_figures
 from mast_tui.figures.signatures.report import stated_for
 from mast_tui.parallel import LostItem, Workers, each
 from mast_tui.reports.signature_document import mode_document
-from mast_tui.scale.folder import Manifest, ShardFolder, ShardsError, traces_file
-from mast_tui.scale.tables import (
+from mast_tui.scale.shards import (
     ABSENT,
     BINS,
     PRESENT,
     UNSURE,
+    Manifest,
+    ShardFolder,
+    ShardsError,
     onset_column,
     pyarrow,
     trace_key,
+    traces_file,
     verdict_column,
 )
 from mast_tui.taxonomy.model import Group

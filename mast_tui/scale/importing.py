@@ -20,8 +20,18 @@ from mast_tui.counts import counted
 from mast_tui.judges.protocol import Judgement
 from mast_tui.judges.runner import JudgedTrace, TraceStatus, run_judge
 from mast_tui.parallel import Item, LostItem, Result, Work, each
-from mast_tui.scale.folder import MANIFEST, Manifest, ShardFolder, ShardsError, traces_file
-from mast_tui.scale.tables import PRESENT, ShardTrace, pyarrow, read_shard, verdict_column
+from mast_tui.scale.shards import (
+    MANIFEST,
+    PRESENT,
+    Manifest,
+    ShardFolder,
+    ShardsError,
+    ShardTrace,
+    pyarrow,
+    read_shard,
+    traces_file,
+    verdict_column,
+)
 from mast_tui.taxonomy.model import Taxonomy
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from mast_tui.judges.protocol import Judge, Judgement
 from mast_tui.judges.runner import TraceJudging
 from mast_tui.labels import Finding
 from mast_tui.parallel import LostItem, Workers, each
-from mast_tui.scale.folder import Manifest, ShardFolder
-from mast_tui.scale.tables import RequestSize, ShardTrace, write_shard
+from mast_tui.scale.shards import Manifest, RequestSize, ShardFolder, ShardTrace, write_shard
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.model import FileReport, Trace

@@ -11,16 +11,22 @@ from typing import Final
 import orjson
 
 from mast_tui.judges.llm.client.budget import Budget
-from mast_tui.judges.llm.errors import RunStops, TraceFails, Unanswered
-from mast_tui.judges.llm.request import MOST_TOKENS, ModelClient, Reply, was_truncated
+from mast_tui.judges.llm.request import (
+    MOST_TOKENS,
+    ModelClient,
+    Reply,
+    RunStops,
+    TraceFails,
+    Unanswered,
+    was_truncated,
+)
 from mast_tui.judges.llm.run.judging import TraceJudge
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.running import connect_to_server
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import UnitResult, shard_trace
+from mast_tui.scale.shards import RequestSize, ShardFolder, ShardTrace, read_requests
 from mast_tui.scale.shared_allowance import SharedAllowanceAddress, SharedBudget
-from mast_tui.scale.tables import RequestSize, ShardTrace, read_requests
 from mast_tui.traces.io.remote import fetch_all
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import FileReport, Trace

@@ -14,7 +14,7 @@ from mast_tui.columns import TableColumn
 from mast_tui.counts import counted
 from mast_tui.safe_text import one_line
 from mast_tui.scale.figures import shard_report
-from mast_tui.scale.folder import ShardFolder
+from mast_tui.scale.shards import ShardFolder
 
 if TYPE_CHECKING:
     from mast_tui.cli.report import ReportRequest

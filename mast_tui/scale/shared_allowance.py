@@ -22,9 +22,9 @@ from typing import Final, Self
 
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client.budget import Allowance, Budget, Reserved
-from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
+from mast_tui.judges.llm.request import AllowanceSpent, RunStops
 from mast_tui.judges.llm.run.setup import Setup
-from mast_tui.scale.folder import ShardFolder
+from mast_tui.scale.shards import ShardFolder
 from mast_tui.workspace import Usage
 
 SPENT: Final = "spent.json"

@@ -37,8 +37,16 @@ from typing import Any, Final
 import numpy as np
 
 from mast_tui.judges.rules import RulesJudge
-from mast_tui.scale.folder import Manifest, ShardFolder, traces_file
-from mast_tui.scale.tables import BINS, onset_column, pyarrow, traces_schema, verdict_column
+from mast_tui.scale.shards import (
+    BINS,
+    Manifest,
+    ShardFolder,
+    onset_column,
+    pyarrow,
+    traces_file,
+    traces_schema,
+    verdict_column,
+)
 from mast_tui.taxonomy.loader import load_mast
 from tests.benchmarks.rollouts import small_traces
 

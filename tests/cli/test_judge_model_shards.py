@@ -14,14 +14,13 @@ import pytest
 from mast_tui.configuration import Prices
 from mast_tui.exchange.migration.mapping import taxonomy_toml
 from mast_tui.judges.llm.client.budget import Allowance
-from mast_tui.judges.llm.errors import AllowanceSpent, RunStops
-from mast_tui.scale.folder import ShardFolder
+from mast_tui.judges.llm.request import AllowanceSpent, RunStops
+from mast_tui.scale.shards import ShardFolder, read_requests
 from mast_tui.scale.shared_allowance import (
     SharedAllowance,
     SharedAllowanceAddress,
     SharedBudget,
 )
-from mast_tui.scale.tables import read_requests
 from tests.cli.conftest import Cli, Judge, right
 from tests.judges.llm.bench import write_long_runs
 from tests.judges.llm.server import ModelServer, answer, status

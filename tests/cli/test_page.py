@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.exchange.page.markdown import render_index_markdown
+from mast_tui.exchange.page.rendering import render_index_markdown
 from mast_tui.gold import Decision, Said
 from mast_tui.labels import AnnotatorKind, VerdictValue
 from mast_tui.session import resolve_blind

@@ -16,8 +16,8 @@ import pytest
 
 from mast_tui.judges.rules import RulesJudge
 from mast_tui.parallel import Workers
-from mast_tui.scale.folder import ShardFolder
 from mast_tui.scale.judging import JudgeUnits, ShardRun, judge_into_shards
+from mast_tui.scale.shards import ShardFolder
 from mast_tui.taxonomy.loader import load_mast
 from tests.cli.conftest import Cli
 from tests.pickled_workers import PickledWorkers

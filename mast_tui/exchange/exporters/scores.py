@@ -43,7 +43,7 @@ from mast_tui.traces.io.json_values import as_count, as_text
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Trace, TraceIdentity
 from mast_tui.traces.readers.inspect import reader as inspect
-from mast_tui.traces.readers.otel.documents import layout_of, raw_spans
+from mast_tui.traces.readers.otel.reader import layout_of, raw_spans
 from mast_tui.traces.readers.otel.spans import span_id, span_of
 from mast_tui.traces.readers.vendors.records import text_at, traces_in, vendor_of
 from mast_tui.workspace import TraceRecord, Workspace

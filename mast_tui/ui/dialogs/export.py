@@ -25,8 +25,7 @@ from mast_tui.exchange.exporters.files import (
 )
 from mast_tui.exchange.formats import ExportRequest, Format, FormatContent
 from mast_tui.exchange.page.content import RunPages, file_name_of
-from mast_tui.exchange.page.html import render_page
-from mast_tui.exchange.page.markdown import render_page_markdown
+from mast_tui.exchange.page.rendering import render_page, render_page_markdown
 from mast_tui.exchange.registry import EXPORT_FORMATS
 from mast_tui.exchange.selection import ALL, GOLD, masks_of_files
 from mast_tui.labels import checked_person

@@ -13,8 +13,7 @@ from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import NO_KEY, Endpoint
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter
-from mast_tui.judges.llm.errors import AskError
-from mast_tui.judges.llm.request import Correction, Parameters, Reply, Request
+from mast_tui.judges.llm.request import AskError, Correction, Parameters, Reply, Request
 from tests.judges.llm.fake_time import FakeTime
 from tests.judges.llm.server import MODEL, Action, ModelServer, Script, Seen, answer
 

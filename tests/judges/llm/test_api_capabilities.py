@@ -16,8 +16,7 @@ from mast_tui.judges.llm.client.api_errors import (
     longest_answer,
 )
 from mast_tui.judges.llm.client.endpoint import host_of
-from mast_tui.judges.llm.errors import RunStops, TraceFails
-from mast_tui.judges.llm.request import Form, Parameters
+from mast_tui.judges.llm.request import Form, Parameters, RunStops, TraceFails
 from tests.judges.llm.asking import asking
 from tests.judges.llm.server import Action, Script, answer, document, status
 

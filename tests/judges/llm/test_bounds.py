@@ -22,8 +22,7 @@ from mast_tui.judges.llm.answer.parsing import (
     parse_answer,
 )
 from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
-from mast_tui.judges.llm.errors import RunStops, TraceFails
-from mast_tui.judges.llm.request import Window
+from mast_tui.judges.llm.request import RunStops, TraceFails, Window
 from mast_tui.labels import Evidence
 from tests.judges.llm.asking import asking, failed, replied
 from tests.judges.llm.server import (
@@ -49,7 +48,7 @@ import asyncio, resource, sys
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter
-from mast_tui.judges.llm.errors import AskError
+from mast_tui.judges.llm.request import AskError
 from mast_tui.judges.llm.request import Parameters
 from tests.judges.llm.asking import a_request
 from tests.judges.llm.fake_time import FakeTime

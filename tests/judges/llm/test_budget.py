@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_tui.configuration import Prices
 from mast_tui.judges.llm.client.budget import Allowance, Budget, Reserved
-from mast_tui.judges.llm.errors import AllowanceSpent
+from mast_tui.judges.llm.request import AllowanceSpent
 from mast_tui.workspace import Usage
 
 

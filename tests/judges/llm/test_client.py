@@ -18,8 +18,7 @@ from mast_tui.judges.llm.client.budget import Allowance, Budget
 from mast_tui.judges.llm.client.client import FREE_WAIT_SECONDS, RESTART, Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RateLimiter
-from mast_tui.judges.llm.errors import AllowanceSpent, RunStops, Unanswered
-from mast_tui.judges.llm.request import Parameters, Reply
+from mast_tui.judges.llm.request import AllowanceSpent, Parameters, Reply, RunStops, Unanswered
 from tests import waiting
 from tests.judges.llm.asking import (
     ANSWER_TOKENS,

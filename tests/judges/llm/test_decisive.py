@@ -7,9 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
 from mast_tui.judges.llm.prompt.prompt import Prompt
-from mast_tui.judges.llm.request import Parameters, Reply, Request
+from mast_tui.judges.llm.request import (
+    ContextOverflow,
+    Parameters,
+    Reply,
+    Request,
+    TraceFails,
+    Unanswered,
+)
 from mast_tui.labels import Match
 from tests.judges.llm.scripted_model import MAST, Model, asks_for, judge, notes, run_of, shown_by
 

@@ -21,8 +21,14 @@ from mast_tui.judges.llm.client.api_errors import (
 )
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.replies import UnusableReply, read_reply
-from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
-from mast_tui.judges.llm.request import MOST_TOKENS, Parameters, Reply
+from mast_tui.judges.llm.request import (
+    MOST_TOKENS,
+    ContextOverflow,
+    Parameters,
+    Reply,
+    RunStops,
+    Unanswered,
+)
 from mast_tui.judges.llm.run.batch_files import AnswerFiles, BatchFileError, outcome_of
 from mast_tui.judges.llm.run.recording import RecordingError, replaying
 from mast_tui.judges.llm.run.setup import Setup

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.client.api_errors import LONGEST_WAIT, requested_wait
-from mast_tui.judges.llm.errors import RunStops, TraceFails
+from mast_tui.judges.llm.request import RunStops, TraceFails
 from tests.judges.llm.asking import after, asking, failed, replied
 from tests.judges.llm.server import Action, answer, status
 

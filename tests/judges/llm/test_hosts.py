@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_tui.judges.llm.client.endpoint import check_address, host_of, is_this_machine
-from mast_tui.judges.llm.errors import RunStops
+from mast_tui.judges.llm.request import RunStops
 
 
 @pytest.mark.parametrize(

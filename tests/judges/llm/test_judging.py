@@ -13,8 +13,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.errors import AllowanceSpent, ContextOverflow, RunStops, TraceFails
-from mast_tui.judges.llm.request import Correction, ModelClient, Parameters, Reply, Request
+from mast_tui.judges.llm.request import (
+    AllowanceSpent,
+    ContextOverflow,
+    Correction,
+    ModelClient,
+    Parameters,
+    Reply,
+    Request,
+    RunStops,
+    TraceFails,
+)
 from mast_tui.judges.llm.run import judging
 from mast_tui.judges.llm.run.judging import TraceResult
 from mast_tui.judges.protocol import Judgement

@@ -20,7 +20,7 @@ from mast_tui.judges.llm.client.endpoint import (
     find_key,
     scrub,
 )
-from mast_tui.judges.llm.errors import RunStops
+from mast_tui.judges.llm.request import RunStops
 
 HERE = "http://127.0.0.1:8000/v1"
 AWAY = "https://api.openai.com/v1"

@@ -9,14 +9,17 @@ from typing import SupportsInt
 import pytest
 
 from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.errors import (
+from mast_tui.judges.llm.request import (
     AllowanceSpent,
     ContextOverflow,
+    Correction,
+    Finish,
+    Reply,
+    Request,
     RunStops,
     TraceFails,
     Unanswered,
 )
-from mast_tui.judges.llm.request import Correction, Finish, Reply, Request
 from mast_tui.judges.llm.run.request_loop import AnswerRoom, RequestLoop
 from tests.judges.llm.scripted_model import Kept
 

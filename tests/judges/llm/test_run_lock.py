@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.judges.llm.errors import RunStops
+from mast_tui.judges.llm.request import RunStops
 from mast_tui.judges.llm.run.running import run_lock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")

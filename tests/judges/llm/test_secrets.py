@@ -10,8 +10,7 @@ import pytest
 
 from mast_tui.judges.llm.client.client import Client
 from mast_tui.judges.llm.client.endpoint import Endpoint
-from mast_tui.judges.llm.errors import AskError, RunStops
-from mast_tui.judges.llm.request import Parameters
+from mast_tui.judges.llm.request import AskError, Parameters, RunStops
 from tests.judges.llm.asking import ANSWER_TOKENS, a_request, after, asking
 from tests.judges.llm.server import (
     MODEL,

@@ -13,8 +13,14 @@ from mast_tui.judges.llm.client.bounded_http import openai_client
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import FIRST
-from mast_tui.judges.llm.errors import ContextOverflow, RunStops, TraceFails, Unanswered
-from mast_tui.judges.llm.request import Correction, Parameters
+from mast_tui.judges.llm.request import (
+    ContextOverflow,
+    Correction,
+    Parameters,
+    RunStops,
+    TraceFails,
+    Unanswered,
+)
 from mast_tui.workspace import Usage
 from tests.judges.llm.asking import after, asking, failed, replied
 from tests.judges.llm.server import MODEL, Action, answer, document, html, raw, status

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.errors import ContextOverflow, Unanswered
 from mast_tui.judges.llm.prompt.verification import parse_verification
-from mast_tui.judges.llm.request import Parameters, Reply, Request
+from mast_tui.judges.llm.request import ContextOverflow, Parameters, Reply, Request, Unanswered
 from mast_tui.labels import VerdictValue
 from tests.judges.llm.scripted_model import (
     MAST,

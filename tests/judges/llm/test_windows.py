@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.windows import plan, split
-from mast_tui.judges.llm.request import Parameters, Window
+from mast_tui.judges.llm.request import Parameters, TraceFails, Window
 from mast_tui.taxonomy.loader import from_dict
 from mast_tui.taxonomy.model import Taxonomy
 from mast_tui.traces.model import Span

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import json_repair
 import orjson
 
-from mast_tui.judges.llm.errors import AskError
+from mast_tui.judges.llm.request import AskError
 
 _THOUGHT: Final = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _OBJECT_START: Final = re.compile(r'\{\s*(?=["}])')

@@ -16,7 +16,7 @@ from mast_tui.judges.llm.client.endpoint import (
     is_this_machine,
     scrub,
 )
-from mast_tui.judges.llm.errors import RunStops
+from mast_tui.judges.llm.request import RunStops
 from mast_tui.safe_text import one_line
 
 MOST_BYTES: Final = 2 << 20

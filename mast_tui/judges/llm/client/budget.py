@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mast_tui.configuration import Prices
-from mast_tui.judges.llm.errors import AllowanceSpent
+from mast_tui.judges.llm.request import AllowanceSpent
 from mast_tui.workspace import Usage
 
 FIRST_SHARE: Final = 0.25

@@ -28,14 +28,17 @@ from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import NO_KEY, Endpoint, KeyFilter, scrub
 from mast_tui.judges.llm.client.rate_limiter import RateLimiter, back_off
 from mast_tui.judges.llm.client.replies import LEAST_CHECKED, UnusableReply, read_reply, was_cut
-from mast_tui.judges.llm.errors import AskError, ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
 from mast_tui.judges.llm.request import (
+    AskError,
+    ContextOverflow,
     Correction,
     ModelClient,
     Parameters,
     Reply,
     Request,
+    RunStops,
+    Unanswered,
     differ_clearly,
     is_context_size,
 )

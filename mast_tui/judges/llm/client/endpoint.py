@@ -19,7 +19,7 @@ from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from mast_tui.configuration import TIMEOUT
-from mast_tui.judges.llm.errors import RunStops
+from mast_tui.judges.llm.request import RunStops
 from mast_tui.safe_text import one_line
 
 AZURE_HOSTS: Final = (

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.tokens import estimate
+from mast_tui.judges.llm.request import TraceFails
 from mast_tui.redaction.engine import Redacted, Redaction, RedactionTooSlow, SecretNumbers
 from mast_tui.safe_text import one_line
 from mast_tui.traces.file_edits import file_edits

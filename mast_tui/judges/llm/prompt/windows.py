@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
-from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.prompt_section import artefacts_text
 from mast_tui.judges.llm.prompt.redacted_view import RedactedSpan, RedactedView
@@ -22,7 +21,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
     weight,
 )
 from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import MOST_STEPS, Parameters, Window
+from mast_tui.judges.llm.request import MOST_STEPS, Parameters, TraceFails, Window
 from mast_tui.traces.model import Role, SpanKind
 
 LEAST_TOKENS: Final = 256

@@ -31,9 +31,17 @@ from mast_tui.judges.llm.client.api_errors import (
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.endpoint import scrub
 from mast_tui.judges.llm.client.replies import UnusableReply, read_body, was_cut
-from mast_tui.judges.llm.errors import ContextOverflow, Deferred, Unanswered
 from mast_tui.judges.llm.prompt.prompt import boundary_of, messages
-from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request
+from mast_tui.judges.llm.request import (
+    ContextOverflow,
+    Correction,
+    Deferred,
+    Form,
+    ModelClient,
+    Reply,
+    Request,
+    Unanswered,
+)
 from mast_tui.judges.llm.run.run_journal import RunRecord, reply_from_record
 from mast_tui.judges.llm.run.running import Report
 from mast_tui.judges.llm.run.setup import Setup

@@ -9,7 +9,6 @@ from math import ceil
 from operator import add
 from typing import Final
 
-from mast_tui.judges.llm.errors import TraceFails
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.story import STORY_TOKENS, SUMMARY_TOKENS
 from mast_tui.judges.llm.prompt.token_budget import (
@@ -23,7 +22,7 @@ from mast_tui.judges.llm.prompt.token_budget import (
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.prompt.verification import MODE_TOKENS, SHOWN_TOKENS
 from mast_tui.judges.llm.prompt.windows import plan, split
-from mast_tui.judges.llm.request import Window, is_context_size
+from mast_tui.judges.llm.request import TraceFails, Window, is_context_size
 from mast_tui.judges.llm.run.run_journal import JudgedBefore
 from mast_tui.judges.llm.run.setup import Setup
 from mast_tui.redaction.engine import Redaction

@@ -19,13 +19,6 @@ from mast_tui.judges.llm.answer.merging import (
     verdict_of,
 )
 from mast_tui.judges.llm.answer.parsing import Answer
-from mast_tui.judges.llm.errors import (
-    ContextOverflow,
-    Deferred,
-    RunStops,
-    TraceFails,
-    Unanswered,
-)
 from mast_tui.judges.llm.prompt.prompt import Prompt
 from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.llm.prompt.story import read_story, read_summary
@@ -39,10 +32,15 @@ from mast_tui.judges.llm.prompt.verification import (
 from mast_tui.judges.llm.prompt.windows import LEAST_TOKENS, plan, split
 from mast_tui.judges.llm.request import (
     OVERSHOOT,
+    ContextOverflow,
+    Deferred,
     Fact,
     ModelClient,
     Parameters,
     Request,
+    RunStops,
+    TraceFails,
+    Unanswered,
     Window,
     is_context_size,
 )

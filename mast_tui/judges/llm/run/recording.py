@@ -19,14 +19,16 @@ from typing import IO, SupportsInt
 import orjson
 
 from mast_tui.errors import MastError
-from mast_tui.judges.llm.errors import ContextOverflow, RunStops, Unanswered
 from mast_tui.judges.llm.request import (
     MOST_TOKENS,
+    ContextOverflow,
     Correction,
     ModelClient,
     Parameters,
     Reply,
     Request,
+    RunStops,
+    Unanswered,
 )
 from mast_tui.judges.llm.run.running import Connect, Report, connect_to_server
 from mast_tui.judges.llm.run.setup import Setup

@@ -9,9 +9,17 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from mast_tui.judges.llm.answer.json_object import Malformed
-from mast_tui.judges.llm.errors import ContextOverflow, TraceFails, Unanswered
 from mast_tui.judges.llm.prompt.tokens import estimate
-from mast_tui.judges.llm.request import Correction, Form, ModelClient, Reply, Request
+from mast_tui.judges.llm.request import (
+    ContextOverflow,
+    Correction,
+    Form,
+    ModelClient,
+    Reply,
+    Request,
+    TraceFails,
+    Unanswered,
+)
 from mast_tui.safe_text import one_line
 
 A = TypeVar("A")

@@ -21,8 +21,17 @@ from typing import Final, SupportsInt
 
 from mast_tui.judges.llm.client.budget import Budget
 from mast_tui.judges.llm.client.rate_limiter import FIRST, RAMP, RateLimiter
-from mast_tui.judges.llm.errors import AllowanceSpent, Deferred, RunStops, TraceFails, Unanswered
-from mast_tui.judges.llm.request import Correction, ModelClient, Reply, Request
+from mast_tui.judges.llm.request import (
+    AllowanceSpent,
+    Correction,
+    Deferred,
+    ModelClient,
+    Reply,
+    Request,
+    RunStops,
+    TraceFails,
+    Unanswered,
+)
 from mast_tui.judges.llm.run.judging import TraceJudge, TraceResult
 from mast_tui.judges.llm.run.request_loop import AnswerRoom
 from mast_tui.judges.llm.run.run_journal import (

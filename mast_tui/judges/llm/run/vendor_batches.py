@@ -28,7 +28,7 @@ from mast_tui.judges.llm.client.api_errors import (
 from mast_tui.judges.llm.client.bounded_http import BoundedClient, openai_client
 from mast_tui.judges.llm.client.endpoint import Endpoint
 from mast_tui.judges.llm.client.rate_limiter import Timing
-from mast_tui.judges.llm.errors import RunStops
+from mast_tui.judges.llm.request import RunStops
 from mast_tui.judges.llm.run.batch_files import MOST_REQUESTS, AnswerFiles, Batch, RequestFiles
 from mast_tui.judges.llm.run.running import ModelRunSummary, run_lock
 from mast_tui.judges.llm.run.setup import Setup

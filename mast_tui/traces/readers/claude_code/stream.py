@@ -19,6 +19,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Problem, Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.base import CUT_OFF
 from mast_tui.traces.readers.chat.pieces import Piece
+from mast_tui.traces.readers.claude_code.reader import AgentThread, TraceBuilder
 from mast_tui.traces.readers.claude_code.records import (
     CLAUDE_CODE,
     RecordEntry,
@@ -29,7 +30,6 @@ from mast_tui.traces.readers.claude_code.records import (
     records_on,
     type_of,
 )
-from mast_tui.traces.readers.claude_code.spans import AgentThread, TraceBuilder
 from mast_tui.traces.readers.json_fields import Fields, fields_of, name_set, text_in
 
 _CUT_OFF_INIT: Final = re.compile(

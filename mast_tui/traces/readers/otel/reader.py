@@ -1,23 +1,38 @@
-"""OpenTelemetry traces: OTLP as JSON, spans as an SDK prints them, and Phoenix's exports."""
+"""OpenTelemetry traces: OTLP as JSON, spans as an SDK prints them, and Phoenix's exports.
+
+Files with spans and log records have several layouts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
-from mast_tui.traces.io.json_values import as_text, canonical_bytes, dump_text
+from mast_tui.traces.io.decoding import as_utf8
+from mast_tui.traces.io.json_values import (
+    InvalidJSON,
+    as_text,
+    canonical_bytes,
+    dump_text,
+    load_json,
+)
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import AnswerKey, FileReport, Problem, Trace, TraceMeta
-from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.json_fields import Fields, fields_of, text_in
+from mast_tui.traces.readers.document_traces import records_by_line, report_of, trace_of_steps
+from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of, names, text_in
 from mast_tui.traces.readers.otel.conventions import row_of
-from mast_tui.traces.readers.otel.documents import RawRecord, layout_of, raw_spans
 from mast_tui.traces.readers.otel.spans import (
+    BIG_ID_PREFIX,
     Attributes,
     OtelSpan,
     SpanEvent,
+    attributes_of,
     event_of,
+    is_phoenix_span,
+    looks_like_span,
     seconds_of_time,
     span_id,
     span_of,
@@ -26,6 +41,280 @@ from mast_tui.traces.readers.otel.spans import (
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, task_of
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
+
+_MARKS: Final = tuple(
+    f'"{name}"'.encode()
+    for name in names("""
+        resourceSpans resource_spans resourceLogs resource_logs scopeSpans spanId span_id
+        context.span_id
+    """)
+)
+_OTLP_RESOURCE_SPANS: Final = ("resourceSpans", "resource_spans")
+_RESOURCE_SPANS: Final = (*_OTLP_RESOURCE_SPANS, "batches")
+_SCOPE_SPANS: Final = names(
+    "scopeSpans scope_spans instrumentationLibrarySpans instrumentation_library_spans"
+)
+_RESOURCE_LOGS: Final = ("resourceLogs", "resource_logs")
+_SCOPE_LOGS: Final = ("scopeLogs", "scope_logs", "instrumentationLibraryLogs")
+_LOG_RECORDS: Final = ("logRecords", "log_records", "logs")
+
+
+class _OtlpLayout(NamedTuple):
+    """The names of OTLP's lists by resource and by scope, and of the lists of records in these."""
+
+    resources: tuple[str, ...]
+    scopes: tuple[str, ...]
+    records: tuple[str, ...]
+    is_log: bool
+
+
+_SPAN_LAYOUT: Final = _OtlpLayout(_RESOURCE_SPANS, _SCOPE_SPANS, ("spans",), is_log=False)
+_LOG_LAYOUT: Final = _OtlpLayout(_RESOURCE_LOGS, _SCOPE_LOGS, _LOG_RECORDS, is_log=True)
+_SCOPES: Final = ("scope", "instrumentationLibrary", "instrumentation_library")
+_OTHER_SIGNALS: Final = frozenset({"resourceMetrics", "resource_metrics"})
+_COMPARED_ITEMS: Final = 20
+_MAX_BREAKS: Final = 50
+
+_NEXT_OBJECT: Final = re.compile(rb"\n\}[ \t\r]*\n\s*\{")
+"""The end of an indented object and the beginning of the next object."""
+
+_BIG_ID: Final = re.compile(r'("trace_id"\s*:\s*)(\d{19,})')
+"""A trace id as a number with more digits than most parsers of JSON keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """A span or a log record of the file, with the attributes of its resource and its scope."""
+
+    value: object
+    location: str
+    resource: Attributes = field(default_factory=dict)
+    scope: str | None = None
+    is_log: bool = False
+
+
+def layout_of(source: Source) -> str | None:
+    """Return ``otlp``, ``otel-spans`` or ``phoenix``; None for a file of another format."""
+    head = as_utf8(source.head)
+    if head.lstrip()[:1] not in (b"{", b"[") or not any(mark in head for mark in _MARKS):
+        return None
+    if values := source.json_lines:
+        return next(filter(None, map(_layout_of_value, values)), None)
+    if _is_concatenated(source):
+        for _line, value in _concatenated_values(source, []):
+            return _layout_of_value(value)
+        return None
+    return _layout_of_value(_whole_document(source))
+
+
+def raw_spans(source: Source, problems: list[Problem]) -> Iterator[RawRecord]:
+    """Yield every span and log record in the order of the file.
+
+    Args:
+        source: The file.
+        problems: The list to which a problem is added for each value that is left out.
+    """
+    for location, value in _json_values(source, problems):
+        yield from _raw_spans_of_value(value, location, problems)
+
+
+def _json_values(source: Source, problems: list[Problem]) -> Iterator[tuple[str, object]]:
+    """Yield the location and the value of each JSON value in a file, which may span several lines.
+
+    The location of the only value of a file is empty.
+    """
+    lines = source.json_lines
+    if lines and not _has_big_ids(source):
+        for record in records_by_line(source, problems):
+            yield record.location, record.value
+    elif lines or _is_concatenated(source):
+        source.damage = ()  # In this format, text after the first object is no damage.
+        for line, value in _concatenated_values(source, problems):
+            yield f"line {line}", value
+    else:
+        yield "", _whole_document(source)
+
+
+def _is_concatenated(source: Source) -> bool:
+    """Return whether indented objects follow each other with nothing between them."""
+    return source.head.lstrip()[:1] == b"{" and _NEXT_OBJECT.search(source.data) is not None
+
+
+def _has_big_ids(source: Source) -> bool:
+    return _BIG_ID.search(source.head.decode("utf-8", "replace")) is not None
+
+
+def _whole_document(source: Source) -> object | None:
+    """Return the one JSON value of a file, with big trace ids as texts."""
+    if not _has_big_ids(source):
+        return source.json
+    try:
+        return load_json(_keep_big_ids(as_utf8(source.data).decode("utf-8", "replace")))
+    except InvalidJSON:
+        return source.json
+
+
+def _keep_big_ids(text: str) -> str:
+    return _BIG_ID.sub(rf'\1"{BIG_ID_PREFIX}\2"', text)
+
+
+def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tuple[int, object]]:
+    """Yield JSON values that follow each other, each with the line on which it begins.
+
+    Text that is not JSON is reported and skipped up to the next line that begins with a brace.
+    """
+    text = as_utf8(source.data).decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    position = 0
+    line = 1
+    break_count = 0
+    while True:
+        begin = position
+        while begin < len(text) and text[begin] in " \t\r\n,":
+            begin += 1
+        line += text.count("\n", position, begin)
+        if begin == len(text):
+            return
+        position = begin
+        reason = "not JSON"
+        if text[begin] in "{[":
+            try:
+                _value, position = decoder.raw_decode(text, begin)
+                yield line, load_json(_keep_big_ids(text[begin:position]))
+            except RecursionError:
+                reason = "nested too deeply"
+            except (InvalidJSON, ValueError) as error:
+                reason = f"not JSON: {error}"
+        if position == begin:  # there was no value
+            break_count += 1
+            next_object = text.find("\n{", begin)
+            stops_here = next_object < 0 or break_count == _MAX_BREAKS
+            consequence = "the rest is left out" if stops_here else "read on at the next object"
+            problems.append(Problem(f"line {line}", f"{reason}; {consequence}"))
+            if stops_here:
+                return
+            position = next_object
+        line += text.count("\n", begin, position)
+
+
+def _layout_of_value(value: object) -> str | None:
+    """Return the layout of a JSON value with spans; None for any other value."""
+    if isinstance(value, Mapping):
+        if _first_list(value, _RESOURCE_SPANS) and _is_otlp_request(value):
+            return "otlp"
+        if any(isinstance(value.get(name), list) for name in _RESOURCE_LOGS):
+            return "otlp"
+        if isinstance(value.get("context.span_id"), Mapping):
+            return "phoenix"
+    elif isinstance(value, list) and value and _is_otlp_request(value[0]):
+        return "otlp"
+    first_items = [
+        item for items in _span_lists(value).values() for item in items[:_COMPARED_ITEMS]
+    ]
+    spans = list(filter(looks_like_span, first_items))
+    if not spans:
+        return None
+    return "phoenix" if any(map(is_phoenix_span, spans)) else "otel-spans"
+
+
+def _is_otlp_request(value: object) -> bool:
+    """Return whether a value has spans grouped by resource and scope.
+
+    The field ``batches`` is too common to prove it without scopes.
+    """
+    fields = fields_of(value)
+    if any(isinstance(fields.get(name), list) for name in _OTLP_RESOURCE_SPANS):
+        return True
+    resources = _first_list(fields, _RESOURCE_SPANS)
+    return bool(resources) and all(_first_list(fields_of(item), _SCOPE_SPANS) for item in resources)
+
+
+def _span_lists(value: object) -> dict[str, list[object]]:
+    """Return the lists in a value that may have spans, by their JSON pointers.
+
+    - A list is the only such list itself.
+    - A table is an object with an object of values for each column. Its rows are the list.
+    - In any other object, each field is a list if one of its first items is a span.
+    - If there is no such field, the object itself is the only span.
+    """
+    if isinstance(value, list):
+        return {"": value}
+    if not isinstance(value, Mapping):
+        return {}
+    columns = value.get("context.span_id")
+    if isinstance(columns, Mapping):
+        rows: list[object] = [
+            {name: column.get(row) for name, column in value.items() if isinstance(column, Mapping)}
+            for row in columns
+        ]
+        return {"": rows}
+    if "info" in value:  # a trace of MLflow's
+        return {"": [value]}
+    lists: dict[str, list[object]] = {
+        f"/{name}": items
+        for name, items in value.items()
+        if isinstance(items, list) and any(map(looks_like_span, items[:_COMPARED_ITEMS]))
+    }
+    return lists or {"": [value]}
+
+
+def _raw_spans_of_value(value: object, prefix: str, problems: list[Problem]) -> Iterator[RawRecord]:
+    """Yield the spans and log records of a value whose location is ``prefix``.
+
+    An item that is no span is a problem, unless it is another signal of OpenTelemetry. An object
+    among several items counts as a span.
+    """
+    separator = " " if prefix else ""
+    if isinstance(value, list) and any(map(_is_otlp_request, value[:_COMPARED_ITEMS])):
+        for item_index, item in enumerate(value):
+            yield from _raw_spans_of_value(item, f"{prefix}{separator}/{item_index}", problems)
+        return
+    if isinstance(value, Mapping) and _layout_of_value(value) == "otlp":
+        yield from _otlp_records(value, prefix if prefix.startswith("/") else prefix + separator)
+        return
+    for pointer, items in _span_lists(value).items():
+        is_whole_value = len(items) == 1 and items[0] is value
+        for item_index, item in enumerate(items):
+            location = f"{prefix}{separator}{pointer}/{item_index}"
+            if is_whole_value:
+                location = prefix or "/"
+            if looks_like_span(item) or (isinstance(item, Mapping) and len(items) > 1):
+                yield RawRecord(item, location)
+            elif _OTHER_SIGNALS.isdisjoint(fields_of(item)):
+                problems.append(Problem(location, "no span, left out"))
+
+
+def _otlp_records(value: Fields, prefix: str) -> Iterator[RawRecord]:
+    """Yield the spans and log records of an OTLP request, whose location is ``prefix``."""
+    for layout in (_SPAN_LAYOUT, _LOG_LAYOUT):
+        for group_location, group in _items_with_locations(value, layout.resources, prefix):
+            resource = fields_of(group.get("resource"))
+            attributes = attributes_of(resource.get("attributes"))
+            scope_groups = _items_with_locations(group, layout.scopes, group_location)
+            for scope_location, scope_group in scope_groups:
+                scopes = (fields_of(scope_group.get(name)) for name in _SCOPES)
+                scope = as_text(next(filter(None, scopes), {}).get("name"))
+                lists = (name for name in layout.records if isinstance(scope_group.get(name), list))
+                list_name = next(lists, "")
+                for record_index, record in enumerate(items_of(scope_group.get(list_name))):
+                    location = f"{scope_location}/{list_name}/{record_index}"
+                    yield RawRecord(record, location, attributes, scope, layout.is_log)
+
+
+def _items_with_locations(
+    value: Fields, names: tuple[str, ...], prefix: str
+) -> Iterator[tuple[str, Fields]]:
+    """Yield the objects in the lists with these names, each after its location."""
+    for name in names:
+        for item_index, item in enumerate(items_of(value.get(name))):
+            if isinstance(item, Mapping):
+                yield f"{prefix}/{name}/{item_index}", item
+
+
+def _first_list(value: Fields, names: tuple[str, ...]) -> list[object]:
+    """Return the first field with one of these names that is a list, else an empty list."""
+    return next((items for name in names if isinstance(items := value.get(name), list)), [])
+
 
 _SYSTEM_BY_MARK: Final = (
     ("langgraph", "LangGraph"),
