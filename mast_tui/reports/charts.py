@@ -505,11 +505,11 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
     drawing = Drawing(WIDTH)
     right = 496 if any(headings) else 600
     top = 28.0
-    rows_with_difference = [(row, row.difference) for row in rows if row.difference is not None]
     ends = [
         100 * end
-        for _, difference in rows_with_difference
-        for end in difference.interval or difference.bounds or ()
+        for row in rows
+        if row.difference is not None
+        for end in row.difference.interval or row.difference.bounds or ()
     ]
     reach = max(25, 25 * ceil(max((abs(end) for end in ends), default=25) / 25))
     low = -reach if any(end < -25 for end in ends) else -25
@@ -525,7 +525,10 @@ def difference_rows(rows: Sequence[_Row], headings: tuple[str, str]) -> Drawing:
     drawing.text(612, 14, headings[0], "v-s v-m", "end")
     drawing.text(WIDTH, 14, headings[1], "v-s v-m", "end")
     drawing.text((_LEFT + right) / 2, 14, "difference in points", "v-s v-m", "middle")
-    for (row, difference), (middle, _) in zip(rows_with_difference, row_positions, strict=True):
+    for row, (middle, _) in zip(rows, row_positions, strict=True):
+        difference = row.difference
+        if difference is None:
+            continue
         interval = difference.interval
         bounds = difference.bounds
         if difference.value is None:

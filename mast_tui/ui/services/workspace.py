@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -31,9 +32,6 @@ READ_AHEAD_EVERY: Final = 30.0
 
 IDLE: Final = 3.0
 """Seconds without a write after which the write-ahead log is merged into the file."""
-
-MOST_RESCUE_FILES: Final = 1000
-"""The number at which the names of rescued files end."""
 
 
 class WorkspaceWatcher:
@@ -154,7 +152,7 @@ def rescue_path(path: Path) -> Path:
     """
     if not path.exists():
         return path
-    suffixes = ("", *(f"-{number}" for number in range(2, MOST_RESCUE_FILES)))
+    suffixes = chain([""], (f"-{number}" for number in count(2)))
     names = (f"{path.stem}-rescued{suffix}{path.suffix}" for suffix in suffixes)
     candidates = (path.with_name(name) for name in names)
     return next(candidate for candidate in candidates if not candidate.exists())

@@ -721,7 +721,7 @@ def may_be_object(output: object) -> bool:
 
 
 def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
-    """Return the text of an output, and the status in its wrapping; None without a wrapping."""
+    """Return the text of an output, and the status in its wrapping; None if it states none."""
     if isinstance(output, str):
         if not output.startswith('{"'):
             return output, None
@@ -734,5 +734,5 @@ def _output_text_and_status(output: object) -> tuple[str, SpanStatus | None]:
             status = status_of_code(fields_of(output.get("metadata")).get("exit_code"))
             if status is SpanStatus.UNKNOWN:
                 status = status_of_flag(output.get("success"))
-            return content_text(text), status
+            return content_text(text), None if status is SpanStatus.UNKNOWN else status
     return content_text(output), None

@@ -177,15 +177,17 @@ def _concatenated_values(source: Source, problems: list[Problem]) -> Iterator[tu
             return
         position = begin
         reason = "not JSON"
+        is_read = False
         if text[begin] in "{[":
             try:
-                _value, position = decoder.raw_decode(text, begin)
+                _, position = decoder.raw_decode(text, begin)
                 yield line, load_json(_keep_big_ids(text[begin:position]))
+                is_read = True
             except RecursionError:
                 reason = "nested too deeply"
             except (InvalidJSON, ValueError) as error:
                 reason = f"not JSON: {error}"
-        if position == begin:  # there was no value
+        if not is_read:
             break_count += 1
             next_object = text.find("\n{", begin)
             stops_here = next_object < 0 or break_count == _MAX_BREAKS
