@@ -650,6 +650,11 @@ class AnnotateScreen(Screen[None], RenderCache):
         """Return the run on screen; None until it has been opened."""
         return None if self.trace is None else RunToWrite(self.trace)
 
+    @property
+    def has_all_content(self) -> bool:
+        """True if no key has to wait."""
+        return self.trace is not None and not self.commands.has_waiting_work
+
     def awaits_content(self, action: str | None) -> bool:
         """Check if a key must wait.
 

@@ -136,6 +136,11 @@ class LibraryScreen(ListScreen):
         """The traces."""
         return self.query_one(LibraryList)
 
+    @property
+    def has_all_content(self) -> bool:
+        """True if no key has to wait."""
+        return bool(self.table.row_count) or self.mast.catalog.complete
+
     def awaits_content(self, action: str | None) -> bool:
         """Return whether an action has to wait: it works on a row, and no trace was read yet."""
         return action in ROW_ACTIONS and not self.table.row_count and not self.mast.catalog.complete

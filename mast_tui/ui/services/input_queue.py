@@ -78,6 +78,10 @@ class AsksInLastLine(Protocol):
 class AwaitsContent(Protocol):
     """A screen that may be shown before what its actions work on has been read."""
 
+    @property
+    def has_all_content(self) -> bool:
+        """True if no input has to wait; this is checked first, because it is fast."""
+
     def awaits_content(self, action: str | None) -> bool:
         """Check if input has to wait until more has been read.
 
@@ -182,7 +186,7 @@ class InputQueue:
 
     def _awaits_content(self, event: InputEvent, screen: Screen[object]) -> bool:
         """Check if an event needs content that the screen has not read yet."""
-        if not isinstance(screen, AwaitsContent):
+        if not isinstance(screen, AwaitsContent) or screen.has_all_content:
             return False
         if not isinstance(event, events.Key):
             return screen.awaits_content(action=None)
