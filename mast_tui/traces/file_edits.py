@@ -1,17 +1,19 @@
 """The changes that a run made to files, and files as of a span, rebuilt from its tool calls.
 
-What a shell command does to a file is not known, but for texts that it writes with ``<<``. So a
-file is known as a whole only if the run wrote all of it, and later edits fit.
+Of shell commands, texts written with ``<<`` and deletions are followed. After another command that
+changes a file, such as ``sed -i``, its text is unknown. So a file is known as a whole only if the
+run wrote all of it, and later edits fit.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import ndiff
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from mast_tui.traces.io.json_values import InvalidJSON, load_json
@@ -19,6 +21,9 @@ from mast_tui.traces.model import SpanKind, SpanStatus, Trace
 
 _MAX_CHARS: Final = 1 << 20
 """The longest text of a call that is looked at."""
+
+_MAX_SCRIPT_CHARS: Final = 20_000
+"""The longest shell script whose commands are followed."""
 
 _MAX_COMPARED_LINES: Final = 400
 """The most lines of a text that is compared line by line."""
@@ -35,11 +40,28 @@ _HEREDOC: Final = re.compile(
     r"(?P<after>[^\n]*)\n(?P<text>.*?)^(?P=end)\s*$",
     re.DOTALL | re.MULTILINE,
 )
+_INPUT_TEXT: Final = re.compile(
+    r"<<-?\s*['\"]?(?P<end>\w+)['\"]?[^\n]*\n.*?^(?P=end)\s*$", re.DOTALL | re.MULTILINE
+)
+"""A text that a shell command reads with ``<<``."""
+
+_COMMAND_KEYS: Final = ("command", "cmd", "script")
+"""The arguments that hold a shell command, as text or as a list of words."""
+
+_SEPARATORS: Final = frozenset({";", "&&", "||", "|", "&", "(", ")"})
+"""The tokens between the commands of a line."""
+
+_BEFORE_COMMANDS: Final = frozenset({"then", "do", "else", "{", "!", "sudo", "time"})
+"""The words that may stand before a command."""
+
 _REDIRECTION: Final = re.compile(r"(>{1,2})\s*([^\s<>|;&]+)")
 _OPEN_FILE: Final = re.compile(r"\[File: (.{1,1000}?) \(\d+ lines total\)\]")
 _LINES: Final = re.compile(r"edit (\d+):(\d+)\s*\n(.*)", re.DOTALL)
 _REFUSED: Final = ("Your proposed edit has introduced", "No replacement was performed")
-_EDITOR: Final = "str_replace_editor"
+_EDITING_WORDS: Final = ("create ", "edit ", "insert ", "str_replace_editor ")
+"""The beginnings of SWE-agent's commands that edit files."""
+
+_PATCH_START: Final = "*** Begin Patch"
 
 
 class Hunk(NamedTuple):
@@ -87,6 +109,9 @@ class FileEdit:
         full_text: The text of the file after the call; None if the call changes only parts.
         deleted: True if the call deletes the file.
         failed: True if the result of the call is an error, or refuses the edit.
+        command: The shell command that has changed the file in a way that is not followed; else
+            empty.
+        from_shell: True if a shell command has deleted or changed the file.
     """
 
     index: int
@@ -95,11 +120,15 @@ class FileEdit:
     full_text: str | None = None
     deleted: bool = False
     failed: bool = False
+    command: str = ""
+    from_shell: bool = False
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the change, each with ``-``, ``+`` or a space before it."""
         if self.deleted:
             yield "@@ deleted @@"
+        if self.command:
+            yield f"@@ changed by: {self.command} @@"
         if self.full_text is not None:
             yield "@@ all of it @@"
             yield from (f"+{line}" for line in self.full_text.splitlines())
@@ -117,7 +146,7 @@ class FileEdit:
         """
         if self.failed:
             return text
-        if self.deleted:
+        if self.deleted or self.command:
             return None
         if self.full_text is not None:
             text = self.full_text
@@ -164,7 +193,21 @@ def file_edits(trace: Trace, end: int) -> list[FileEdit]:
                     if edit.path in ("", _base_name(open_file)):
                         edit = replace(edit, path=open_file)
                     edits[position] = replace(edit, failed=failed)
-    return [edit for edit in edits if edit.path]
+    return list(_with_known_files(edits))
+
+
+def _with_known_files(edits: Iterable[FileEdit]) -> Iterator[FileEdit]:
+    """Yield the edits with a path; of shell commands only those of files that were edited before.
+
+    Commands also change files that the run has not written, such as its logs.
+    """
+    known_names: set[str] = set()
+    for edit in edits:
+        if edit.from_shell and _base_name(edit.path) not in known_names:
+            continue
+        if edit.path:
+            known_names.add(_base_name(edit.path))
+            yield edit
 
 
 def edits_by_file(edits: Sequence[FileEdit]) -> dict[str, list[FileEdit]]:
@@ -223,9 +266,11 @@ def _edits_of(name: str | None, text: str) -> Iterator[FileEdit]:
         with suppress(InvalidJSON):
             arguments = load_json(text)
     texts = [text] if arguments is None else list(_texts_in(arguments))
+    scripts = _scripts(text, arguments)
     has_edits = False
     for part in texts:
-        for edit in (*_patch_edits(part), *_diff_edits(part), *_heredoc_edits(part)):
+        script_edits = _script_edits(part, follows_commands=part in scripts)
+        for edit in (*_patch_edits(part), *_diff_edits(part), *script_edits):
             has_edits = True
             yield edit
     if has_edits:
@@ -339,11 +384,20 @@ def _hunks_of(lines: Sequence[str]) -> Iterator[Hunk]:
                 new_text += f"{line[1:]}\n"
 
 
-def _heredoc_edits(text: str) -> Iterator[FileEdit]:
-    """Yield the files that a shell command writes with ``cat > FILE <<'EOF'`` or the like."""
-    for match in _HEREDOC.finditer(text):
-        redirections = f"{match['before']} {match['after']}"
-        redirection = _REDIRECTION.search(redirections)
+def _script_edits(script: str, *, follows_commands: bool) -> Iterator[FileEdit]:
+    """Yield the edits of files by a shell script, in its order.
+
+    Args:
+        script: The script, or another text of a call.
+        follows_commands: True if it is a script, so that its commands are followed as well as
+            texts that are written as in ``cat > FILE <<'EOF'``.
+    """
+    end = 0
+    for match in _HEREDOC.finditer(script):
+        if follows_commands:
+            yield from _commands_edits(script[end : match.start()])
+        end = match.end()
+        redirection = _REDIRECTION.search(f"{match['before']} {match['after']}")
         if redirection is not None:
             operator, target = redirection.groups()
             path = target.strip("'\"")
@@ -351,6 +405,74 @@ def _heredoc_edits(text: str) -> Iterator[FileEdit]:
                 yield FileEdit(0, path, (Hunk("", match["text"]),))
             elif not path.startswith("/dev/"):
                 yield FileEdit(0, path, full_text=match["text"])
+    if follows_commands:
+        yield from _commands_edits(script[end:])
+
+
+def _scripts(text: str, arguments: object) -> list[str]:
+    """Return the shell scripts among the texts of a call.
+
+    Args:
+        text: The text of the call.
+        arguments: The arguments, as a JSON parser returns them; None if the text is no JSON.
+    """
+    if arguments is None:
+        return [] if text.startswith(_EDITING_WORDS) else [text]
+    if not isinstance(arguments, Mapping):
+        return []
+    values = [arguments.get(key) for key in _COMMAND_KEYS]
+    # A list of words ends with the script: ["bash", "-c", SCRIPT].
+    values = [value[-1] if isinstance(value, list) and value else value for value in values]
+    scripts = (value for value in values if isinstance(value, str))
+    return [
+        script
+        for script in scripts
+        if len(script) <= _MAX_SCRIPT_CHARS and not script.startswith(_PATCH_START)
+    ]
+
+
+def _commands_edits(commands: str) -> Iterator[FileEdit]:
+    """Yield the edits of files by shell commands that write no text with ``<<``."""
+    for line in _INPUT_TEXT.sub("", commands).splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        command: list[str] = []
+        with suppress(ValueError):  # an open quote: the command goes on in the next line
+            for token in (*lexer, ";"):
+                if token not in _SEPARATORS:
+                    command.append(token)
+                    continue
+                yield from _edits_of_command(command)
+                command = []
+
+
+def _edits_of_command(words: Sequence[str]) -> Iterator[FileEdit]:
+    """Yield the edits of files by one command, given as its words."""
+    while words and words[0] in _BEFORE_COMMANDS:
+        words = words[1:]
+    if not words:
+        return
+    text = " ".join(words)
+    names = [word for word in words[1:] if not word.startswith("-")]
+    for operator, path in pairwise(words):
+        if operator in (">", ">>") and not path.startswith("/dev/"):
+            yield FileEdit(0, path, command=text, from_shell=True)
+    match words[0]:
+        case "rm" | "unlink":
+            yield from (FileEdit(0, path, deleted=True, from_shell=True) for path in names)
+        case "mv" if len(names) == 2:
+            yield FileEdit(0, names[0], deleted=True, from_shell=True)
+            yield FileEdit(0, names[1], command=text, from_shell=True)
+        case "cp" if len(names) == 2:
+            yield FileEdit(0, names[1], command=text, from_shell=True)
+        case "sed" | "perl" if any(word.startswith("-i") or "pi" in word for word in words[1:3]):
+            yield from (FileEdit(0, path, command=text, from_shell=True) for path in names)
+        case "truncate" | "patch" | "tee":
+            yield from (FileEdit(0, path, command=text, from_shell=True) for path in names)
+        case "git" if words[1:2] in (["checkout"], ["restore"]):
+            yield from (FileEdit(0, path, command=text, from_shell=True) for path in names[1:])
+        case _:
+            return
 
 
 def _command_edits(text: str) -> Iterator[FileEdit]:
@@ -358,8 +480,7 @@ def _command_edits(text: str) -> Iterator[FileEdit]:
 
     ``edit`` and ``insert`` change the open file; their path stays empty, as only a result names it.
     """
-    command = text.split(None, 1)[0] if text.strip() else ""
-    if command not in ("create", "edit", "insert", _EDITOR):
+    if not text.startswith(_EDITING_WORDS):
         return
     edit_match = _LINES.match(text)
     if edit_match is not None:

@@ -132,6 +132,21 @@ CASES: dict[str, tuple[list[Step], dict[str, str | None]]] = {
         ],
         {"a.txt": "1\n2\n"},
     ),
+    "shell commands": (
+        [
+            ("bash", {"command": "cat > a.txt <<'E'\n1\nE\ncat > b.txt <<'E'\n2\nE"}, ""),
+            ("bash", {"command": "cat > c.txt <<'E'\n3\nE\ncat > d.txt <<'E'\n4\nE"}, ""),
+            ("bash", {"command": "cd /w && sed -i 's/1/x;y/' a.txt; rm -f b.txt other.txt"}, ""),
+            ("bash", {"command": ["bash", "-lc", "if [ -f c.txt ]; then mv c.txt e.txt; fi"]}, ""),
+            (
+                "bash",
+                {"command": "python - <<'E'\nprint(1 > 2)\nrm d.txt\nE\necho 5 > 'n.txt'"},
+                "",
+            ),
+            ("bash", {"command": "rm d.txt\ncat > d.txt <<'E'\n6\nE"}, ""),
+        ],
+        {"a.txt": None, "b.txt": None, "c.txt": None, "d.txt": "6\n"},
+    ),
     "unified diff": (
         [
             (
