@@ -189,7 +189,7 @@ async def test_it_is_told_how_long_no_answer_has_come(
         async with stage(long, workspace=tmp_path / "w.db") as on:
             await on.press("J")
             await on.send("m")
-            await reached(on, lambda: "no answer yet · waiting" in on.text)
+            await reached(on, lambda: server.chats and "no answer yet · waiting" in on.text)
             assert len(server.chats) == 1
             await on.send("J", "y")
             await reached(on, lambda: on.app.judge_at_work is None)
