@@ -95,7 +95,7 @@ def mcp_command(request: McpRequest) -> None:
         check_unlike(name, annotators)
     desk_module = import_module("mast_tui.agents.desk")
     paths = request.paths or tuple(_existing_paths(workspace))
-    masks = trace_masks(workspace, workspace.study(taxonomy.ref))
+    masks = trace_masks(workspace.study(taxonomy.ref))
     traces = [trace.with_masks(masks) for trace in _read_traces(paths)]
     desk = desk_module.AgentDesk(workspace, taxonomy, name, traces)
     server.serve_stdio(desk)

@@ -112,7 +112,7 @@ def read_command(request: ReadRequest) -> None:
         assisted=request.common.assisted,
         taxonomy=taxonomy.ref,
     )
-    trace = trace.with_masks(trace_masks(workspace, study))
+    trace = trace.with_masks(trace_masks(study))
     session = Session.open(
         workspace, trace, workspace.with_places(taxonomy), name, blind=session_blind
     )

@@ -63,11 +63,10 @@ def masks_of_files(
         RedactionError: A library is missing, or the file is unusable.
         WorkspaceError: The key of the masks cannot be written.
     """
-    is_masked = study is not None and study.redact
-    masks = requested_masks(redact or is_masked, patterns, partial(mask_key, workspace))
-    if masks is None or study is None:
-        return masks
-    return masks.with_patterns(study.redact_patterns)
+    if study is None or not study.redact:
+        return requested_masks(redact, patterns, partial(mask_key, workspace))
+    masks = requested_masks(True, patterns, lambda: bytes.fromhex(study.redact_key))
+    return None if masks is None else masks.with_patterns(study.redact_patterns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from mast_tui.study import (
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import StudySet
 from mast_tui.workspace.records import TraceRecord
+from mast_tui.workspace.registers.pseudonyms import mask_key
 
 
 def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
@@ -43,7 +44,9 @@ def set_study(workspace: Workspace, actor: str, study: Study) -> bool:
         SessionError: A trace is not in the workspace, or figures depend on a changed setting.
         RedactionError: The study masks texts, and a library for that is missing.
     """
-    trace_masks(workspace, study)
+    if study.redact and not study.redact_key:
+        study = replace(study, redact_key=mask_key(workspace).hex())
+    trace_masks(study)
     with workspace.transaction():
         previous = workspace.study(study.taxonomy)
         if previous == study:

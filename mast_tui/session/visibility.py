@@ -18,7 +18,6 @@ from mast_tui.study import OpenModes, Study, annotators_of, retest_traces, withh
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Revealed, SightSet
 from mast_tui.workspace.registers.look_here import look_here
-from mast_tui.workspace.registers.pseudonyms import mask_key
 
 if TYPE_CHECKING:
     from mast_tui.redaction.masked_trace import Masks
@@ -71,25 +70,20 @@ def conditions_for(
     )
 
 
-def trace_masks(workspace: Workspace, study: Study | None) -> Masks | None:
+def trace_masks(study: Study | None) -> Masks | None:
     """Return the masks that a study puts over the texts of its traces; None if it has none.
 
     They hold for everyone who works in the workspace.
 
-    Args:
-        workspace: The workspace with the study.
-        study: The study, if there is one.
-
     Raises:
         RedactionError: A library is missing that finds personal data.
-        WorkspaceError: The key of the masks cannot be written.
     """
     if study is None or not study.redact:
         return None
     # Start-up: it compiles patterns, and few studies mask.
     from mast_tui.redaction.masked_trace import masks_of_same_length
 
-    return masks_of_same_length(study.redact_patterns, mask_key(workspace))
+    return masks_of_same_length(study.redact_patterns, bytes.fromhex(study.redact_key))
 
 
 def blind_by_study(workspace: Workspace, study: Study | None, name: str) -> bool | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from enum import StrEnum
 from math import inf
+from typing import Final
 
 from msgspec import Struct
 
 from mast_tui.counts import counted
 from mast_tui.errors import MastError
 from mast_tui.labels import WholeNumber
+
+_HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
 
 
 class InvalidStudy(MastError, ValueError):
@@ -103,6 +107,7 @@ class Study(Struct, frozen=True):
 
     With ``redact`` everyone sees masks in place of personal data and secrets in the texts of
     traces; ``redact_patterns`` are lines of further patterns (see ``redaction.engine.read_rules``).
+    ``redact_key`` is the key of the masks (hexadecimal), so that everyone sees the same masks.
 
     Raises ``InvalidStudy`` for a protocol that cannot be kept.
     """
@@ -128,6 +133,7 @@ class Study(Struct, frozen=True):
     assignments: tuple[Assignment, ...] = ()
     redact: bool = False
     redact_patterns: tuple[str, ...] = ()
+    redact_key: str = ""
 
     def __post_init__(self) -> None:
         """Check the study.
@@ -154,6 +160,8 @@ class Study(Struct, frozen=True):
                 raise InvalidStudy(f"{name!r} is no annotator of the study")
         if any(not 0 < item.weight < inf for item in self.memberships):
             raise InvalidStudy("an annotator's weight is a number over 0")
+        if _HEXADECIMAL.fullmatch(self.redact_key) is None:
+            raise InvalidStudy("the key of the masks is no hexadecimal number")
         self._check_assignments()
         self._check_draws()
         for name in ("overlap", "withheld", "retests"):

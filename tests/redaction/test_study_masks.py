@@ -9,17 +9,20 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mast_tui.labels import Target
 from mast_tui.redaction.filled_masks import filled_mask, is_masked_copy, with_whole_masks
 from mast_tui.redaction.masked_trace import masks_of_same_length
-from mast_tui.session import Session, trace_masks
+from mast_tui.session import Session, set_study, trace_masks
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli, Done
+from tests.postgres import PostgresServer
 from tests.ui.settle import a_moment
 from tests.ui.stage import MAST, SLUGS, Stage, finding, read_trace, stage, suggest, write_trace
 from tests.waiting import until
+from tests.workspace.test_sight_by_server import STUDY, Team
 
 EMAIL = "alice.doe@example.com"
 BADGE = "X-993412"
@@ -45,7 +48,7 @@ class MaskedStudy:
     def session(self, annotator: str, *, masked: bool = True) -> Session:
         """Return a session on the trace."""
         workspace = Workspace.open(self.workspace)
-        masks = trace_masks(workspace, workspace.study(MAST.ref)) if masked else None
+        masks = trace_masks(workspace.study(MAST.ref)) if masked else None
         return Session.open(workspace, self.trace.with_masks(masks), MAST, annotator, blind=False)
 
 
@@ -213,3 +216,20 @@ def test_commands_mask_what_they_read_and_write(
     done(cli, "import", labels, "--format", "jsonl", "--workspace", other)
     shown = done(cli, "study", "show", "--json", "--workspace", other).json
     assert shown["study"]["redact"] is True
+    gold = done(cli, "export", "--format", "gold", "-o", "-", "--annotator", "lead", *work).out
+    assert "redact_key" not in gold
+
+
+@pytest.mark.slow
+def test_members_of_a_server_see_the_same_masks(postgres: PostgresServer) -> None:
+    team = Team(postgres)
+    with team.workspace("lea") as lea:
+        set_study(lea, "lea", replace(STUDY, redact=True))
+    texts = set()
+    for name in ("lea", "mira", "carol"):
+        with team.workspace(name) as workspace:
+            masks = trace_masks(workspace.study(MAST.ref))
+        assert masks is not None
+        texts.add(masks.text(f"Mail {EMAIL}."))
+    (text,) = texts
+    assert_nothing_shown(text)

@@ -9,6 +9,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from mast_tui import __version__
 from mast_tui.adjudication import guidelines_document
 from mast_tui.figures.time_study import minutes_summary
@@ -146,7 +148,7 @@ def gold_document(
         ),
         "agreement": dict(agreement),
         "judges": {name: dict(report) for name, report in (judges or {}).items()},
-        "protocol": None if study is None else study_to_values(study),
+        "protocol": None if study is None else study_to_values(replace(study, redact_key="")),
         "guidelines": dict(guidelines_document(workspace, taxonomy, traces=traces)),
         "left_out": {
             "unfinished": _counts_by_name(unfinished),

@@ -74,7 +74,7 @@ class OpenWorkspace:
         self.learn_role()
         study = self.study()
         if self.masks is None or study is None or not study.redact:
-            self.masks = trace_masks(self.workspace, study)
+            self.masks = trace_masks(study)
         self.blind = resolve_blind(self.workspace, self.annotator, taxonomy=self.taxonomy.ref)
 
     def learn_role(self) -> None:
@@ -216,7 +216,7 @@ class Opening:
             if options.fill_new_workspace is not None:
                 options.fill_new_workspace(self.workspace)
         self.study = self.workspace.study(taxonomy)
-        self.masks = trace_masks(self.workspace, self.study)
+        self.masks = trace_masks(self.study)
         self.annotator = working_person(self.workspace, options.annotator, study=self.study)
 
     @property

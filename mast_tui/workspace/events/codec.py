@@ -46,7 +46,7 @@ _TYPE_NAMES: Final = {
 }
 _LATER_FIELDS: Final = (
     *("memberships", "releases", "draws", "assignments"),
-    *("redact", "redact_patterns"),
+    *("redact", "redact_patterns", "redact_key"),
 )
 """The fields of a study that are left out if they are empty."""
 
