@@ -30,15 +30,7 @@ from typing import Any, Final, NamedTuple
 from mast_tui.exchange.import_batch import Incoming
 from mast_tui.exchange.importers.labelled_sets import read_agentrx, read_who_and_when
 from mast_tui.figures.intervals import share
-from mast_tui.judges.rules import (
-    DEFAULT,
-    RULES,
-    Rule,
-    RulesJudge,
-    mismatch,
-    termination,
-    verification,
-)
+from mast_tui.judges.rules import DEFAULT, RULES, Rule, RulesJudge, endings, mismatch
 from mast_tui.labels import Finding
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully
@@ -319,7 +311,7 @@ def _with_outcomes(judged: Judged, path: Path, name: str) -> Iterator[RuleCase]:
     Two rules say that they did not (3.1 by the last words, 3.3 by the last check): they are right
     where the run failed, wrong where it succeeded. Of the others an outcome says nothing.
     """
-    ends = {termination.TOO_EARLY, verification.MODE}
+    ends = {endings.PREMATURE_TERMINATION, endings.INCORRECT_VERIFICATION}
     for trace, found in judged.of(path):
         failed = trace.meta.outcome is Outcome.FAILED
 

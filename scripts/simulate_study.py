@@ -57,10 +57,10 @@ from mast_tui.figures.agreement.counting import (
     VerdictArray,
     defined_mean,
     macro_coefficients,
+    rating_patterns,
     sums_of,
     table_coefficients,
     table_values,
-    ways,
 )
 from mast_tui.figures.agreement.sets import set_agreement
 from mast_tui.figures.bootstrap import interval
@@ -369,8 +369,8 @@ def expected(design: StudyDesign, prevalence: float) -> TableSums:
     """
     people = PEOPLE[: design.people]
     cells = np.array([population(prevalence, people[a], people[b]) for a, b in design.pairs])
-    patterns = np.zeros(len(ways(design.people)))
-    kinds = {(n, k): index for index, (n, k) in enumerate(ways(design.people).tolist())}
+    patterns = np.zeros(len(rating_patterns(design.people)))
+    kinds = {(n, k): index for index, (n, k) in enumerate(rating_patterns(design.people).tolist())}
     if design.rotating:
         cells /= len(cells)
         both, first, second, neither = cells.sum(axis=0)

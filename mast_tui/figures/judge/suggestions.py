@@ -268,11 +268,11 @@ _LEAST_TRACES: Final = 50
 """Traces below which the percentiles of resamples are too narrow."""
 
 # The columns of one kind of passes: the table of judge and annotator, then these.
-_PASSES: Final = 4
-_LABELS: Final = 5
-_PRESENT: Final = 6
-_VERDICTS: Final = 7
-_COLUMNS: Final = 8
+_PASSES_COLUMN: Final = 4
+_LABELS_COLUMN: Final = 5
+_PRESENT_COLUMN: Final = 6
+_VERDICTS_COLUMN: Final = 7
+_EFFECT_COLUMNS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,8 +332,8 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
     withheld_count = sum(assisted.withheld for assisted in passes)
     slugs = judge_input.slugs
     cells = _cells_of_passes(judge_input, passes)
-    flat_cells = cells.reshape(len(cells), len(slugs) * 2 * _COLUMNS)
-    resampled = resampled_sums(flat_cells, rounds, seed).reshape(-1, len(slugs), 2, _COLUMNS)
+    flat_cells = cells.reshape(len(cells), len(slugs) * 2 * _EFFECT_COLUMNS)
+    resampled = resampled_sums(flat_cells, rounds, seed).reshape(-1, len(slugs), 2, _EFFECT_COLUMNS)
     total_cells = cells.sum(axis=0)
     scope = judge_input.scope("effect", slugs)
     yield scope.number("traces", len(cells))
@@ -347,8 +347,8 @@ def effect_figures(judge_input: JudgeInput, *, rounds: int, seed: int) -> Iterat
         "examples", sum(assisted.trace_id in examples for assisted in judge_input.passes)
     )
     # Over all modes, a pass counts once and not once for each mode.
-    scale = np.ones(_COLUMNS)
-    scale[_PASSES] = 1 / max(1, len(slugs))
+    scale = np.ones(_EFFECT_COLUMNS)
+    scale[_PASSES_COLUMN] = 1 / max(1, len(slugs))
     sums_of_all = _EffectSums(
         total_cells.sum(axis=0) * scale, resampled.sum(axis=1) * scale, len(cells)
     )
@@ -363,17 +363,17 @@ def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) ->
     slugs = judge_input.slugs
     traces = sorted({assisted.trace_id for assisted in passes})
     row_by_trace = {trace: sums for sums, trace in enumerate(traces)}
-    cells = np.zeros((len(row_by_trace), len(slugs), 2, _COLUMNS))
+    cells = np.zeros((len(row_by_trace), len(slugs), 2, _EFFECT_COLUMNS))
     for assisted in passes:
         sums = cells[row_by_trace[assisted.trace_id], :, int(assisted.withheld)]
-        sums[:, _PASSES] += 1
+        sums[:, _PASSES_COLUMN] += 1
         for column, slug in enumerate(slugs):
-            sums[column, _LABELS] += assisted.labels.get(slug, 0)
+            sums[column, _LABELS_COLUMN] += assisted.labels.get(slug, 0)
             value = assisted.verdicts.get(slug)
             if value not in _DEFINITE:
                 continue
-            sums[column, _PRESENT] += value is VerdictValue.PRESENT
-            sums[column, _VERDICTS] += 1
+            sums[column, _PRESENT_COLUMN] += value is VerdictValue.PRESENT
+            sums[column, _VERDICTS_COLUMN] += 1
             judge_verdict = judge_input.verdicts.get((assisted.trace_id, slug))
             if judge_verdict in _DEFINITE:
                 # True and false positives, then false and true negatives.
@@ -384,8 +384,12 @@ def _cells_of_passes(judge_input: JudgeInput, passes: Sequence[AssistedPass]) ->
 
 def _effects_on_statistics(scope: FigureScope, sums: _EffectSums) -> Iterator[Figure]:
     """Yield the effect of suggestions on verdicts, labels, and agreement with the judge."""
-    yield from _effect_on_statistic(scope, "present_rate", _share_of(_PRESENT, _VERDICTS), sums)
-    yield from _effect_on_statistic(scope, "labels_per_pass", _share_of(_LABELS, _PASSES), sums)
+    yield from _effect_on_statistic(
+        scope, "present_rate", _share_of(_PRESENT_COLUMN, _VERDICTS_COLUMN), sums
+    )
+    yield from _effect_on_statistic(
+        scope, "labels_per_pass", _share_of(_LABELS_COLUMN, _PASSES_COLUMN), sums
+    )
     for statistic, formula in (
         ("agreement_with_judge", raw_agreement),
         ("kappa_with_judge", cohen_kappa),

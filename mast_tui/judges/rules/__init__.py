@@ -8,7 +8,7 @@ from typing import Final
 
 from mast_tui.errors import MastError
 from mast_tui.judges.protocol import Judgement
-from mast_tui.judges.rules import invented, mismatch, repetition, reset, termination, verification
+from mast_tui.judges.rules import endings, invented, mismatch, repetition, reset
 from mast_tui.judges.rules.walk import Walk, walk
 from mast_tui.labels import Finding
 from mast_tui.traces.model import Trace
@@ -70,9 +70,9 @@ RULES: Final = (
     ),
     Rule(
         "limit",
-        termination.TOO_LATE,
+        endings.UNAWARE_OF_TERMINATION,
         "a limit ends the run while the agent still works",
-        termination.find_limit,
+        endings.find_limit,
     ),
     Rule("reset", reset.MODE, "the conversation begins again in the middle", reset.find),
     Rule("invented-value", invented.MODE, "a call has a value that nobody gave", invented.find),
@@ -93,32 +93,32 @@ RULES: Final = (
     ),
     Rule(
         "early-end",
-        termination.TOO_EARLY,
+        endings.PREMATURE_TERMINATION,
         "the agent ends and says that the goal is not met",
-        termination.find_early_end,
+        endings.find_early_end,
         needs_end=True,
     ),
     Rule(
         "failed-check",
-        verification.MODE,
+        endings.INCORRECT_VERIFICATION,
         "the agent claims success, but the last check failed",
-        verification.find,
+        endings.find_failed_check,
     ),
 )
 GUARD_RULES: Final = (
     *RULES,
     Rule(
         "unchecked-claim",
-        verification.MODE,
+        endings.INCORRECT_VERIFICATION,
         "the agent claims success without a check after its last change",
-        verification.find_unchecked,
+        endings.find_unchecked_claim,
         needs_end=True,
     ),
     Rule(
         "open-plan",
-        termination.TOO_EARLY,
+        endings.PREMATURE_TERMINATION,
         "the agent ends with open steps in its last plan",
-        termination.find_open_plan,
+        endings.find_open_plan,
         needs_end=True,
     ),
 )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_tui.figures.agreement.counting import VerdictArray
-from mast_tui.figures.agreement.duplicated_labels import Blocks, identical_blocks
+from mast_tui.figures.agreement.report import Blocks, identical_blocks
 
 MODES = 14
 

@@ -16,12 +16,13 @@ from typing import Final
 from mast_tui.traces.io.json_values import as_count, as_number, as_text
 from mast_tui.traces.model import SpanStatus, Tokens
 from mast_tui.traces.readers.chat.values import usage_tokens
-from mast_tui.traces.readers.inspect.attachments import Attachments, json_text
 from mast_tui.traces.readers.inspect.messages import (
     Acting,
+    Attachments,
     History,
     MessagePool,
     MessageSpans,
+    json_text,
 )
 from mast_tui.traces.readers.json_fields import (
     Fields,

@@ -41,9 +41,14 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.readers.base import Reader
 from mast_tui.traces.readers.document_traces import report_of, trace_of_steps
-from mast_tui.traces.readers.inspect.attachments import Attachments
 from mast_tui.traces.readers.inspect.events import EventWalk
-from mast_tui.traces.readers.inspect.messages import Acting, MessagePool, MessageSpans, TooManySpans
+from mast_tui.traces.readers.inspect.messages import (
+    Acting,
+    Attachments,
+    MessagePool,
+    MessageSpans,
+    TooManySpans,
+)
 from mast_tui.traces.readers.json_fields import Fields, fields_of, items_of
 from mast_tui.traces.readers.run_facts import AnswerKeyDraft, Section, task_id_of, task_of, trial_of
 
