@@ -26,29 +26,20 @@ from typing import Final
 
 import orjson
 
-from tests.benchmarks import (
-    cursor_moves,
-    document_start,
-    first_spans,
-    label_commits,
-    library_start,
-    peak_memory,
-    text_search,
-    whole_index,
-)
+from tests.benchmarks import cursor_moves, label_commits, peak_memory, start_measures, text_search
 from tests.benchmarks.data import Data
 from tests.benchmarks.setting import Setting, attempt, say
 from tests.benchmarks.table import Part, Row, as_values, heading, machine, section
 
 MEASURES: Final[Mapping[str, tuple[str, Callable[[Setting], list[Row]]]]] = {
-    "start": ("From the start to the first spans", first_spans.measure),
-    "documents": ("A document that must be read whole", document_start.measure),
+    "start": ("From the start to the first spans", start_measures.measure_first_spans),
+    "documents": ("A document that must be read whole", start_measures.measure_documents),
     "memory": ("Memory while paging", peak_memory.measure),
     "keys": ("Cursor moves", cursor_moves.measure),
-    "index": ("The whole index in the background", whole_index.measure),
+    "index": ("The whole index in the background", start_measures.measure_index),
     "labels": ("Labels", label_commits.measure),
     "search": ("Search of a rare word", text_search.measure),
-    "library": ("A big library, opened again", library_start.measure),
+    "library": ("A big library, opened again", start_measures.measure_library),
 }
 
 

@@ -13,9 +13,8 @@ from time import sleep
 from tests.benchmarks.data import Rollout
 from tests.benchmarks.rollouts import is_one_line
 from tests.benchmarks.setting import Setting, attempt, ours
-from tests.benchmarks.starts import first_words
 from tests.benchmarks.table import Row, times
-from tests.benchmarks.terminals import Program
+from tests.benchmarks.terminals import Program, first_words
 
 SIZES = (1000, 1_000_000)
 QUICK_SIZES = (1000, 100_000)

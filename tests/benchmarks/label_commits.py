@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
+from tests.benchmarks.data import ANNOTATOR, suggest
 from tests.benchmarks.setting import Setting, attempt, new_home
-from tests.benchmarks.starts import first_words, our_app
 from tests.benchmarks.table import Row, times
-from tests.benchmarks.terminals import Program, TooLate
-from tests.benchmarks.workspaces import ANNOTATOR, suggest
+from tests.benchmarks.terminals import Program, TooLate, first_words, our_app
 
 LABELS = 100_000
 QUICK_LABELS = 10_000

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from tests.benchmarks.first_spans import RAW_LINE
 from tests.benchmarks.rollouts import FIRST_WORDS
 from tests.benchmarks.setting import Setting, attempt, new_home
-from tests.benchmarks.starts import our_app
+from tests.benchmarks.start_measures import RAW_LINE
 from tests.benchmarks.table import Row
-from tests.benchmarks.terminals import Program, TooLate
+from tests.benchmarks.terminals import Program, TooLate, our_app
 
 PAGE_DOWN = b"\x1b[6~"
 PAGES = 50

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.benchmarks.data import Data, Rollout
-from tests.benchmarks.starts import our_app
 from tests.benchmarks.table import Row, missing
-from tests.benchmarks.terminals import Program, TooLate
+from tests.benchmarks.terminals import Program, TooLate, our_app
 
 BIG: Final = 1000
 SMALL: Final = 100

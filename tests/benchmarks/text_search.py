@@ -9,9 +9,8 @@ from time import perf_counter
 from tests.benchmarks.data import Rollout
 from tests.benchmarks.rollouts import RARE_WORD
 from tests.benchmarks.setting import Setting, attempt, ours
-from tests.benchmarks.starts import first_words
 from tests.benchmarks.table import Row, missing, times
-from tests.benchmarks.terminals import Program, TooLate
+from tests.benchmarks.terminals import Program, TooLate, first_words
 
 KEYS = 30
 KEY_SECONDS = 10.0
