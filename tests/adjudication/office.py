@@ -8,14 +8,7 @@ from itertools import count
 from mast_tui.adjudication import Adjudication, has_changed
 from mast_tui.gold import Conflict, ConflictKind, Decision, words_on
 from mast_tui.gold.choice import Choice
-from mast_tui.labels import (
-    WHOLE_TRACE,
-    AnnotatorKind,
-    Label,
-    PassKind,
-    Target,
-    VerdictValue,
-)
+from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, PassKind, Target, VerdictValue
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace

@@ -206,10 +206,7 @@ class TestTakingOn:
         assert take_on_as_study_says(office.workspace, TAXONOMY, "cat") == ("t1",)
         assert take_on_as_study_says(office.workspace, TAXONOMY, "cat") == ()
         entries = queue(office.workspace, TAXONOMY, "cat", order_of=lambda _: order)
-        assert {e.trace_id: e.access for e in entries} == {
-            "t1": Access.OPEN,
-            "t3": Access.HIDDEN,
-        }
+        assert {e.trace_id: e.access for e in entries} == {"t1": Access.OPEN, "t3": Access.HIDDEN}
         kinds = [one.kind for one in office.workspace.passes(annotator="cat")]
         assert kinds == [PassKind.ADJUDICATION]
 

@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_tui.adjudication.trace_files import (
-    SpanOrders,
-    keep_missing_indices,
-    traces_from_files,
-)
+from mast_tui.adjudication.trace_files import SpanOrders, keep_missing_indices, traces_from_files
 from mast_tui.figures.source.spans import UnknownSpan
 from mast_tui.labels import Target
 from mast_tui.session import register_open_trace

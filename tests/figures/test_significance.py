@@ -13,12 +13,7 @@ from scipy.stats import norm
 from statsmodels.stats.contingency_tables import Table
 
 from mast_tui.figures.intervals import newcombe_paired, wilson
-from mast_tui.figures.significance import (
-    cochran_armitage,
-    group_permutations,
-    mcnemar,
-    sign_flips,
-)
+from mast_tui.figures.significance import cochran_armitage, group_permutations, mcnemar, sign_flips
 from scripts.simulate_teaching import claims
 
 groups = st.lists(

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from mast_tui.figures.intervals import (
-    Doubt,
-    newcombe,
-    rate,
-    share_of_all,
-    to_resolve,
-    wilson,
-)
+from mast_tui.figures.intervals import Doubt, newcombe, rate, share_of_all, to_resolve, wilson
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.prevalence import prediction_powered
 from mast_tui.figures.record import Figure, FigureScope, rate_json

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mast_tui.gold import (
-    Conflict,
-    Decision,
-    GoldTrace,
-    Resolution,
-    gold_of_trace,
-)
+from mast_tui.gold import Conflict, Decision, GoldTrace, Resolution, gold_of_trace
 from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, TraceWork, VerdictValue
 
 MODE = "step_repetition"

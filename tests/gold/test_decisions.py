@@ -8,17 +8,7 @@ from msgspec.structs import replace
 from mast_tui.gold import Decision, Resolution, Said
 from mast_tui.gold.overlaps import item_id
 from mast_tui.labels import VerdictValue
-from tests.gold.build import (
-    ABSENT,
-    MODE,
-    PRESENT,
-    UNSURE,
-    at,
-    decide,
-    gold,
-    places,
-    side,
-)
+from tests.gold.build import ABSENT, MODE, PRESENT, UNSURE, at, decide, gold, places, side
 
 
 class TestDecisions:

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.gold import (
-    ConflictKind,
-    Decision,
-    Resolution,
-    Said,
-    gold_of_trace,
-    no_order,
-)
+from mast_tui.gold import ConflictKind, Decision, Resolution, Said, gold_of_trace, no_order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Severity, Target, TraceWork, VerdictValue
 from tests.gold.build import (
     ABSENT,
@@ -86,8 +79,7 @@ class TestVerdicts:
         assert result.conflicts == ()
 
     @pytest.mark.parametrize(
-        "values",
-        [(PRESENT, ABSENT), (UNSURE, UNSURE, PRESENT), (PRESENT, PRESENT, ABSENT, ABSENT)],
+        "values", [(PRESENT, ABSENT), (UNSURE, UNSURE, PRESENT), (PRESENT, PRESENT, ABSENT, ABSENT)]
     )
     def test_no_majority_where_no_answer_has_more_than_half(
         self, values: tuple[VerdictValue, ...]
@@ -244,10 +236,7 @@ class TestPlaces:
 
 
 def test_verdict_conflicts_come_before_place_conflicts() -> None:
-    sides = [
-        side("ann", at(3), others={OTHER: ABSENT}),
-        side("bob", at(9), others={OTHER: UNSURE}),
-    ]
+    sides = [side("ann", at(3), others={OTHER: ABSENT}), side("bob", at(9), others={OTHER: UNSURE})]
     found = gold_of_trace(sides, (), MODES, order).conflicts
     assert [(c.kind, c.mode) for c in found] == [
         (ConflictKind.VERDICT, OTHER),

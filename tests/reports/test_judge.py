@@ -6,13 +6,7 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import ReportSection
-from tests.figures.agreement.build_judge import (
-    assisted,
-    counted,
-    given_words,
-    said,
-    suggestion,
-)
+from tests.figures.agreement.build_judge import assisted, counted, given_words, said, suggestion
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at
 from tests.reports.reading import detail, estimate, note, reasons, row, table, told
 

@@ -81,9 +81,7 @@ def said(report: Report) -> str:
     return " ".join([report.about, *notes, *paragraphs])
 
 
-def test_there_is_a_section_for_each_group_and_for_the_method(
-    made: Report,
-) -> None:
+def test_there_is_a_section_for_each_group_and_for_the_method(made: Report) -> None:
     ids = [section.id for section in made.sections]
     assert ids[:2] == ["group-all", "group-plain"]
     assert ids[3:] == ["method"]

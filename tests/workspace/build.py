@@ -23,14 +23,7 @@ def trace_of(*texts: str, trace_id: str = TRACE, reader: str = "messages") -> Tr
     """A trace with these texts under the keys ``k0``, ``k1``…"""
     steps = StepList()
     for number, text in enumerate(texts):
-        steps.add(
-            f"k{number}",
-            SpanKind.MESSAGE,
-            Role.AGENT,
-            "agent",
-            text,
-            place=f"/{number}",
-        )
+        steps.add(f"k{number}", SpanKind.MESSAGE, Role.AGENT, "agent", text, place=f"/{number}")
     content = "\n".join(texts).encode()
     identity = TraceIdentity(
         trace_id=trace_id,

@@ -106,10 +106,7 @@ reviews = st.none() | st.builds(
     ReviewGiven, st.sampled_from(ReviewAnswer), st.none() | names, texts
 )
 said = st.builds(
-    Said,
-    names,
-    st.none() | st.sampled_from(VerdictValue),
-    st.lists(targets, max_size=2).map(tuple),
+    Said, names, st.none() | st.sampled_from(VerdictValue), st.lists(targets, max_size=2).map(tuple)
 )
 decisions = st.none() | st.builds(
     Decision,

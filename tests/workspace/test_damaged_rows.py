@@ -79,10 +79,7 @@ def fill(place: str) -> None:
 
 
 def run_sql(place: str, statement: str) -> None:
-    with (
-        closing(Workspace.open(place)) as workspace,
-        workspace._database.writing() as connection,
-    ):
+    with closing(Workspace.open(place)) as workspace, workspace._database.writing() as connection:
         connection.execute(text(statement.replace(":", "\\:")))
 
 

@@ -344,12 +344,7 @@ def test_a_run_notes_its_traces_even_where_nothing_changes(workspace: Workspace)
 def test_people_are_no_judges(workspace: Workspace) -> None:
     with pytest.raises(WorkspaceError, match="judge:"):
         store_judgement(
-            workspace,
-            judge="alice",
-            taxonomy=MAST.ref,
-            trace_id=TRACE,
-            looks_at=MODES,
-            findings=[],
+            workspace, judge="alice", taxonomy=MAST.ref, trace_id=TRACE, looks_at=MODES, findings=[]
         )
 
 

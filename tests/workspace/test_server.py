@@ -21,13 +21,7 @@ from mast_tui.cli.dispatch import run
 from mast_tui.errors import PasswordNeeded
 from mast_tui.labels import Target
 from mast_tui.team import postgresql
-from mast_tui.workspace import (
-    Workspace,
-    WorkspaceError,
-    migration,
-    presence,
-    schema,
-)
+from mast_tui.workspace import Workspace, WorkspaceError, migration, presence, schema
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.records import Asked
 from tests import waiting

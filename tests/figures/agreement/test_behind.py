@@ -11,8 +11,7 @@ from tests.figures.agreement.test_study import study
 
 MODE = "step_repetition"
 SAID = study(
-    {("ann", MODE): "0110?1", ("bob", MODE): "0100.1", ("cat", MODE): "00.1.0"},
-    finished={"cat": 5},
+    {("ann", MODE): "0110?1", ("bob", MODE): "0100.1", ("cat", MODE): "00.1.0"}, finished={"cat": 5}
 )
 
 
@@ -25,11 +24,7 @@ def test_disagreements_come_first_then_what_is_present() -> None:
 
 def test_what_each_said_is_told_with_who_was_open_and_without_who_did_not_finish() -> None:
     behind = {trace.trace_id: trace.verdicts for trace in source_traces(SAID, MODE)}
-    assert behind["t2"] == {
-        "ann": VerdictValue.PRESENT,
-        "bob": VerdictValue.ABSENT,
-        "cat": None,
-    }
+    assert behind["t2"] == {"ann": VerdictValue.PRESENT, "bob": VerdictValue.ABSENT, "cat": None}
     assert set(behind["t5"]) == {"ann", "bob"}
 
 

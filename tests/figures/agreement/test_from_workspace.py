@@ -203,9 +203,7 @@ def test_categories_are_those_of_the_taxonomy(office: Office) -> None:
     )
 )
 @settings(max_examples=15, deadline=None)
-def test_any_verdicts_on_any_number_of_modes_come_as_they_are(
-    said: list[dict[int, str]],
-) -> None:
+def test_any_verdicts_on_any_number_of_modes_come_as_they_are(said: list[dict[int, str]]) -> None:
     """Seventy modes take three whole numbers; labels and verdicts may speak of one mode."""
     wide = replace(
         TAXONOMY,

@@ -184,10 +184,7 @@ class TestReading:
             put(session, MODES[0], span(1))
             session.finish(open_modes="absent")
         study = span_input_from_workspace(
-            desk.workspace,
-            MAST,
-            ("alice", "bob"),
-            order_of=lambda _: (trace.index_of, len(trace)),
+            desk.workspace, MAST, ("alice", "bob"), order_of=lambda _: (trace.index_of, len(trace))
         )
         reading_by_key = readings(study)
         assert reading_by_key[TRACE, "alice"].read == ((2, 35),)

@@ -247,11 +247,7 @@ def test_it_says_what_it_rests_on() -> None:
     ann = TraceReading({"a": (LabelRange(1, 1),)}, ((0, 4),), whole_trace=2, not_found=1)
     given = replace(study({"ann": ann, "bob": reading()}), not_at_hand=3, examples={"bob": 2})
     document = span_document(given, rounds=100, seed=4)
-    assert document["traces"] == {
-        "compared": 1,
-        "not_at_hand": 3,
-        "examples_left_out": {"bob": 2},
-    }
+    assert document["traces"] == {"compared": 1, "not_at_hand": 3, "examples_left_out": {"bob": 2}}
     assert document["bootstrap"] == {"rounds": 100, "seed": 4, "level": 0.95, "unit": "trace"}
     assert document["annotators"]["ann"] == {
         "traces": 1,

@@ -20,11 +20,7 @@ MODES = (
     ("step_repetition", "1.3", "Step repetition"),
     ("premature_termination", "3.1", "Premature termination"),
 )
-LETTERS = {
-    "1": VerdictValue.PRESENT,
-    "0": VerdictValue.ABSENT,
-    "?": VerdictValue.UNSURE,
-}
+LETTERS = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValue.UNSURE}
 
 
 def study(

@@ -61,10 +61,7 @@ def small_report(
     *, traces: int = 40, outcomes: bool = True, places: bool = True
 ) -> SignatureReport:
     """The report on ``small_input``."""
-    return signature_report(
-        small_input(traces=traces, outcomes=outcomes, places=places),
-        rounds=50,
-    )
+    return signature_report(small_input(traces=traces, outcomes=outcomes, places=places), rounds=50)
 
 
 def small_document() -> Any:

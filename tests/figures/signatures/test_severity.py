@@ -24,9 +24,7 @@ from mast_tui.reports.signature_document import mode_document
 
 
 def tables(
-    failed: list[tuple[int, int]],
-    succeeded: list[tuple[int, int]],
-    rules: Rules | None = None,
+    failed: list[tuple[int, int]], succeeded: list[tuple[int, int]], rules: Rules | None = None
 ) -> list[Any]:
     """The tables of modes that show in so many of so many traces."""
     sides = []
