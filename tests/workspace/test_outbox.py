@@ -24,7 +24,7 @@ from mast_tui.workspace.events.types import PassStarted, SpansRead
 from mast_tui.workspace.records import TeamRole
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
-from tests.workspace.test_server import somebody_writes
+from tests.workspace.test_server import another_writer
 
 pytestmark = pytest.mark.slow
 
@@ -177,7 +177,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
                 workspace.labels()
         workspace.changed_elsewhere()
         assert workspace.send_waiting() == ()
-        with somebody_writes(team.url), monkeypatch.context() as patch:
+        with another_writer(team.url), monkeypatch.context() as patch:
             patch.setattr(workspace._database, "_answer_seconds", 0.2)
             put(session, 2)
             assert workspace.waiting == 1
