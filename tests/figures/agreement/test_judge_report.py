@@ -165,12 +165,8 @@ def test_prevalence_of_unlabelled_traces_is_corrected() -> None:
     )
     prevalence = report["prevalence"]["1.3"]
     assert report["traces"] == {"judged": 131, "compared": 30, "unlabelled": 101}
-    assert (prevalence["n_unlabelled"], prevalence["n_positives"], prevalence["n_negatives"]) == (
-        100,
-        10,
-        20,
-    )
-    assert prevalence["n_unsure"] == 1
+    counts = {"n_unlabelled": 100, "n_positives": 10, "n_negatives": 20, "n_unsure": 1}
+    assert {name: prevalence[name] for name in counts} == counts
     assert prevalence["apparent"]["value"] == 0.6
     assert prevalence["corrected"]["value"] == pytest.approx(0.6)
     ends = prevalence["corrected"]["ci"]
