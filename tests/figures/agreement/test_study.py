@@ -6,12 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import CoefficientJson
+from mast_tui.figures.agreement.drill_down import source_traces
 from mast_tui.figures.agreement.report import StudyInput
+from mast_tui.figures.agreement.verdict_table import numbered_rows
 from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.labels import VerdictValue
 from tests.figures.agreement.tables import agreement_document, verdict_table
@@ -135,3 +138,36 @@ def test_any_study_gives_json_without_nan_and_values_in_range(
                 assert -1 - 1e-9 <= coefficient["value"] <= 1 + 1e-9
                 low, high = coefficient["ci"] or (coefficient["value"],) * 2
                 assert low <= coefficient["value"] <= high
+
+
+SLUG = "step_repetition"
+
+
+def test_source_traces_have_disagreements_first() -> None:
+    lines = {("ann", SLUG): "0110?1", ("bob", SLUG): "0100.1", ("cat", SLUG): "00.1.0"}
+    given_study = study(lines, finished={"cat": 5})
+    mode = agreement_document(given_study, rounds=0)["modes"]["1.3"]
+    sources = source_traces(given_study, SLUG)
+    assert [trace.trace_id for trace in sources] == ["t2", "t1", "t3", "t5", "t0"]
+    assert [trace.disagreement for trace in sources] == pytest.approx([1, 2 / 3, 2 / 3, 0, 0])
+    assert len(sources) == mode["n"]
+    verdicts = {trace.trace_id: trace.verdicts for trace in sources}
+    assert verdicts["t2"] == {"ann": LETTERS["1"], "bob": LETTERS["0"], "cat": None}
+    assert set(verdicts["t5"]) == {"ann", "bob"}, "cat has not finished it"
+    of_pair = source_traces(given_study, SLUG, ("cat", "bob"))
+    assert [trace.trace_id for trace in of_pair] == ["t1", "t3", "t0"]
+    assert set(of_pair[0].verdicts) == {"cat", "bob"}
+    assert mode["pairs"]["bob|cat"]["n"] == len(of_pair)
+
+
+@given(
+    st.integers(0, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(st.integers(-3, 2), min_size=width, max_size=width), min_size=1, max_size=25
+        )
+    )
+)
+def test_equal_rows_share_a_number(rows: list[list[int]]) -> None:
+    numbers = numbered_rows(np.array(rows, dtype=np.int8)).tolist()
+    assert len(set(zip(numbers, map(tuple, rows), strict=True))) == len(set(numbers))
+    assert set(numbers) == set(range(len(set(map(tuple, rows)))))
