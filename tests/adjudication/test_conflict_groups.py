@@ -117,9 +117,10 @@ def test_verdict_and_places_of_another_mode_are_two_groups() -> None:
     assert [(group.kind, group.mode) for group in groups] == expected
 
 
-def test_taking_a_side_keeps_its_places_and_drops_the_others(office: Office) -> None:
+def test_group_can_be_decided_for_a_side_all_none_or_another_place(office: Office) -> None:
     work = adjudication(office)
-    decisions = work.decide_together(group_of(work).take_side("ann"))
+    group = group_of(work)
+    decisions = work.decide_together(group.take_side("ann"))
     assert places(work) == [at(3), at(12), at(40, 42)]
     assert [(one.item, one.value) for one in decisions] == [
         (f"{MODE}@k9", ABSENT),
@@ -128,22 +129,12 @@ def test_taking_a_side_keeps_its_places_and_drops_the_others(office: Office) -> 
     ]
     assert work.gold.conflicts == ()
     assert not dispute_of(work).is_open
-
-
-def test_all_places_or_none_can_be_taken(office: Office) -> None:
-    work = adjudication(office)
-    group = group_of(work)
     work.decide_together(group.take_all(order) or ())
     assert places(work) == [at(3), at(9), at(12), at(40, 42)]
     work.decide_together(group.take_same(NOBODY))
     assert places(work) == [at(3)]
-
-
-def test_own_place_of_the_adjudicator_replaces_all(office: Office) -> None:
-    work = adjudication(office)
-    work.decide_together(group_of(work).take_place(at(8, 13), order))
-    assert places(work) == [at(3), at(8, 13)]
-    (label,) = [label for label in work.gold.labels if label.target == at(8, 13)]
+    work.decide_together(group.take_place(at(8, 13), order))
+    (label,) = (label for label in work.gold.labels if label.target == at(8, 13))
     assert label.annotators == ("ann", "bob")
 
 
@@ -160,27 +151,19 @@ def test_deciding_one_place_leaves_the_others_open(office: Office) -> None:
     assert places(work) == [at(3), at(9), at(40, 42)]
 
 
-def test_all_places_go_to_another_mode_together(office: Office) -> None:
-    work = adjudication(office)
-    work.another_mode(group_of(work).conflicts, THIRD)
-    assert [(label.mode, label.target) for label in work.gold.labels] == [
-        (MODE, at(3)),
-        (THIRD, at(9)),
-        (THIRD, at(12)),
-        (THIRD, at(40, 42)),
-    ]
-    assert len(work.undo()) == 4
-    assert work.decisions == ()
-
-
 def test_group_is_undone_and_redone_in_one_step(office: Office) -> None:
     work = adjudication(office)
     before = work.gold
+    work.another_mode(group_of(work).conflicts, THIRD)
+    moved = [(THIRD, at(9)), (THIRD, at(12)), (THIRD, at(40, 42))]
+    assert [(x.mode, x.target) for x in work.gold.labels] == [(MODE, at(3)), *moved]
+    assert len(work.undo()) == 4
+    assert work.decisions == ()
     decided = work.decide_together(group_of(work).take_side("ann"))
     work.explain([one.item for one in decided], "so")
     after = work.gold
     facts = [e for e in office.workspace.events() if isinstance(e.fact, Decided)]
-    assert len({event.action for event in facts}) == 1
+    assert len({event.action for event in facts[-3:]}) == 1
     assert len(adjudication(office).undo()) == 3
     assert adjudication(office).gold == before
     assert adjudication(office).undo() == ()
@@ -189,7 +172,7 @@ def test_group_is_undone_and_redone_in_one_step(office: Office) -> None:
     assert {one.reason for one in adjudication(office).decisions} == {"so"}
 
 
-def test_deciding_the_rest_keeps_earlier_decisions(office: Office) -> None:
+def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Office) -> None:
     work = adjudication(office)
     first = group_of(work).conflicts[0]
     kept = work.decide(first, take_side(first, "bob"))
@@ -199,18 +182,17 @@ def test_deciding_the_rest_keeps_earlier_decisions(office: Office) -> None:
     assert kept in work.decisions
     row = dispute_of(work)
     assert (row.is_open, row.resolves_conflict, len(row.decisions)) == (False, True, 3)
-
-
-def test_decided_group_can_be_decided_again_as_a_whole(office: Office) -> None:
-    work = adjudication(office)
-    for conflict in group_of(work).conflicts:
-        work.decide(conflict, take_side(conflict, "ann"))
-    again = dispute_of(work).in_question(work.words.sides, order)
+    again = row.in_question(work.words.sides, order)
     assert said(again) == {"ann": (at(12), at(40, 42)), "bob": (at(9),)}
     work.decide_together(again.take_side("bob"))
     assert places(work) == [at(3), at(9)]
-    work.decide_together(again.take_all(order) or ())
-    assert places(work) == [at(3), at(9), at(12), at(40, 42)]
+    # An added place is a dispute of its own.
+    taken_over(work, MODE, at(60))
+    rows = disputes(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
+    assert [row.resolves_conflict for row in rows] == [True, False]
+    again = rows[0].in_question(work.words.sides, order)
+    work.decide_together(again.take_same(NOBODY))
+    assert places(work) == [at(3), at(60)]
 
 
 def test_later_of_two_simultaneous_decisions_stands(office: Office) -> None:
@@ -243,25 +225,13 @@ def test_merged_workspaces_have_all_of_the_later_decision() -> None:
     assert {one.decided_by for one in here.decisions} == {"bob"}
 
 
-def test_added_place_is_a_dispute_of_its_own(office: Office) -> None:
-    work = adjudication(office)
-    work.decide_together(group_of(work).take_side("bob"))
-    taken_over(work, MODE, at(60))
-    rows = disputes(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
-    assert [row.resolves_conflict for row in rows] == [True, False]
-    again = rows[0].in_question(work.words.sides, order)
-    work.decide_together(again.take_same(NOBODY))
-    assert places(work) == [at(3), at(60)]
-
-
 def test_second_look_changes_the_dispute_until_it_is_confirmed(office: Office) -> None:
     work = adjudication(office, "bob")
     work.decide_together(group_of(work).take_side("ann"))
     office.finish("ann", at(3), number=2, kind=PassKind.SECOND_LOOK)
     work.refresh()
-    row = dispute_of(work)
-    assert row.has_changed(work.words.sides, order)
-    changed = row.changed(work.words.sides, order)
+    changed = dispute_of(work).changed(work.words.sides, order)
+    assert dispute_of(work).has_changed(work.words.sides, order)
     assert [one.item for one in changed] == [f"{MODE}@k12", f"{MODE}@k40..k42"]
     work.confirm(*(one.item for one in changed))
     assert not any(
@@ -283,39 +253,30 @@ def test_new_place_reopens_the_dispute_and_keeps_decisions(office: Office) -> No
     assert said(row.in_question(work.words.sides, order)) == {"ann": (at(70),), "bob": ()}
 
 
-def test_places_that_became_one_are_taken_once() -> None:
+def test_joined_places_and_later_sides_can_be_taken() -> None:
     office = office_of(ann=(at(12),), bob=(at(9),))
     work = adjudication(office, "ann")
     work.decide_together(group_of(work).take_all(order) or ())
     office.finish("bob", at(9, 12), number=2, kind=PassKind.SECOND_LOOK)
+    office.finish("cat", at(9))
     work.refresh()
     again = dispute_of(work).in_question(work.words.sides, order)
     work.decide_together(again.take_side("bob"))
     assert places(work) == [at(9, 12)]
-
-
-def test_side_that_came_later_can_be_taken() -> None:
-    office = office_of(ann=(at(12),), bob=(at(9),))
-    work = adjudication(office)
-    work.decide_together(group_of(work).take_side("ann"))
-    office.finish("cat", at(9))
-    work.refresh()
-    again = dispute_of(work).in_question(work.words.sides, order)
     work.decide_together(again.take_side("cat"))
     assert places(work) == [at(9)]
 
 
 def test_queue_counts_a_changed_dispute_once() -> None:
-    other = "t2"
-    office = Office("t1", other)
-    for trace in ("t1", other):
+    office = Office("t1", "t2")
+    for trace in ("t1", "t2"):
         office.finish("ann", at(3), at(20), trace=trace)
         office.finish("bob", at(9), at(40), trace=trace)
         work = Adjudication(office.workspace, TAXONOMY, trace, "bob", order=order)
         work.decide_together(group_of(work).take_side("ann"))
-    office.finish("ann", at(21), trace=other, number=2, kind=PassKind.SECOND_LOOK)
+    office.finish("ann", at(21), trace="t2", number=2, kind=PassKind.SECOND_LOOK)
     entries = queue(office.workspace, TAXONOMY, "bob", order_of=lambda _: order)
-    assert [entry.trace_id for entry in entries] == [other, "t1"]
+    assert [entry.trace_id for entry in entries] == ["t2", "t1"]
 
 
 def test_trace_without_an_order_has_one_group() -> None:
@@ -324,12 +285,8 @@ def test_trace_without_an_order_has_one_group() -> None:
     assert said(group_of(work)) == {"ann": (at(3, 5),), "bob": (at(4, 8),)}
     work.decide_together(group_of(work).take_place(at(3, 8)))
     assert places(work) == [at(3, 8)]
-
-
-def test_decision_on_a_single_place_is_kept() -> None:
-    office = office_of(ann=(at(12),), bob=(at(9),))
-    work = adjudication(office)
-    first, second = work.gold.conflicts
+    first, second = adjudication(office_of(ann=(at(12),), bob=(at(9),))).gold.conflicts
+    work = adjudication(office_of(ann=(at(12),), bob=(at(9),)))
     work.decide(first, Choice(PRESENT, (at(9, 10),), ("bob",)))
     work.decide(second, NOBODY)
     (label,) = work.gold.labels
