@@ -136,9 +136,7 @@ def test_another_mode_takes_the_place_over(office: Office) -> None:
     with pytest.raises(AdjudicationError, match="no mode"):
         work.another_mode([only(work)], "not_in_here")
     assert work.decisions == ()
-
-
-def test_another_mode_that_is_open_stays_open() -> None:
+    # A mode that is open itself stays open.
     office = Office()
     office.finish("ann", at(3), others={THIRD: UNSURE_VALUE})
     office.finish("bob", value=ABSENT)
@@ -150,7 +148,7 @@ def test_another_mode_that_is_open_stays_open() -> None:
     assert [(x.mode, x.target) for x in work.gold.labels] == [(THIRD, at(3))]
 
 
-def test_unmarked_places_can_be_added_and_agreed_ones_overruled() -> None:
+def test_unmarked_places_can_be_added_and_agreed_ones_moved_or_overruled() -> None:
     office = Office()
     office.finish("ann", at(3))
     office.finish("bob", at(3))
@@ -165,9 +163,6 @@ def test_unmarked_places_can_be_added_and_agreed_ones_overruled() -> None:
     overrule(work, MODE, NOBODY)
     assert work.gold.verdict(MODE).value is ABSENT
     assert not any(changed_since(work, decision) for decision in work.decisions)
-
-
-def test_agreed_place_can_be_moved() -> None:
     office = Office()
     office.finish("ann", at(3, 5))
     office.finish("bob", at(3, 5))
@@ -188,9 +183,6 @@ def test_second_look_after_a_decision_marks_it_as_changed(office: Office, target
     assert changed_since(work, decision)
     assert work.gold.verdict(MODE).changed
     assert [mark.target for mark in work.gold.labels] == [at(3, 5)]
-
-
-def test_moved_place_marks_its_decision_as_changed() -> None:
     office = Office()
     office.finish("ann", at(20))
     office.finish("bob", at(40))

@@ -201,12 +201,14 @@ def test_three_annotators_have_ranges_and_tables_of_pairs() -> None:
     assert keys(sets)[2:] == ["krippendorff_alpha_jaccard", "krippendorff_alpha_masi"]
 
 
-def test_pair_without_shared_traces_is_undefined() -> None:
+def test_missing_people_and_shared_traces_are_told() -> None:
     report = of_lines({"ann": "1100··", "bob": "1010··", "cat": "····10"})
     cat = row(table(report, "pairs_kappa"), "cat")
     assert estimate(cat, "with ann").undefined == "no_overlap"
     assert "no trace was judged by all of them" in note(report, "n_complete").text
     assert "fleiss_kappa" not in keys(table(report, "modes"))
+    assert note(of_lines({"ann": "110"}), "few_annotators").warning
+    assert note(of_lines({"ann": "11··", "bob": "··10"}), "nothing_shared").warning
 
 
 def test_left_out_traces_are_counted_by_annotator() -> None:
@@ -224,9 +226,6 @@ def test_left_out_traces_are_counted_by_annotator() -> None:
     assert "eve 2 traces" in note(report, "not_in_study").text
     assert "no rounds of resampling" in table(report, "modes").caption
     assert note(of_lines({"ann": "110", "bob": "101"}), "left_out").text == "Nothing was left out."
-
-
-def test_unsure_and_open_verdicts_are_counted() -> None:
     report = of_two("?10", "010")
     assert "counted as missing: ann 1" in detail(row(table(report, "modes"), MODES[0][0]))
     text = note(report, "left_out").text
@@ -344,11 +343,6 @@ def test_chance_corrected_figures_take_two_traces() -> None:
     assert mode["pairs"]["ann|cat"]["cohen_kappa"]["undefined"] == "single_trace"
     one_trace_each = of_lines({"ann": "10·", "bob": "1·0", "cat": "·10"}).document
     assert one_trace_each["pooled"]["cohen_kappa"]["undefined"] == "single_trace"
-
-
-def test_missing_people_and_shared_traces_are_a_warning() -> None:
-    assert note(of_lines({"ann": "110"}), "few_annotators").warning
-    assert note(of_lines({"ann": "11··", "bob": "··10"}), "nothing_shared").warning
 
 
 def test_categories_and_places_without_files_have_sections() -> None:

@@ -52,9 +52,7 @@ def test_modes_called_present_too_often_are_named() -> None:
     page = of_counts(20, 15, 1, 60)
     assert note(page, "tilted").text.startswith("Calls present more often than gold does")
     assert note(page, "tilted").text.endswith("Hochberg): 1.3 (p < 0.001).")
-
-
-def test_tilt_is_named_only_by_the_adjusted_test() -> None:
+    # A tilt is named by the adjusted test only.
     judge = said("1" * 6 + "0" * 6) | said("0101", OTHER)
     report = judge_report(given_words(judge, said("0" * 12) | said("1010", OTHER)), rounds=0)
     mode = report.table("judge_mode", mode="1.3")
@@ -66,20 +64,14 @@ def test_tilt_is_named_only_by_the_adjusted_test() -> None:
     assert shown == adjusted
 
 
-def test_low_kappa_at_extreme_prevalence_is_marked() -> None:
+def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
     page = of_counts(1, 3, 4, 92)
     assert row(table(page, "judge_chance"), MODE).mark == "†"
     assert "read TPR and TNR" in note(page, "kappa_paradox").text
-
-
-def test_left_out_verdicts_are_counted() -> None:
     gold = said("1010")
     given = given_words(said("1100"), gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
     page = judge_section(judge_report(given, rounds=0))
     assert "1 settled with a judge on screen, 1 the reference unsure" in note(page, "left_out").text
-
-
-def test_rate_without_present_verdicts_has_its_reason() -> None:
     mode = row(table(of_counts(0, 2, 0, 5), "judge"), MODE)
     assert estimate(mode, "true_positive_rate").undefined == "no_variance"
     assert "as nothing is present by the reference" in detail(mode)

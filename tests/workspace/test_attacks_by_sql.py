@@ -33,6 +33,7 @@ from tests.workspace.test_sight_by_server import (
 
 pytestmark = pytest.mark.slow
 
+Sql = psycopg.Connection[Any]
 ME: Final = "mira"
 HIDDEN: Final = (SECRET, JUDGE, "'bob'", "'carol'", IMPORTED)
 """Texts that no row may hold that mira reads."""
@@ -88,41 +89,53 @@ def everything(team: Team) -> dict[str, set[str]]:
     return rows
 
 
-def check_nothing_is_seen(mira: psycopg.Connection[Any], *answers: str) -> None:
+def check_nothing_is_seen(mira: Sql, *answers: str) -> None:
     for answer in (*answers, *(asked(mira, query) for query in READ_ALL)):
         for hidden in HIDDEN:
             assert hidden not in answer, (hidden, answer)
 
 
-def check_others_can_work(team: Team) -> None:
-    """Others read and write without waiting for any lock of the annotator's."""
+@contextmanager
+def other_members(team: Team) -> Iterator[tuple[Sql, Sql]]:
+    """Connect as an annotator and a lead, with a limit for their waits on locks."""
     with team.sql("bob") as bob, team.sql("lea") as lea:
         for connection in (bob, lea):
             connection.execute(f"SET lock_timeout = '{PATIENCE:g}s'".encode())
-            connection.execute("BEGIN")
-        again = append_sql("bob", "pass_started", '{"kind": "second_look"}', pass_number=2)
-        assert "SELECT 1" in asked(bob, again)
-        assert "SELECT 1" in asked(bob, f"SELECT seen.register_trace({KNOWN_TRACE})")
-        for statement in (
-            "SELECT public.take_turns(ARRAY['', 'lea'])",
-            "SELECT count(*) FROM public.labels",
-            "SELECT seen.put_taxonomies(t) FROM public.taxonomies t",
-            "SELECT seen.put_traces(t) FROM public.traces t WHERE t.id = 'run-1'",
-        ):
-            assert "SELECT 1" in asked(lea, statement)
-        for connection in (bob, lea):
-            connection.execute("ROLLBACK")
+        yield bob, lea
+
+
+def check_can_work(bob: Sql, lea: Sql) -> None:
+    """Check that others read and write without waiting for a lock of the annotator."""
+    for connection in (bob, lea):
+        connection.execute("BEGIN")
+    again = append_sql("bob", "pass_started", '{"kind": "second_look"}', pass_number=2)
+    assert "SELECT 1" in asked(bob, again)
+    assert "SELECT 1" in asked(bob, f"SELECT seen.register_trace({KNOWN_TRACE})")
+    for statement in (
+        "SELECT public.take_turns(ARRAY['', 'lea'])",
+        "SELECT count(*) FROM public.labels",
+        "SELECT seen.put_taxonomies(t) FROM public.taxonomies t",
+        "SELECT seen.put_traces(t) FROM public.traces t WHERE t.id = 'run-1'",
+    ):
+        assert "SELECT 1" in asked(lea, statement)
+    for connection in (bob, lea):
+        connection.execute("ROLLBACK")
+
+
+def check_others_can_work(team: Team) -> None:
+    with other_members(team) as others:
+        check_can_work(*others)
 
 
 @contextmanager
-def in_transaction(mira: psycopg.Connection[Any]) -> Iterator[None]:
+def in_transaction(mira: Sql) -> Iterator[None]:
     mira.execute("BEGIN")
     yield
     mira.execute("ROLLBACK")
 
 
 @contextmanager
-def in_released_savepoint(mira: psycopg.Connection[Any]) -> Iterator[None]:
+def in_released_savepoint(mira: Sql) -> Iterator[None]:
     mira.execute("BEGIN")
     mira.execute("SAVEPOINT a")
     mira.execute("SAVEPOINT b")
@@ -132,7 +145,7 @@ def in_released_savepoint(mira: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def in_rolled_back_savepoint(mira: psycopg.Connection[Any]) -> Iterator[None]:
+def in_rolled_back_savepoint(mira: Sql) -> Iterator[None]:
     mira.execute("BEGIN")
     mira.execute("SAVEPOINT a")
     yield
@@ -355,15 +368,16 @@ SINGLE: Final = [
 def test_single_statements_change_and_show_nothing(team: Team) -> None:
     assert len(SINGLE) >= 60
     before = everything(team)
-    for _, statement in SINGLE:
-        with team.sql(ME) as mira:
-            check_nothing_is_seen(mira, asked(mira, statement))
-        with team.sql(ME) as mira:
-            mira.execute("BEGIN")
-            answer = asked(mira, statement)
-            check_others_can_work(team)
-            mira.execute("ROLLBACK")
-            check_nothing_is_seen(mira, answer)
+    with other_members(team) as others:
+        for _, statement in SINGLE:
+            with team.sql(ME) as mira:
+                check_nothing_is_seen(mira, asked(mira, statement))
+            with team.sql(ME) as mira:
+                mira.execute("BEGIN")
+                answer = asked(mira, statement)
+                check_can_work(*others)
+                mira.execute("ROLLBACK")
+                check_nothing_is_seen(mira, answer)
     assert everything(team) == before
     with team.workspace("lea") as lea:
         assert not lea.differences()

@@ -66,9 +66,7 @@ def test_verdicts_made_with_a_judge_on_screen_count_only_on_request() -> None:
     assert with_them["modes"]["1.3"]["n"] == 4
     assert with_them["left_out"]["judge_seen"] == 0
     assert with_them["judge_seen_counted"]
-
-
-def test_examples_of_the_prompt_and_open_conflicts_are_left_out() -> None:
+    # Examples of the prompt and open conflicts are left out, too.
     examples = frozenset({"t0", "t7"})
     report = judge_document(given_words(said("1100"), said("1010"), examples=examples), rounds=0)
     assert report["modes"]["1.3"]["n"] == 3
