@@ -87,15 +87,12 @@ def test_exchanging_the_arms_negates_the_difference() -> None:
     assert one.p_value == pytest.approx(other.p_value)
 
 
-def test_sign_flips_of_many_rows_are_those_of_single_rows() -> None:
+def test_sign_flips_of_many_rows_and_holm_adjustment() -> None:
     random = np.random.default_rng(2)
     for cases, most in ((5, 1), (12, 3), (40, 5)):
         rows = random.integers(-most, most + 1, (30, cases))
         expected = [sign_flips(row.tolist()) for row in rows]
         assert sign_flips_of_rows(rows) == pytest.approx(expected, abs=1e-12)
-
-
-def test_holm_is_that_of_statsmodels() -> None:
     multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
     p_values = [0.01, 0.04, 0.03, 0.005, 0.9]
     expected = multipletests(p_values, method="holm")[1].tolist()
@@ -142,23 +139,17 @@ def test_modes_named_beforehand_are_adjusted_alone() -> None:
     experiment = experiment_of(input_of(*BOTH), baseline="old", tested=("1.3",))
     loop = document_of(experiment)["arms"]["new"]["modes"]["1.3"]["difference"]
     assert loop["p_adjusted"] == loop["p"]
+
+
+def test_experiment_needs_two_arms_a_known_baseline_and_known_modes() -> None:
+    for rows in (("a t F 10", "a u F 10"), ("a t F 10", f"{NO_VALUE} u F 10")):
+        with pytest.raises(WorkspaceError, match="two arms or more"):
+            experiment_of(input_of(*rows))
+    unknown = "no arm is named 'older'; by model there are: new, old"
+    with pytest.raises(WorkspaceError, match=unknown):
+        experiment_of(input_of(*BOTH), baseline="older")
     with pytest.raises(WorkspaceError, match=r"no mode '9\.9'; there are: 1\.3, 3\.1"):
         experiment_of(input_of(*BOTH), tested=("9.9",))
-
-
-@pytest.mark.parametrize(
-    ("rows", "baseline", "message"),
-    [
-        (("a t F 10", "a u F 10"), None, "two arms or more"),
-        (("a t F 10", f"{NO_VALUE} u F 10"), None, "two arms or more"),
-        (BOTH, "older", "no arm is named 'older'; by model there are: new, old"),
-    ],
-)
-def test_experiment_needs_two_arms_and_a_known_baseline(
-    rows: tuple[str, ...], baseline: str | None, message: str
-) -> None:
-    with pytest.raises(WorkspaceError, match=message):
-        experiment_of(input_of(*rows), baseline=baseline)
 
 
 def test_unreliable_intervals_are_withheld() -> None:
@@ -210,9 +201,7 @@ def test_interval_of_independent_arms_is_that_of_welch() -> None:
     result = stats.ttest_ind(a, b, equal_var=False)
     low, high = result.confidence_interval()
     assert apart.interval == pytest.approx((low, high), abs=0.01)
-
-
-def test_tasks_of_independent_arms_are_counted_separately() -> None:
+    # Tasks of independent arms are counted separately.
     arm = [1.0] * 3 + [0.0] * 7
     apart = difference(means([*arm, *[np.nan] * 10]), means([*[np.nan] * 10, *arm]), "share")
     assert apart.reason == ""  # six tasks have it, three of each arm

@@ -108,9 +108,7 @@ def test_share_of_a_finite_number_of_traces() -> None:
     few = prediction_powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
     assert few.these is not None
     assert few.these.withheld == ("few_traces", 20)
-
-
-def test_needed_labels_may_exceed_the_traces_left() -> None:
+    # Needed labels may exceed the traces left.
     estimate = prediction_powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
     assert estimate.more_labels is not None
     assert estimate.more_labels > 40
@@ -203,7 +201,4 @@ def test_every_format_tells_the_unresolved_verdicts(report: SignatureReport) -> 
     tables = {table.id: table for table in words.tables if isinstance(table, Table)}
     (modes,) = (one for key, one in tables.items() if key.startswith("modes"))
     assert "unresolved" in {note.reason for note in modes.notes}
-
-
-def test_gold_is_named_with_its_sources() -> None:
     assert gold_words(MIX) == "gold (verdicts: 60 unanimous, 20 unresolved)"

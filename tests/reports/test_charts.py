@@ -186,7 +186,7 @@ def texts_of(written: str) -> list[str]:
     return [one.text or "" for one in ElementTree.fromstring(written).iter(f"{SVG}text")]
 
 
-def test_standalone_chart_has_a_title_and_caption_unless_it_is_bare() -> None:
+def test_chart_has_a_title_and_caption_unless_it_is_bare_or_inline() -> None:
     written = standalone_svg(sample.chart())
     assert texts_of(written)[0].startswith("Shares of")
     assert texts_of(written)[-2] == "n = 8; labels: gold."
@@ -197,8 +197,6 @@ def test_standalone_chart_has_a_title_and_caption_unless_it_is_bare() -> None:
     assert (root.attrib["width"], root.attrib["height"]) == ("680", "60")
     assert root.findtext(f"{SVG}desc") == "n = 8; labels: gold."
 
-
-def test_inline_chart_has_ids_of_its_own_and_no_style() -> None:
     root = ElementTree.fromstring(inline_svg(sample.chart()))
     assert root.attrib["aria-labelledby"] == "shares-t shares-d"
     assert "style" not in {child.tag for child in root}

@@ -220,6 +220,8 @@ def test_mean_over_modes_needs_more_traces() -> None:
     kappa = macro["cohen_kappa"]
     assert (kappa["ci_withheld"], kappa["ci_needs"]) == ("few_traces", 50)
     assert macro["raw_agreement"]["ci"] is not None
+    with pytest.raises(ValueError, match="none withheld"):
+        Coefficient(0.5, ci=(0.1, 0.9), withheld=("few_traces", 3))
 
 
 def test_corrected_prevalence_needs_thirty_labelled_traces() -> None:
@@ -242,11 +244,6 @@ def test_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
     variance += middle**2 * errors[0] + (1 - middle) ** 2 * errors[1]
     half = z * np.sqrt(variance) / (tpr + tnr - 1)
     assert estimate.ci == pytest.approx([max(0, moved - half), min(1, moved + half)])
-
-
-def test_withheld_interval_cannot_be_given() -> None:
-    with pytest.raises(ValueError, match="none withheld"):
-        Coefficient(0.5, ci=(0.1, 0.9), withheld=("few_traces", 3))
 
 
 def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval() -> None:
