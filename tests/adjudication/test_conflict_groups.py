@@ -120,7 +120,8 @@ def test_verdict_and_places_of_another_mode_are_two_groups() -> None:
 def test_group_can_be_decided_for_a_side_all_none_or_another_place(office: Office) -> None:
     work = adjudication(office)
     group = group_of(work)
-    decisions = work.decide_together(group.take_side("ann"))
+    decisions = work.decide_together(group.take_side("ann"), reason="so")
+    assert {one.reason for one in work.decisions} == {"so"}
     assert places(work) == [at(3), at(12), at(40, 42)]
     assert [(one.item, one.value) for one in decisions] == [
         (f"{MODE}@k9", ABSENT),
