@@ -259,11 +259,16 @@ def test_joined_places_and_later_sides_can_be_taken() -> None:
     work = adjudication(office, "ann")
     work.decide_together(group_of(work).take_all(order) or ())
     office.finish("bob", at(9, 12), number=2, kind=PassKind.SECOND_LOOK)
-    office.finish("cat", at(9))
     work.refresh()
     again = dispute_of(work).in_question(work.words.sides, order)
     work.decide_together(again.take_side("bob"))
     assert places(work) == [at(9, 12)]
+    office = office_of(ann=(at(12),), bob=(at(9),))
+    work = adjudication(office)
+    work.decide_together(group_of(work).take_side("ann"))
+    office.finish("cat", at(9))
+    work.refresh()
+    again = dispute_of(work).in_question(work.words.sides, order)
     work.decide_together(again.take_side("cat"))
     assert places(work) == [at(9)]
 

@@ -160,51 +160,52 @@ def test_judge_without_findings_has_a_verdict() -> None:
     assert not work.judge_shown(OTHER)
 
 
-class TestTakingOn:
-    def test_adjudicator_of_a_study_takes_on_what_two_have_finished(self) -> None:
-        office = Office("t1", "t2", "t3")
-        for trace in ("t1", "t3"):
-            office.finish("ann", at(3), trace=trace)
-            office.finish("bob", value=ABSENT, trace=trace)
-        office.finish("ann", at(3), trace="t2")
-        office.study(study(batches=(("t1", "t2"),)))
-        assert take_on_as_study_says(office.workspace, TAXONOMY, "cat") == ("t1",)
-        assert take_on_as_study_says(office.workspace, TAXONOMY, "cat") == ()
-        entries = queue(office.workspace, TAXONOMY, "cat", order_of=lambda _: order)
-        assert {e.trace_id: e.access for e in entries} == {"t1": Access.OPEN, "t3": Access.HIDDEN}
-        kinds = [one.kind for one in office.workspace.passes(annotator="cat")]
-        assert kinds == [PassKind.ADJUDICATION]
+def test_adjudicator_of_a_study_takes_on_what_two_have_finished() -> None:
+    office = Office("t1", "t2", "t3")
+    for trace in ("t1", "t3"):
+        office.finish("ann", at(3), trace=trace)
+        office.finish("bob", value=ABSENT, trace=trace)
+    office.finish("ann", at(3), trace="t2")
+    office.study(study(batches=(("t1", "t2"),)))
+    assert take_on_as_study_says(office.workspace, TAXONOMY, "cat") == ("t1",)
+    assert take_on_as_study_says(office.workspace, TAXONOMY, "cat") == ()
+    entries = queue(office.workspace, TAXONOMY, "cat", order_of=lambda _: order)
+    assert {e.trace_id: e.access for e in entries} == {"t1": Access.OPEN, "t3": Access.HIDDEN}
+    kinds = [one.kind for one in office.workspace.passes(annotator="cat")]
+    assert kinds == [PassKind.ADJUDICATION]
 
-    @pytest.mark.parametrize("who", ["dan", "ann"])
-    def test_others_take_nothing_on(self, who: str) -> None:
-        office = Office()
-        office.finish("bob", value=ABSENT)
-        office.finish("eve", at(3))
-        office.study(study(adjudicators=("cat", "ann"), batches=(("t1",),)))
-        assert take_on_as_study_says(office.workspace, TAXONOMY, who) == ()
 
-    def test_retest_trace_is_hidden_until_it_is_labelled_or_taken_on(self) -> None:
-        office = Office("t1", "t2")
-        for trace in ("t1", "t2"):
-            office.finish("ann", at(3), trace=trace)
-            office.finish("bob", value=ABSENT, trace=trace)
-        office.study(study(adjudicators=("ann",), batches=(("t1", "t2"),), retests=1.0))
+@pytest.mark.parametrize("who", ["dan", "ann"])
+def test_others_take_nothing_on(who: str) -> None:
+    office = Office()
+    office.finish("bob", value=ABSENT)
+    office.finish("eve", at(3))
+    office.study(study(adjudicators=("cat", "ann"), batches=(("t1",),)))
+    assert take_on_as_study_says(office.workspace, TAXONOMY, who) == ()
 
-        def seen() -> dict[str, tuple[Access, int]]:
-            entries = queue(office.workspace, TAXONOMY, "ann", order_of=lambda _: order)
-            return {
-                entry.trace_id: (entry.access, len(entry.gold.conflicts) if entry.gold else 0)
-                for entry in entries
-            }
 
-        assert seen() == {"t1": (Access.AGAIN, 0), "t2": (Access.AGAIN, 0)}
-        assert all(one.revealed_at is None for one in office.workspace.passes(annotator="ann"))
-        with pytest.raises(AdjudicationError, match="labelled again"):
-            Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)
-        assert take_on(office.workspace, TAXONOMY, "ann", ["t1"]) == ("t1",)
-        assert seen() == {"t1": (Access.OPEN, 1), "t2": (Access.AGAIN, 0)}
-        office.start("ann", "t2", number=2, kind=PassKind.RETEST)
-        assert seen()["t2"] == (Access.UNFINISHED, 0)
-        assert take_on(office.workspace, TAXONOMY, "ann", ["t2"]) == ()
-        office.end("ann", "t2", number=2)
-        assert seen()["t2"] == (Access.OPEN, 1)
+def test_retest_trace_is_hidden_until_it_is_labelled_or_taken_on() -> None:
+    office = Office("t1", "t2")
+    for trace in ("t1", "t2"):
+        office.finish("ann", at(3), trace=trace)
+        office.finish("bob", value=ABSENT, trace=trace)
+    office.study(study(adjudicators=("ann",), batches=(("t1", "t2"),), retests=1.0))
+
+    def seen() -> dict[str, tuple[Access, int]]:
+        entries = queue(office.workspace, TAXONOMY, "ann", order_of=lambda _: order)
+        return {
+            entry.trace_id: (entry.access, len(entry.gold.conflicts) if entry.gold else 0)
+            for entry in entries
+        }
+
+    assert seen() == {"t1": (Access.AGAIN, 0), "t2": (Access.AGAIN, 0)}
+    assert all(one.revealed_at is None for one in office.workspace.passes(annotator="ann"))
+    with pytest.raises(AdjudicationError, match="labelled again"):
+        Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=order)
+    assert take_on(office.workspace, TAXONOMY, "ann", ["t1"]) == ("t1",)
+    assert seen() == {"t1": (Access.OPEN, 1), "t2": (Access.AGAIN, 0)}
+    office.start("ann", "t2", number=2, kind=PassKind.RETEST)
+    assert seen()["t2"] == (Access.UNFINISHED, 0)
+    assert take_on(office.workspace, TAXONOMY, "ann", ["t2"]) == ()
+    office.end("ann", "t2", number=2)
+    assert seen()["t2"] == (Access.OPEN, 1)

@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
@@ -39,6 +39,7 @@ def test_risk_ratio_is_that_of_statsmodels(tables: list[Stratum]) -> None:
 
 
 @given(sides, sides)
+@example((5, 5), (0, 5))
 @settings(max_examples=60, deadline=None)
 def test_figures_of_one_stratum_are_the_plain_ones(
     first: tuple[int, int], second: tuple[int, int]
