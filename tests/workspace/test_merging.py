@@ -20,6 +20,7 @@ from mast_tui.workspace.events.types import (
     StudySet,
 )
 from mast_tui.workspace.merging import merge
+from mast_tui.workspace.records import MergeRefused
 from mast_tui.workspace.registers.tags import keep_tags, tags_by
 from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, TRACE, event, label, started, state, trace_of
@@ -164,3 +165,21 @@ def test_last_guideline_stands_until_it_is_emptied(here: Workspace) -> None:
     gone = structs.replace(later, text="")
     here.append([NewEvent("carol", None, MAST.ref, None, GuidelineSet("g", later, gone))])
     assert here.guidelines(MAST.ref) == ()
+
+
+def test_only_a_later_guideline_overrules_that_of_another(
+    here: Workspace, there: Workspace
+) -> None:
+    mode = MAST.modes[0].slug
+    ours = Guideline("g", mode, "always", "bob", "2026-05-05T10:00:00Z")
+    here.append([NewEvent("bob", None, MAST.ref, None, GuidelineSet("g", None, ours))])
+    older = Guideline("g", mode, "never", "carol", "2026-05-04T10:00:00Z")
+    there.append([NewEvent("carol", None, MAST.ref, None, GuidelineSet("g", None, older))])
+    (person,) = merge(here, there).people
+    assert (person.annotator, person.needs, person.overruled) == ("carol", (), {})
+    assert here.guidelines(MAST.ref) == (ours,)
+    later = structs.replace(older, written_at="2026-05-06T10:00:00Z")
+    there.append([NewEvent("carol", None, MAST.ref, None, GuidelineSet("g", older, later))])
+    with pytest.raises(MergeRefused):
+        merge(here, there)
+    assert here.guidelines(MAST.ref) == (ours,)
