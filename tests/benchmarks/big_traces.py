@@ -1,18 +1,17 @@
-"""How the app bears big traces: starts, memory, keys, the index, labels, search, a big library.
+"""Speed of the app with big traces: starts, memory, keys, index, labels, search, libraries.
 
-Run by hand, on a machine that does nothing else:
+Run by hand on an idle machine:
 
     .venv/bin/python tests/benchmarks/big_traces.py [--quick] [--only NAME …] [--json OUT]
 
 The data is made from a seed at the first run and kept in the user's cache folder (2 GB; ``--data``
-names another). Two log viewers are measured beside the app where they are here: lnav from the
-distribution's packages, and toolong, which pins an older Textual and so lives by itself:
+names another). Two log viewers are measured for comparison if they are installed: lnav from the
+distribution's packages, and toolong, which needs an environment of its own:
 
     python3 -m venv FOLDER && FOLDER/bin/pip install toolong
 
-and then ``--toolong FOLDER/bin/tl``. The tables are printed as Markdown, each as soon as
-it is there. ``--quick`` repeats less
-and takes nothing bigger than 100 MB. A step that takes longer than ``--timeout`` is told as such.
+and then ``--toolong FOLDER/bin/tl``. The tables are printed as Markdown. ``--quick`` repeats less
+and uses at most 100 MB. A step that takes longer than ``--timeout`` is given up.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ class Rollout:
 
 
 class Data:
-    """What the benchmarks read; each thing is made when it is first asked for.
+    """Input of the benchmarks, each part made when it is first needed.
 
-    A thing is written under another name and then renamed: what has its name is whole.
+    A part is written under another name and renamed when it is complete.
     """
 
     def __init__(self, folder: Path | None = None, *, seed: int = SEED) -> None:
@@ -53,18 +53,18 @@ class Data:
         self._seed = seed
 
     def long_rollout(self, megabytes: int) -> Rollout:
-        """About so many megabytes of the usual mix of records."""
+        """Return a rollout of about this size with the usual mix of records."""
         size = megabytes * MEGABYTE
         name = f"long-{megabytes}mb.jsonl"
         return self._rollout(name, lambda path: write_long(path, size, seed=self._seed))
 
     def short_rollout(self, spans: int) -> Rollout:
-        """So many spans on short lines."""
+        """Return a rollout with this number of spans on short lines."""
         name = f"short-{spans}.jsonl"
         return self._rollout(name, lambda path: write_short(path, spans, seed=self._seed))
 
     def library(self, traces: int) -> Path:
-        """A folder of so many small traces."""
+        """Return a folder with this number of small traces."""
 
         def write(folder: Path) -> None:
             folder.mkdir()
@@ -74,7 +74,7 @@ class Data:
         return self._made(f"library-{traces}", write)
 
     def document(self, megabytes: int, layout: str) -> Path:
-        """A JSON document of about so many megabytes, in one of ``LAYOUTS``."""
+        """Return a JSON document of about this size, in one of ``LAYOUTS``."""
 
         def write(path: Path) -> None:
             write_document(path, megabytes * MEGABYTE, layout, seed=self._seed)
@@ -82,7 +82,7 @@ class Data:
         return self._made(f"{layout}-{megabytes}mb.json", write)
 
     def workspace(self, labels: int, rollout: Rollout, into: Path) -> Path:
-        """A copy, in the folder ``into``, of a workspace with so many labels.
+        """Return a copy of a workspace with this number of labels, in the folder ``into``.
 
         Some of them stand on the rollout, half of these from ``someone``.
         """
@@ -177,7 +177,7 @@ def _events(
     keys: Sequence[str],
     count: int,
 ) -> list[NewEvent]:
-    """A pass of one annotator over one trace with ``count`` labels."""
+    """Return a pass of one annotator over one trace with ``count`` labels."""
 
     def label(place: int) -> Label:
         key = keys[place % len(keys)]

@@ -48,7 +48,7 @@ print(json.dumps(told))
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What one import took: seconds by the clock and of processor, megabytes at most."""
+    """The cost of an import: seconds by the clock and of processor, and peak megabytes."""
 
     waited: float
     seconds: float
@@ -99,7 +99,7 @@ def take(file_format: str, file: Path) -> Took:
 
 
 def _as_installed() -> dict[str, str]:
-    """The environment in which modules are compiled once, and not at every start."""
+    """Return an environment in which compiled modules are kept."""
     return {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 

@@ -26,7 +26,7 @@ LOOK_EVERY = 0.0005
 
 
 def measure(setting: Setting) -> list[Row]:
-    """The rows of this measure."""
+    """Measure the time from the key of a label to its commit."""
     many = setting.times(LABELS, QUICK_LABELS)
     keys = setting.times(50, 15)
     rollout = setting.data.short_rollout(SPANS)
@@ -84,7 +84,7 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def column(measured: Sequence[tuple[float, float]], place: int) -> list[float]:
-    """The first or the second value of each."""
+    """Return the first or the second value of each."""
     return [one[place] for one in measured]
 
 
@@ -123,13 +123,13 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _count(database: sqlite3.Connection) -> int:
-    """The last label's row: cheap however many there are."""
+    """Return the number of the last label's row, which is cheap."""
     (last,) = database.execute("SELECT max(rowid) FROM labels").fetchone()
     return int(last or 0)
 
 
 def _bare_commits(folder: Path, count: int) -> list[float]:
-    """Seconds that this disk takes for one row, in the journal mode that a workspace has."""
+    """Return the seconds for one row in the journal mode of a workspace."""
     seconds: list[float] = []
     connection = sqlite3.connect(folder / "bare.db", isolation_level=None)
     with closing(connection):

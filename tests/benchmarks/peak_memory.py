@@ -28,7 +28,7 @@ class Viewer:
 
 
 def measure(setting: Setting) -> list[Row]:
-    """The rows of this measure."""
+    """Measure the peak memory while paging."""
     rollout = setting.big
     rows: list[Row] = []
     with ExitStack() as stack:
@@ -76,7 +76,7 @@ def _settle(program: Program) -> None:
 
 
 def _compared(rows: Sequence[Row], name: str) -> list[Row]:
-    """The rows, the peaks divided by that of ``name``."""
+    """Return the rows, with peaks divided by that of ``name``."""
     own = next((r for r in rows if r.what.startswith(name) and "pages" in r.what), None)
     return [
         Row(r.what, r.values, r.unit, name, own.middle, r.missing, r.note)

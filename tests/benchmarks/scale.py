@@ -81,13 +81,13 @@ def write_traces(folder: Path, count: int, seed: int) -> None:
 
 
 def judge(traces: Path, out: Path, *more: str) -> tuple[str, ...]:
-    """The words of the command."""
+    """Return the command that judges traces into shards."""
     words = ("judge", str(traces), "--judge", "rules", "--out", str(out), "--json", *more)
     return (sys.executable, "-c", _RUN, *words)
 
 
 def timed(command: Sequence[str]) -> tuple[float, float]:
-    """How many seconds a command took, and the most memory of its own process in MB."""
+    """Return the seconds of a command, and the peak memory of its process in MB."""
     began = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     took = time.perf_counter() - began
@@ -97,7 +97,7 @@ def timed(command: Sequence[str]) -> tuple[float, float]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a folder by name."""
+    """Return the shards of a folder by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".parquet"}
 
 
@@ -124,7 +124,7 @@ def growth(folder: Path, traces: int, workers: int) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has begun."""
+    """Return the child processes of a process."""
     told = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(word) for word in told.split()]
 

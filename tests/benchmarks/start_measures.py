@@ -22,7 +22,7 @@ from tests.benchmarks.terminals import (
 )
 
 RAW_LINE = '"timestamp"'
-"""What any line of the file begins with; log viewers show the last ones first."""
+"""The beginning of any line of the file; log viewers show the last ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Start:
 def starts_in_turn(
     starts: Sequence[Start], home: Path, runs: int, seconds: float
 ) -> dict[str, list[float] | TooLate]:
-    """Seconds until each has shown its text, started in turn; the first turn warms caches.
+    """Return the seconds until each shows its text, started in turn; the first turn warms caches.
 
     What once came too late is not started again.
     """
@@ -59,7 +59,7 @@ def starts_in_turn(
 
 
 def rows_of(found: dict[str, list[float] | TooLate], base: str, note: str = "") -> list[Row]:
-    """A row for each start, all but the first divided by ``base``."""
+    """Return a row for each start, all but the first divided by ``base``."""
     trivial = found[base]
     assert not isinstance(trivial, TooLate)
     against = times(base, trivial)
@@ -152,7 +152,7 @@ def measure_library(setting: Setting) -> list[Row]:
 
 
 def _all_listed(count: int) -> bytes:
-    """The title's words once every trace is listed."""
+    """Return the title of the list when every trace is listed."""
     return rb"%d traces(?= *\x1b)" % count
 
 

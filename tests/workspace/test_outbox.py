@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 
 @dataclass
-class Team:
+class ServerWorkspace:
     """A database with a workspace, and the folder of the outbox."""
 
     postgres: PostgresServer
@@ -54,9 +54,9 @@ class Team:
 
 
 @pytest.fixture
-def team(postgres: PostgresServer, tmp_path: Path) -> Iterator[Team]:
+def team(postgres: PostgresServer, tmp_path: Path) -> Iterator[ServerWorkspace]:
     name = postgres.take()
-    yield Team(postgres, name, tmp_path / "outbox")
+    yield ServerWorkspace(postgres, name, tmp_path / "outbox")
     postgres.give_back(name)
 
 
@@ -80,7 +80,7 @@ def is_sound(workspace: Workspace) -> bool:
     return not edited and not workspace.differences() and seqs == list(range(1, len(seqs) + 1))
 
 
-def test_changes_without_the_server_wait_and_survive_the_app(team: Team) -> None:
+def test_changes_without_the_server_wait_and_survive_the_app(team: ServerWorkspace) -> None:
     with team.window() as workspace:
         session = session_on(workspace)
         put(session, 0)
@@ -111,7 +111,7 @@ def test_changes_without_the_server_wait_and_survive_the_app(team: Team) -> None
 
 
 def test_commit_with_a_lost_answer_is_not_made_twice(
-    team: Team, monkeypatch: pytest.MonkeyPatch
+    team: ServerWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with team.window() as workspace:
         session = session_on(workspace)
@@ -133,7 +133,7 @@ def test_commit_with_a_lost_answer_is_not_made_twice(
         assert is_sound(workspace)
 
 
-def test_changes_of_another_window_meanwhile_stay(team: Team) -> None:
+def test_changes_of_another_window_meanwhile_stay(team: ServerWorkspace) -> None:
     with team.window() as workspace, closing(Workspace.open(team.url)) as elsewhere:
         session = session_on(workspace)
         finished = session_on(workspace, "run-2")
@@ -160,7 +160,7 @@ def test_changes_of_another_window_meanwhile_stay(team: Team) -> None:
 
 
 async def test_silent_server_does_not_block_the_app(
-    team: Team, monkeypatch: pytest.MonkeyPatch
+    team: ServerWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with team.window() as workspace:
         session = session_on(workspace)
@@ -186,7 +186,7 @@ async def test_silent_server_does_not_block_the_app(
         assert len(workspace.labels()) == 3
 
 
-def test_only_own_changes_wait(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_own_changes_wait(team: ServerWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with team.window() as workspace, team.away():
         monkeypatch.setattr("mast_tui.writes.PATIENCE", 0.0)
         with pytest.raises(ServerAway):
@@ -195,7 +195,7 @@ def test_only_own_changes_wait(team: Team, monkeypatch: pytest.MonkeyPatch) -> N
         assert workspace.outbox.waiting == ()
 
 
-async def test_other_traces_can_be_labelled_without_the_server(team: Team) -> None:
+async def test_other_traces_can_be_labelled_without_the_server(team: ServerWorkspace) -> None:
     with closing(Workspace.open(team.url)) as elsewhere:
         put(session_on(elsewhere, "run-2", "bob"), 5)
         with team.window() as workspace:
@@ -223,7 +223,7 @@ async def test_other_traces_can_be_labelled_without_the_server(team: Team) -> No
                 assert (after.waiting, after.outbox and after.outbox.traces) == (0, {})
 
 
-async def test_adjudication_continues_without_the_server(team: Team) -> None:
+async def test_adjudication_continues_without_the_server(team: ServerWorkspace) -> None:
     with closing(Workspace.open(team.url)) as elsewhere, team.window() as workspace:
         for who, mode in (("bob", 0), ("carol", 1)):
             put(said := session_on(elsewhere, who=who), mode)
