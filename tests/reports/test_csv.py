@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,10 @@ def read(text: str) -> list[dict[str, str]]:
 
 
 def of(document: Any, **columns: str) -> list[dict[str, str]]:
-    rows = tidy_rows(document)
+    return rows_with(tidy_rows(document), **columns)
+
+
+def rows_with(rows: Iterable[dict[str, str]], **columns: str) -> list[dict[str, str]]:
     return [row for row in rows if all(row[name] == cell for name, cell in columns.items())]
 
 
@@ -77,10 +81,11 @@ def test_new_figure_has_its_row(people: Any, signatures: Any) -> None:
 def test_rows_of_signatures_hold_the_document(signatures: Any) -> None:
     group = signatures["groups"][PLAIN]
     mode = group["modes"]["2.6"]
+    rows = list(tidy_rows(signatures))
     assert csv_columns(signatures) == ["scope", "group", *csv_columns({})[1:]]
 
     def row(statistic: str, **columns: str) -> dict[str, str]:
-        (row,) = of(signatures, group=PLAIN, statistic=statistic, **columns)
+        (row,) = rows_with(rows, group=PLAIN, statistic=statistic, **columns)
         return row
 
     def interval(row: dict[str, str]) -> list[float]:
@@ -102,7 +107,6 @@ def test_rows_of_signatures_hold_the_document(signatures: Any) -> None:
     assert row("failed_chains_count", mode=steps)["value"] == str(chain["count"])
     tenths = group["places"]["failed"]["first_failure"]["bins"]
     assert row("failed_first_failure_bins_1")["value"] == str(tenths[0])
-    rows = list(tidy_rows(signatures))
     ratios = [row for row in rows if row["statistic"] == "risk_ratio"]
     assert any(row["undefined"] == "none_in_succeeded" for row in ratios)
     assert all((row["value"] == "") is (row["undefined"] != "") for row in ratios)
