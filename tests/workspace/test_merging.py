@@ -9,15 +9,21 @@ import pytest
 from msgspec import structs
 
 from mast_tui.gold import Guideline
-from mast_tui.labels import AnnotatorKind, Target
+from mast_tui.labels import AnnotatorKind, PassKind, Target, VerdictValue
 from mast_tui.study import Assignment, Draw, Membership, Release, Study
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError
+from mast_tui.workspace.events.changes import only_adds
 from mast_tui.workspace.events.types import (
+    Fact,
     GuidelineSet,
     LabelAdded,
     LabelChanged,
     LabelRemoved,
+    PassFinished,
+    PassStarted,
+    SightSet,
     StudySet,
+    VerdictSet,
 )
 from mast_tui.workspace.merging import merge
 from mast_tui.workspace.records import MergeRefused
@@ -183,3 +189,23 @@ def test_only_a_later_guideline_overrules_that_of_another(
     with pytest.raises(MergeRefused):
         merge(here, there)
     assert here.guidelines(MAST.ref) == (ours,)
+
+
+def test_events_that_only_add_are_told_from_changes(here: Workspace) -> None:
+    facts: dict[str, Fact] = {
+        "start": PassStarted(PassKind.BLIND),
+        "label": LabelAdded(label(here)),
+        "finish": PassFinished(),
+        "sight": SightSet(None, True),
+        "verdict removed": VerdictSet(MAST.modes[0].slug, VerdictValue.ABSENT, None),
+    }
+    here.append([event(fact) for fact in facts.values()])
+    events = dict(zip(facts, here.events(), strict=True))
+    for names, whole, expected in (
+        (("start", "label", "finish"), False, True),
+        (("label", "finish"), True, False),  # of a pass that began elsewhere
+        (("sight",), True, True),
+        (("sight",), False, False),
+        (("label", "verdict removed"), True, False),
+    ):
+        assert only_adds([events[name] for name in names], whole=whole) is expected
