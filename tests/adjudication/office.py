@@ -1,8 +1,8 @@
-"""A workspace in memory with people who finish traces, written through its events."""
+"""A workspace in memory in which people finish traces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 from mast_tui.adjudication import Adjudication, has_changed
@@ -11,6 +11,7 @@ from mast_tui.gold import Conflict, ConflictKind, Decision, words_on
 from mast_tui.labels import (
     WHOLE_TRACE,
     AnnotatorKind,
+    Finding,
     Label,
     PassKind,
     Target,
@@ -18,7 +19,7 @@ from mast_tui.labels import (
 )
 from mast_tui.study.model import Study
 from mast_tui.taxonomy.model import Category, Mode, Taxonomy
-from mast_tui.workspace import NewEvent, TraceRecord, Workspace
+from mast_tui.workspace import NewEvent, TraceRecord, Workspace, store_judgement
 from mast_tui.workspace.events.types import (
     Fact,
     LabelAdded,
@@ -31,6 +32,7 @@ from mast_tui.workspace.events.types import (
 from tests.gold.build import ABSENT, MODE, OTHER, at, order
 
 THIRD = "task_derailment"
+JUDGE = "judge:rules@1"
 
 TAXONOMY = Taxonomy(
     id="small",
@@ -47,7 +49,7 @@ TAXONOMY = Taxonomy(
 
 
 def overrule(work: Adjudication, mode: str, choice: Choice) -> Decision:
-    """Decide a mode's verdict whatever the sides say of it, agreed or not."""
+    """Decide the verdict of a mode, agreed or not."""
     said = words_on(mode, work.words.sides)
     return work.decide(Conflict(mode, ConflictKind.VERDICT, mode, said, (), None), choice)
 
@@ -55,19 +57,19 @@ def overrule(work: Adjudication, mode: str, choice: Choice) -> Decision:
 def taken_over(
     work: Adjudication, mode: str, target: Target = WHOLE_TRACE, *, instead_of: str = THIRD
 ) -> Decision:
-    """Have a place go to a mode, as if it had been marked for another that all call absent."""
+    """Give a place to a mode, as if it had been marked for another that all call absent."""
     said = words_on(instead_of, work.words.sides)
     marked = Conflict(instead_of, ConflictKind.VERDICT, instead_of, said, (), target)
     return work.another_mode([marked], mode)[1]
 
 
 def changed_since(work: Adjudication, decision: Decision) -> bool:
-    """Whether a side has said something else since, as far as ``work`` has read."""
+    """Return whether a side has changed since the decision."""
     return has_changed(decision, work.words.sides, order)
 
 
 class Office:
-    """Who said what about which trace."""
+    """A workspace with a small taxonomy and traces that people label."""
 
     def __init__(self, *traces: str) -> None:
         self.workspace = Workspace.open(":memory:")
@@ -81,10 +83,21 @@ class Office:
         set_up = NewEvent("ann", None, TAXONOMY.ref, None, StudySet(None, study))
         self.workspace.append([set_up])
 
+    def judge(self, *modes: str, findings: Sequence[Finding] = ()) -> None:
+        """Store a judgement of the first trace."""
+        store_judgement(
+            self.workspace,
+            judge=JUDGE,
+            taxonomy=TAXONOMY.ref,
+            trace_id="t1",
+            looks_at=modes,
+            findings=findings,
+        )
+
     def start(
         self, name: str, trace: str = "t1", *, number: int = 1, kind: PassKind = PassKind.BLIND
     ) -> None:
-        """Open a pass; who is not known yet is a person."""
+        """Open a pass; unknown names become people."""
         if all(info.name != name for info in self.workspace.annotators()):
             self.workspace.add_annotator(name, AnnotatorKind.HUMAN)
         self._append(name, trace, number, PassStarted(kind))
@@ -125,7 +138,7 @@ class Office:
         others: Mapping[str, VerdictValue] | None = None,
         saw: bool = False,
     ) -> None:
-        """A whole pass: places marked or a verdict on the first mode; the others absent."""
+        """Record a whole pass: places or a verdict on the first mode, the others absent."""
         verdicts = {OTHER: ABSENT, THIRD: ABSENT, **(others or {})}
         if value is not None:
             verdicts[MODE] = value
@@ -142,7 +155,7 @@ class Office:
 
 
 def two_who_differ() -> Office:
-    """ann sees the mode at #3, bob does not; both have finished."""
+    """Return an office in which ann marks the mode at #3 and bob does not."""
     office = Office()
     office.finish("ann", at(3, 5))
     office.finish("bob", value=ABSENT)
@@ -150,11 +163,11 @@ def two_who_differ() -> Office:
 
 
 def adjudication(office: Office, who: str = "ann") -> Adjudication:
-    """Somebody's work on the first trace."""
+    """Return the adjudication of the first trace."""
     return Adjudication(office.workspace, TAXONOMY, "t1", who, order=order)
 
 
 def only(work: Adjudication) -> Conflict:
-    """The one conflict that is left."""
+    """Return the one open conflict."""
     (conflict,) = work.gold.conflicts
     return conflict

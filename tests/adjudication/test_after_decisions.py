@@ -1,4 +1,4 @@
-"""Reasons, sides that change after a decision, and decisions that are confirmed."""
+"""Decisions afterwards: reasons, changed sides, confirmation, and imports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mast_tui.adjudication import AdjudicationError
+from mast_tui.adjudication import Adjudication, AdjudicationError
 from mast_tui.adjudication.conflicts import NOBODY, Choice, take_all, take_side
 from mast_tui.exchange.apply import apply_incoming
 from mast_tui.exchange.csv_labels import read_csv_long
@@ -31,102 +31,87 @@ def office() -> Office:
     return two_who_differ()
 
 
-class TestReasons:
-    def test_a_reason_is_added_and_is_undone_with_its_decision(self, office: Office) -> None:
-        work = adjudication(office)
-        made = work.decide(only(work), NOBODY)
-        work.explain([MODE], " retries do not count ")
-        (decision,) = work.decisions
-        assert decision.reason == "retries do not count"
-        assert (decision.value, decision.decided_at) == (made.value, made.decided_at)
-        assert work.gold.verdict(MODE).reason == "retries do not count"
-        assert work.undo() == (MODE,)
-        assert not work.decisions
-        assert work.redo() == (MODE,)
-        assert work.decisions == (decision,)
-        assert adjudication(office).undo() == (MODE,)
-        assert not adjudication(office).decisions
+def reasons(work: Adjudication) -> list[str]:
+    return [decision.reason for decision in work.decisions]
 
-    def test_a_reason_that_is_put_otherwise_is_a_step_of_its_own(self, office: Office) -> None:
-        work = adjudication(office)
-        work.decide(only(work), NOBODY)
-        work.explain([MODE], "first")
-        work.explain([MODE], "second")
-        work.undo()
-        assert [d.reason for d in work.decisions] == ["first"]
-        work.undo()
-        assert not work.decisions
 
-    def test_a_reason_long_after_leaves_what_was_decided_since(self, office: Office) -> None:
-        work = adjudication(office)
-        work.decide(only(work), NOBODY)
-        taken_over(work, OTHER, at(7))
-        work.explain([MODE], "late")
-        work.undo()
-        assert {d.mode: d.reason for d in work.decisions} == {MODE: "", OTHER: "", THIRD: ""}
-
-    def test_it_can_be_taken_away_and_saying_the_same_records_nothing(self, office: Office) -> None:
-        work = adjudication(office)
-        work.decide(only(work), NOBODY)
+def test_reason_is_added_and_undone_with_its_decision(office: Office) -> None:
+    work = adjudication(office)
+    with pytest.raises(AdjudicationError, match="nothing is decided"):
         work.explain([MODE], "so")
-        events = len(list(office.workspace.events()))
-        work.explain([MODE], "so")
-        assert len(list(office.workspace.events())) == events
-        work.explain([MODE], "")
-        assert [d.reason for d in work.decisions] == [""]
+    made = work.decide(only(work), NOBODY)
+    with pytest.raises(AdjudicationError, match="ann decided this"):
+        adjudication(office, "bob").explain([MODE], "so")
+    work.explain([MODE], " retries do not count ")
+    (decision,) = work.decisions
+    assert decision.reason == "retries do not count"
+    assert (decision.value, decision.decided_at) == (made.value, made.decided_at)
+    assert work.gold.verdict(MODE).reason == "retries do not count"
+    assert work.undo() == (MODE,)
+    assert not work.decisions
+    assert work.redo() == (MODE,)
+    assert work.decisions == (decision,)
+    assert adjudication(office).undo() == (MODE,)
+    assert not adjudication(office).decisions
 
-    def test_nobody_explains_what_another_decided_or_nobody_has(self, office: Office) -> None:
-        work = adjudication(office)
-        with pytest.raises(AdjudicationError, match="nothing is decided"):
-            work.explain([MODE], "so")
-        work.decide(only(work), NOBODY)
-        with pytest.raises(AdjudicationError, match="ann decided this"):
-            adjudication(office, "bob").explain([MODE], "so")
+
+def test_changed_reason_is_a_step_and_the_same_reason_is_none(office: Office) -> None:
+    work = adjudication(office)
+    work.decide(only(work), NOBODY)
+    work.explain([MODE], "first")
+    events = len(list(office.workspace.events()))
+    work.explain([MODE], "first")
+    assert len(list(office.workspace.events())) == events
+    work.explain([MODE], "")
+    assert reasons(work) == [""]
+    work.undo()
+    assert reasons(work) == ["first"]
+    work.undo()
+    assert not work.decisions
 
 
-class TestChanges:
-    def test_a_confirmed_decision_is_unchanged_until_a_side_changes_again(
-        self, office: Office
-    ) -> None:
-        work = adjudication(office)
-        made = work.decide(only(work), take_side(only(work), "ann"), reason="so")
-        office.finish("bob", at(9), number=2, kind=PassKind.SECOND_LOOK)
-        work = adjudication(office, "bob")
-        assert [changed_since(work, d) for d in work.decisions] == [True]
-        (confirmed,) = work.confirm(MODE)
-        assert (confirmed.value, confirmed.targets, confirmed.sides, confirmed.reason) == (
-            made.value,
-            made.targets,
-            made.sides,
-            "so",
-        )
-        assert confirmed.decided_by == "bob"
-        assert not changed_since(work, confirmed)
-        assert not work.gold.verdict(MODE).changed
-        office.finish("bob", value=ABSENT, number=4, kind=PassKind.SECOND_LOOK)
-        work.refresh()
-        assert changed_since(work, confirmed)
+def test_undoing_a_late_reason_keeps_later_decisions(office: Office) -> None:
+    work = adjudication(office)
+    work.decide(only(work), NOBODY)
+    taken_over(work, OTHER, at(7))
+    work.explain([MODE], "late")
+    work.undo()
+    assert {d.mode: d.reason for d in work.decisions} == {MODE: "", OTHER: "", THIRD: ""}
 
-    def test_nothing_is_confirmed_where_nothing_was_decided(self, office: Office) -> None:
-        with pytest.raises(AdjudicationError, match="nothing is decided"):
-            adjudication(office).confirm(MODE)
 
-    @pytest.mark.parametrize("take", [NOBODY, None])
-    def test_a_place_that_was_dropped_or_taken_shows_that_a_side_left_it(
-        self, take: Choice | None
-    ) -> None:
-        office = Office()
-        office.finish("ann", at(3))
-        office.finish("bob", at(3), at(9))
-        work = adjudication(office)
-        choice = take or take_all(only(work), order)
-        assert choice is not None
-        decision = work.decide(only(work), choice)
-        assert not changed_since(work, decision)
-        office.finish("bob", at(3), number=2, kind=PassKind.SECOND_LOOK)
-        work.refresh()
-        assert changed_since(work, decision)
-        assert not any(changed_since(work, d) for d in work.confirm(decision.item))
+def test_confirmed_decision_is_unchanged_until_a_side_changes_again(office: Office) -> None:
+    with pytest.raises(AdjudicationError, match="nothing is decided"):
+        adjudication(office).confirm(MODE)
+    work = adjudication(office)
+    made = work.decide(only(work), take_side(only(work), "ann"), reason="so")
+    office.finish("bob", at(9), number=2, kind=PassKind.SECOND_LOOK)
+    work = adjudication(office, "bob")
+    assert [changed_since(work, d) for d in work.decisions] == [True]
+    (confirmed,) = work.confirm(MODE)
+    for field in ("value", "targets", "sides", "reason"):
+        assert getattr(confirmed, field) == getattr(made, field)
+    assert confirmed.decided_by == "bob"
+    assert not changed_since(work, confirmed)
+    assert not work.gold.verdict(MODE).changed
+    office.finish("bob", value=ABSENT, number=4, kind=PassKind.SECOND_LOOK)
+    work.refresh()
+    assert changed_since(work, confirmed)
+
+
+@pytest.mark.parametrize("take", [NOBODY, None])
+def test_decision_on_a_place_changes_if_a_side_removes_it(take: Choice | None) -> None:
+    office = Office()
+    office.finish("ann", at(3))
+    office.finish("bob", at(3), at(9))
+    work = adjudication(office)
+    choice = take or take_all(only(work), order)
+    assert choice is not None
+    decision = work.decide(only(work), choice)
+    assert not changed_since(work, decision)
+    office.finish("bob", at(3), number=2, kind=PassKind.SECOND_LOOK)
+    work.refresh()
+    assert changed_since(work, decision)
+    assert not any(changed_since(work, d) for d in work.confirm(decision.item))
 
 
 places = st.builds(
@@ -136,7 +121,7 @@ places = st.builds(
 
 @settings(max_examples=12)
 @given(st.lists(places, max_size=2), st.lists(places, max_size=2), st.lists(places, max_size=2))
-def test_whatever_the_sides_say_since_confirming_settles_it(
+def test_confirming_settles_any_change_of_sides(
     ann: list[Target], bob: list[Target], later: list[Target]
 ) -> None:
     office = Office()
@@ -157,7 +142,7 @@ def test_whatever_the_sides_say_since_confirming_settles_it(
     assert not any(changed_since(work, d) for d in work.decisions)
 
 
-def test_an_import_never_overwrites_a_decision(office: Office, tmp_path: Path) -> None:
+def test_import_does_not_change_a_decision(office: Office, tmp_path: Path) -> None:
     work = adjudication(office)
     decision = work.decide(only(work), take_side(only(work), "ann"))
     path = tmp_path / "labels.csv"

@@ -1,4 +1,4 @@
-"""The disputed places of a mode are one disagreement, decided in one step."""
+"""Groups of conflicts: the disputed places of a mode, decided in one step."""
 
 from __future__ import annotations
 
@@ -17,16 +17,13 @@ from mast_tui.adjudication.conflicts import NOBODY, Choice, take_side
 from mast_tui.gold import ConflictKind, no_order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Finding, PassKind, Target
 from mast_tui.study.model import Study
-from mast_tui.workspace import store_judgement
 from mast_tui.workspace.events.types import Decided
-from tests.adjudication.office import TAXONOMY, THIRD, Office, adjudication, taken_over
+from tests.adjudication.office import JUDGE, TAXONOMY, THIRD, Office, adjudication, taken_over
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at, order, quote
-
-JUDGE = "judge:rules@1"
 
 
 def office_of(**places: tuple[Target, ...]) -> Office:
-    """People who have finished a trace, with the places that each has marked."""
+    """Return an office in which people have marked these places and finished."""
     office = Office()
     for name, targets in places.items():
         office.finish(name, *targets)
@@ -34,13 +31,13 @@ def office_of(**places: tuple[Target, ...]) -> Office:
 
 
 def group_of(work: Adjudication) -> ConflictGroup:
-    """The only thing that is left to decide."""
+    """Return the only open group."""
     (group,) = conflict_groups(work.gold.conflicts)
     return group
 
 
 def dispute_of(work: Adjudication) -> Dispute:
-    """The only row of the trace."""
+    """Return the only dispute of the trace."""
     (dispute,) = disputes(work.gold.conflicts, work.decisions)
     return dispute
 
@@ -51,7 +48,7 @@ def places(work: Adjudication) -> list[Target]:
 
 @pytest.fixture
 def office() -> Office:
-    """ann and bob agree on the mode and on #3, and mark other places beside it."""
+    """Agreement of ann and bob on #3, and other places of each."""
     return office_of(ann=(at(3), at(12), at(40, 42)), bob=(at(3), at(9)))
 
 
@@ -59,284 +56,243 @@ def said(group: ConflictGroup) -> dict[str, tuple[Target, ...]]:
     return {side.annotator: side.targets for side in group.said}
 
 
-class TestOneRow:
-    def test_each_side_has_all_of_its_disputed_places(self, office: Office) -> None:
-        group = group_of(adjudication(office))
-        assert group.kind is ConflictKind.PLACE
-        assert said(group) == {"ann": (at(12), at(40, 42)), "bob": (at(9),)}
-        assert group.where == at(9)
-
-    def test_three_annotators_one_of_whom_marked_nothing_there(self) -> None:
-        work = adjudication(office_of(ann=(at(3), at(9)), bob=(at(3),), cat=(at(3), at(20))))
-        assert said(group_of(work)) == {"ann": (at(9),), "bob": (), "cat": (at(20),)}
-
-    def test_quotes_in_one_span_that_do_not_overlap_are_two_places(self) -> None:
-        first, second = quote(4, 0, "again"), quote(4, 20, "and again")
-        group = group_of(adjudication(office_of(ann=(first,), bob=(second,))))
-        assert said(group) == {"ann": (first,), "bob": (second,)}
-
-    def test_a_label_on_the_whole_trace_is_no_place(self) -> None:
-        work = adjudication(office_of(ann=(WHOLE_TRACE, at(12)), bob=(at(9),), cat=(WHOLE_TRACE,)))
-        assert said(group_of(work)) == {"ann": (at(12),), "bob": (at(9),)}
-        work.decide_together(group_of(work).take_side("bob"))
-        assert places(work) == [WHOLE_TRACE, at(9)]
-
-    def test_different_ends_are_in_it_where_the_study_says_so(self) -> None:
-        office = office_of(ann=(at(3, 5), at(20)), bob=(at(4, 8),))
-        office.study(Study(TAXONOMY.ref, ("ann", "bob"), boundaries=True))
-        work = adjudication(office)
-        assert said(group_of(work)) == {"ann": (at(3, 5), at(20)), "bob": (at(4, 8),)}
-        work.decide_together(group_of(work).take_side("bob"))
-        assert places(work) == [at(4, 8)]
-
-    def test_a_judge_that_is_named_is_a_side_of_it(self, office: Office) -> None:
-        office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
-        store_judgement(
-            office.workspace,
-            judge=JUDGE,
-            taxonomy=TAXONOMY.ref,
-            trace_id="t1",
-            looks_at=[MODE],
-            findings=[Finding(MODE, "k20", "k20", "again", 0.9)],
-        )
-        names = ("ann", "bob", JUDGE)
-        left = conflicts_by_trace(
-            office.workspace, TAXONOMY, annotators=names, order_of=lambda _: order
-        )
-        (group,) = left["t1"]
-        assert said(group)[JUDGE] == (at(20),)
-        assert said(group_of(adjudication(office))).keys() == {"ann", "bob"}
-
-    def test_it_is_counted_once_everywhere(self, office: Office) -> None:
-        work = adjudication(office)
-        assert len(work.gold.conflicts) == 3
-        left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
-        assert [len(groups) for groups in left.values()] == [1]
-        assert dispute_of(work).is_open
-
-    def test_a_verdict_and_the_places_of_another_mode_are_two(self) -> None:
-        office = Office()
-        office.finish("ann", at(3), others={OTHER: UNSURE})
-        office.finish("bob", at(9), others={OTHER: ABSENT})
-        groups = conflict_groups(adjudication(office).gold.conflicts)
-        assert [(group.kind.value, group.mode) for group in groups] == [
-            ("verdict", OTHER),
-            ("place", MODE),
-        ]
+def test_group_has_all_disputed_places_of_each_side(office: Office) -> None:
+    work = adjudication(office)
+    assert len(work.gold.conflicts) == 3
+    group = group_of(work)
+    assert group.kind is ConflictKind.PLACE
+    assert said(group) == {"ann": (at(12), at(40, 42)), "bob": (at(9),)}
+    assert group.where == at(9)
+    left = conflicts_by_trace(office.workspace, TAXONOMY, order_of=lambda _: order)
+    assert [len(groups) for groups in left.values()] == [1]
+    assert dispute_of(work).is_open
+    with pytest.raises(KeyError):
+        group.take_side("cat")
 
 
-class TestDeciding:
-    def test_a_side_has_its_places_and_the_others_are_dropped(self, office: Office) -> None:
-        work = adjudication(office)
-        decisions = work.decide_together(group_of(work).take_side("ann"))
-        assert places(work) == [at(3), at(12), at(40, 42)]
-        assert [(one.item, one.value) for one in decisions] == [
-            (f"{MODE}@k9", ABSENT),
-            (f"{MODE}@k12", PRESENT),
-            (f"{MODE}@k40..k42", PRESENT),
-        ]
-        assert work.gold.conflicts == ()
-        assert not dispute_of(work).is_open
-
-    def test_all_and_none(self, office: Office) -> None:
-        work = adjudication(office)
-        group = group_of(work)
-        work.decide_together(group.take_all(order) or ())
-        assert places(work) == [at(3), at(9), at(12), at(40, 42)]
-        work.decide_together(group.take_same(NOBODY))
-        assert places(work) == [at(3)]
-
-    def test_who_is_no_side_cannot_be_taken(self, office: Office) -> None:
-        with pytest.raises(KeyError):
-            group_of(adjudication(office)).take_side("cat")
-
-    def test_a_place_of_the_adjudicators_own_stands_for_all_of_them(self, office: Office) -> None:
-        work = adjudication(office)
-        work.decide_together(group_of(work).take_place(at(8, 13), order))
-        assert places(work) == [at(3), at(8, 13)]
-        (label,) = [label for label in work.gold.labels if label.target == at(8, 13)]
-        assert label.annotators == ("ann", "bob")
-
-    def test_one_place_alone_leaves_the_others_open(self, office: Office) -> None:
-        work = adjudication(office)
-        alone = group_of(work).at_place(at(12))
-        assert alone is not None
-        work.decide_together(alone.take_same(NOBODY))
-        assert group_of(work).at_place(at(3)) is None  # all agree on it
-        assert said(group_of(work)) == {"ann": (at(40, 42),), "bob": (at(9),)}
-        row = dispute_of(work)
-        assert (row.is_open, len(row.decisions)) == (True, 1)
-        work.decide_together(group_of(work).take_all(order) or ())
-        assert places(work) == [at(3), at(9), at(40, 42)]
-
-    def test_all_places_go_to_another_mode_together(self, office: Office) -> None:
-        work = adjudication(office)
-        work.another_mode(group_of(work).conflicts, THIRD)
-        assert [(label.mode, label.target) for label in work.gold.labels] == [
-            (MODE, at(3)),
-            (THIRD, at(9)),
-            (THIRD, at(12)),
-            (THIRD, at(40, 42)),
-        ]
-        assert len(work.undo()) == 4
-        assert work.decisions == ()
-
-    def test_it_is_one_step_that_is_undone_and_done_again_as_one(self, office: Office) -> None:
-        work = adjudication(office)
-        before = work.gold
-        work.decide_together(group_of(work).take_side("ann"), reason="so")
-        after = work.gold
-        facts = [e for e in office.workspace.events() if isinstance(e.fact, Decided)]
-        assert len({event.action for event in facts}) == 1
-        assert len(adjudication(office).undo()) == 3
-        assert adjudication(office).gold == before
-        assert adjudication(office).undo() == ()
-        assert len(adjudication(office).redo()) == 3
-        assert adjudication(office).gold == after
-        assert {one.reason for one in adjudication(office).decisions} == {"so"}
-
-    def test_the_first_reason_is_undone_with_it(self, office: Office) -> None:
-        work = adjudication(office)
-        decided = work.decide_together(group_of(work).take_side("ann"))
-        work.explain([one.item for one in decided], "late")
-        work.undo()
-        assert work.decisions == ()
+def test_group_of_three_sides_quotes_and_whole_traces() -> None:
+    first = quote(4, 0, "again")
+    second = quote(4, 20, "and again")
+    for places_of, expected in (
+        (
+            {"ann": (at(3), at(9)), "bob": (at(3),), "cat": (at(3), at(20))},
+            {"ann": (at(9),), "bob": (), "cat": (at(20),)},
+        ),
+        ({"ann": (first,), "bob": (second,)}, {"ann": (first,), "bob": (second,)}),
+    ):
+        assert said(group_of(adjudication(office_of(**places_of)))) == expected
+    work = adjudication(office_of(ann=(WHOLE_TRACE, at(12)), bob=(at(9),), cat=(WHOLE_TRACE,)))
+    assert said(group_of(work)) == {"ann": (at(12),), "bob": (at(9),)}
+    work.decide_together(group_of(work).take_side("bob"))
+    assert places(work) == [WHOLE_TRACE, at(9)]
 
 
-class TestPartly:
-    """Decisions on single places, as earlier versions wrote them, or as others made them."""
+def test_group_has_different_ends_if_the_study_says_so() -> None:
+    office = office_of(ann=(at(3, 5), at(20)), bob=(at(4, 8),))
+    office.study(Study(TAXONOMY.ref, ("ann", "bob"), boundaries=True))
+    work = adjudication(office)
+    assert said(group_of(work)) == {"ann": (at(3, 5), at(20)), "bob": (at(4, 8),)}
+    work.decide_together(group_of(work).take_side("bob"))
+    assert places(work) == [at(4, 8)]
 
-    def test_the_rest_is_decided_and_what_was_decided_stays(self, office: Office) -> None:
-        work = adjudication(office)
-        first = group_of(work).conflicts[0]
-        kept = work.decide(first, take_side(first, "bob"))
-        assert said(group_of(work)) == {"ann": (at(12), at(40, 42)), "bob": ()}
+
+def test_named_judge_is_a_side_of_the_group(office: Office) -> None:
+    office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
+    office.judge(MODE, findings=[Finding(MODE, "k20", "k20", "again", 0.9)])
+    names = ("ann", "bob", JUDGE)
+    left = conflicts_by_trace(
+        office.workspace, TAXONOMY, annotators=names, order_of=lambda _: order
+    )
+    (group,) = left["t1"]
+    assert said(group)[JUDGE] == (at(20),)
+    assert said(group_of(adjudication(office))).keys() == {"ann", "bob"}
+
+
+def test_verdict_and_places_of_another_mode_are_two_groups() -> None:
+    office = Office()
+    office.finish("ann", at(3), others={OTHER: UNSURE})
+    office.finish("bob", at(9), others={OTHER: ABSENT})
+    groups = conflict_groups(adjudication(office).gold.conflicts)
+    expected = [(ConflictKind.VERDICT, OTHER), (ConflictKind.PLACE, MODE)]
+    assert [(group.kind, group.mode) for group in groups] == expected
+
+
+def test_group_can_be_decided_for_a_side_all_none_or_another_place(office: Office) -> None:
+    work = adjudication(office)
+    group = group_of(work)
+    decisions = work.decide_together(group.take_side("ann"), reason="so")
+    assert {one.reason for one in work.decisions} == {"so"}
+    assert places(work) == [at(3), at(12), at(40, 42)]
+    assert [(one.item, one.value) for one in decisions] == [
+        (f"{MODE}@k9", ABSENT),
+        (f"{MODE}@k12", PRESENT),
+        (f"{MODE}@k40..k42", PRESENT),
+    ]
+    assert work.gold.conflicts == ()
+    assert not dispute_of(work).is_open
+    work.decide_together(group.take_all(order) or ())
+    assert places(work) == [at(3), at(9), at(12), at(40, 42)]
+    work.decide_together(group.take_same(NOBODY))
+    assert places(work) == [at(3)]
+    work.decide_together(group.take_place(at(8, 13), order))
+    (label,) = (label for label in work.gold.labels if label.target == at(8, 13))
+    assert label.annotators == ("ann", "bob")
+
+
+def test_deciding_one_place_leaves_the_others_open(office: Office) -> None:
+    work = adjudication(office)
+    alone = group_of(work).at_place(at(12))
+    assert alone is not None
+    work.decide_together(alone.take_same(NOBODY))
+    assert group_of(work).at_place(at(3)) is None  # all agree on it
+    assert said(group_of(work)) == {"ann": (at(40, 42),), "bob": (at(9),)}
+    row = dispute_of(work)
+    assert (row.is_open, len(row.decisions)) == (True, 1)
+    work.decide_together(group_of(work).take_all(order) or ())
+    assert places(work) == [at(3), at(9), at(40, 42)]
+
+
+def test_group_is_undone_and_redone_in_one_step(office: Office) -> None:
+    work = adjudication(office)
+    before = work.gold
+    work.another_mode(group_of(work).conflicts, THIRD)
+    moved = [(THIRD, at(9)), (THIRD, at(12)), (THIRD, at(40, 42))]
+    assert [(x.mode, x.target) for x in work.gold.labels] == [(MODE, at(3)), *moved]
+    assert len(work.undo()) == 4
+    assert work.decisions == ()
+    decided = work.decide_together(group_of(work).take_side("ann"))
+    work.explain([one.item for one in decided], "so")
+    after = work.gold
+    facts = [e for e in office.workspace.events() if isinstance(e.fact, Decided)]
+    assert len({event.action for event in facts[-3:]}) == 1
+    assert len(adjudication(office).undo()) == 3
+    assert adjudication(office).gold == before
+    assert adjudication(office).undo() == ()
+    assert len(adjudication(office).redo()) == 3
+    assert adjudication(office).gold == after
+    assert {one.reason for one in adjudication(office).decisions} == {"so"}
+
+
+def test_single_decisions_are_kept_or_replaced_by_one_on_the_group(office: Office) -> None:
+    work = adjudication(office)
+    first = group_of(work).conflicts[0]
+    kept = work.decide(first, take_side(first, "bob"))
+    assert said(group_of(work)) == {"ann": (at(12), at(40, 42)), "bob": ()}
+    work.decide_together(group_of(work).take_side("ann"))
+    assert places(work) == [at(3), at(9), at(12), at(40, 42)]
+    assert kept in work.decisions
+    row = dispute_of(work)
+    assert (row.is_open, row.resolves_conflict, len(row.decisions)) == (False, True, 3)
+    again = row.in_question(work.words.sides, order)
+    assert said(again) == {"ann": (at(12), at(40, 42)), "bob": (at(9),)}
+    work.decide_together(again.take_side("bob"))
+    assert places(work) == [at(3), at(9)]
+    # An added place is a dispute of its own.
+    taken_over(work, MODE, at(60))
+    rows = disputes(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
+    assert [row.resolves_conflict for row in rows] == [True, False]
+    again = rows[0].in_question(work.words.sides, order)
+    work.decide_together(again.take_same(NOBODY))
+    assert places(work) == [at(3), at(60)]
+
+
+def test_later_of_two_simultaneous_decisions_stands(office: Office) -> None:
+    ann = adjudication(office)
+    bob = adjudication(office, "bob")
+    group = group_of(ann)
+    first = group.conflicts[0]
+    bob.decide(first, take_side(first, "bob"))
+    ann.decide_together(group.take_side("ann"))
+    bob.refresh()
+    assert places(bob) == [at(3), at(12), at(40, 42)]
+    ann.undo()
+    assert places(ann) == [at(3), at(9)]
+    assert said(group_of(ann)) == {"ann": (at(12), at(40, 42)), "bob": ()}
+
+
+def test_merged_workspaces_have_all_of_the_later_decision() -> None:
+    mine = office_of(ann=(at(12),), bob=(at(9),))
+    theirs = Office()
+    for name in ("ann", "bob"):
+        theirs.workspace.add_annotator(name, AnnotatorKind.HUMAN)
+    theirs.workspace.merge_events(mine.workspace.events())
+    here = adjudication(mine)
+    there = adjudication(theirs, "bob")
+    here.decide_together(group_of(here).take_side("ann"))
+    there.decide_together(group_of(there).take_side("bob"))
+    mine.workspace.merge_events(theirs.workspace.events(), replacing=("ann",))
+    here.refresh()
+    assert places(here) == [at(9)]
+    assert {one.decided_by for one in here.decisions} == {"bob"}
+
+
+def test_second_look_changes_the_dispute_until_it_is_confirmed(office: Office) -> None:
+    work = adjudication(office, "bob")
+    work.decide_together(group_of(work).take_side("ann"))
+    office.finish("ann", at(3), number=2, kind=PassKind.SECOND_LOOK)
+    work.refresh()
+    changed = dispute_of(work).changed(work.words.sides, order)
+    assert dispute_of(work).has_changed(work.words.sides, order)
+    assert [one.item for one in changed] == [f"{MODE}@k12", f"{MODE}@k40..k42"]
+    work.confirm(*(one.item for one in changed))
+    assert not any(
+        one.has_changed(work.words.sides, order)
+        for one in disputes(work.gold.conflicts, work.decisions)
+    )
+    work.undo()
+    assert dispute_of(work).has_changed(work.words.sides, order)
+
+
+def test_new_place_reopens_the_dispute_and_keeps_decisions(office: Office) -> None:
+    work = adjudication(office, "bob")
+    work.decide_together(group_of(work).take_side("bob"))
+    marks = (at(3), at(12), at(40, 42), at(70))
+    office.finish("ann", *marks, number=2, kind=PassKind.SECOND_LOOK)
+    work.refresh()
+    row = dispute_of(work)
+    assert (row.is_open, row.has_changed(work.words.sides, order)) == (True, False)
+    assert said(row.in_question(work.words.sides, order)) == {"ann": (at(70),), "bob": ()}
+
+
+def test_joined_places_and_later_sides_can_be_taken() -> None:
+    office = office_of(ann=(at(12),), bob=(at(9),))
+    work = adjudication(office, "ann")
+    work.decide_together(group_of(work).take_all(order) or ())
+    office.finish("bob", at(9, 12), number=2, kind=PassKind.SECOND_LOOK)
+    work.refresh()
+    again = dispute_of(work).in_question(work.words.sides, order)
+    work.decide_together(again.take_side("bob"))
+    assert places(work) == [at(9, 12)]
+    office = office_of(ann=(at(12),), bob=(at(9),))
+    work = adjudication(office)
+    work.decide_together(group_of(work).take_side("ann"))
+    office.finish("cat", at(9))
+    work.refresh()
+    again = dispute_of(work).in_question(work.words.sides, order)
+    work.decide_together(again.take_side("cat"))
+    assert places(work) == [at(9)]
+
+
+def test_queue_counts_a_changed_dispute_once() -> None:
+    office = Office("t1", "t2")
+    for trace in ("t1", "t2"):
+        office.finish("ann", at(3), at(20), trace=trace)
+        office.finish("bob", at(9), at(40), trace=trace)
+        work = Adjudication(office.workspace, TAXONOMY, trace, "bob", order=order)
         work.decide_together(group_of(work).take_side("ann"))
-        assert places(work) == [at(3), at(9), at(12), at(40, 42)]
-        assert kept in work.decisions
-        row = dispute_of(work)
-        assert (row.is_open, row.resolves_conflict, len(row.decisions)) == (False, True, 3)
-
-    def test_a_decided_row_is_decided_anew_as_a_whole(self, office: Office) -> None:
-        work = adjudication(office)
-        for conflict in group_of(work).conflicts:
-            work.decide(conflict, take_side(conflict, "ann"))
-        again = dispute_of(work).in_question(work.words.sides, order)
-        assert said(again) == {"ann": (at(12), at(40, 42)), "bob": (at(9),)}
-        work.decide_together(again.take_side("bob"))
-        assert places(work) == [at(3), at(9)]
-        work.decide_together(again.take_all(order) or ())
-        assert places(work) == [at(3), at(9), at(12), at(40, 42)]
-
-    def test_two_who_decide_at_the_same_time_leave_one_of_them_right(self, office: Office) -> None:
-        ann, bob = adjudication(office), adjudication(office, "bob")
-        group = group_of(ann)
-        first = group.conflicts[0]
-        bob.decide(first, take_side(first, "bob"))
-        ann.decide_together(group.take_side("ann"))
-        bob.refresh()
-        assert places(bob) == [at(3), at(12), at(40, 42)]
-        ann.undo()
-        assert places(ann) == [at(3), at(9)]
-        assert said(group_of(ann)) == {"ann": (at(12), at(40, 42)), "bob": ()}
-
-    def test_merged_workspaces_have_the_whole_of_the_later_decision(self) -> None:
-        mine, theirs = office_of(ann=(at(12),), bob=(at(9),)), Office()
-        for name in ("ann", "bob"):
-            theirs.workspace.add_annotator(name, AnnotatorKind.HUMAN)
-        theirs.workspace.merge_events(mine.workspace.events())
-        here, apart = adjudication(mine), adjudication(theirs, "bob")
-        here.decide_together(group_of(here).take_side("ann"))
-        apart.decide_together(group_of(apart).take_side("bob"))
-        mine.workspace.merge_events(theirs.workspace.events(), replacing=("ann",))
-        here.refresh()
-        assert places(here) == [at(9)]
-        assert {one.decided_by for one in here.decisions} == {"bob"}
-
-    def test_a_place_that_was_added_is_a_row_of_its_own(self, office: Office) -> None:
-        work = adjudication(office)
-        work.decide_together(group_of(work).take_side("bob"))
-        taken_over(work, MODE, at(60))
-        rows = disputes(work.gold.conflicts, [d for d in work.decisions if d.mode == MODE])
-        assert [row.resolves_conflict for row in rows] == [True, False]
-        again = rows[0].in_question(work.words.sides, order)
-        work.decide_together(again.take_same(NOBODY))
-        assert places(work) == [at(3), at(60)]
+    office.finish("ann", at(21), trace="t2", number=2, kind=PassKind.SECOND_LOOK)
+    entries = queue(office.workspace, TAXONOMY, "bob", order_of=lambda _: order)
+    assert [entry.trace_id for entry in entries] == ["t2", "t1"]
 
 
-class TestChanged:
-    def test_a_second_look_changes_the_row_and_one_key_confirms_all(self, office: Office) -> None:
-        work = adjudication(office, "bob")
-        work.decide_together(group_of(work).take_side("ann"))
-        office.finish("ann", at(3), number=2, kind=PassKind.SECOND_LOOK)
-        work.refresh()
-        row = dispute_of(work)
-        assert row.has_changed(work.words.sides, order)
-        changed = row.changed(work.words.sides, order)
-        assert [one.item for one in changed] == [f"{MODE}@k12", f"{MODE}@k40..k42"]
-        work.confirm(*(one.item for one in changed))
-        assert not any(
-            one.has_changed(work.words.sides, order)
-            for one in disputes(work.gold.conflicts, work.decisions)
-        )
-        work.undo()
-        assert dispute_of(work).has_changed(work.words.sides, order)
-
-    def test_a_new_place_opens_the_row_again_beside_what_is_decided(self, office: Office) -> None:
-        work = adjudication(office, "bob")
-        work.decide_together(group_of(work).take_side("bob"))
-        marks = (at(3), at(12), at(40, 42), at(70))
-        office.finish("ann", *marks, number=2, kind=PassKind.SECOND_LOOK)
-        work.refresh()
-        row = dispute_of(work)
-        assert (row.is_open, row.has_changed(work.words.sides, order)) == (True, False)
-        assert said(row.in_question(work.words.sides, order)) == {"ann": (at(70),), "bob": ()}
-
-    def test_places_that_have_become_one_are_taken_once(self) -> None:
-        office = office_of(ann=(at(12),), bob=(at(9),))
-        work = adjudication(office, "ann")
-        work.decide_together(group_of(work).take_all(order) or ())
-        office.finish("bob", at(9, 12), number=2, kind=PassKind.SECOND_LOOK)
-        work.refresh()
-        again = dispute_of(work).in_question(work.words.sides, order)
-        work.decide_together(again.take_side("bob"))
-        assert places(work) == [at(9, 12)]
-
-    def test_a_side_that_came_later_can_be_taken(self) -> None:
-        office = office_of(ann=(at(12),), bob=(at(9),))
-        work = adjudication(office)
-        work.decide_together(group_of(work).take_side("ann"))
-        office.finish("cat", at(9))
-        work.refresh()
-        again = dispute_of(work).in_question(work.words.sides, order)
-        work.decide_together(again.take_side("cat"))
-        assert places(work) == [at(9)]
-
-    def test_the_queue_counts_a_changed_row_once(self, office: Office) -> None:
-        other = "t2"
-        office = Office("t1", other)
-        for trace in ("t1", other):
-            office.finish("ann", at(3), at(20), trace=trace)
-            office.finish("bob", at(9), at(40), trace=trace)
-            work = Adjudication(office.workspace, TAXONOMY, trace, "bob", order=order)
-            work.decide_together(group_of(work).take_side("ann"))
-        office.finish("ann", at(21), trace=other, number=2, kind=PassKind.SECOND_LOOK)
-        entries = queue(office.workspace, TAXONOMY, "bob", order_of=lambda _: order)
-        assert [entry.trace_id for entry in entries] == [other, "t1"]
-
-
-def test_a_trace_without_an_order_has_one_row_of_equal_keys() -> None:
+def test_trace_without_an_order_has_one_group() -> None:
     office = office_of(ann=(at(3, 5),), bob=(at(4, 8),))
     work = Adjudication(office.workspace, TAXONOMY, "t1", "ann", order=no_order)
     assert said(group_of(work)) == {"ann": (at(3, 5),), "bob": (at(4, 8),)}
     work.decide_together(group_of(work).take_place(at(3, 8)))
     assert places(work) == [at(3, 8)]
-
-
-def test_an_earlier_decision_on_one_place_reads_as_before() -> None:
-    office = office_of(ann=(at(12),), bob=(at(9),))
-    work = adjudication(office)
-    first, second = work.gold.conflicts
+    first, second = adjudication(office_of(ann=(at(12),), bob=(at(9),))).gold.conflicts
+    work = adjudication(office_of(ann=(at(12),), bob=(at(9),)))
     work.decide(first, Choice(PRESENT, (at(9, 10),), ("bob",)))
     work.decide(second, NOBODY)
     (label,) = work.gold.labels

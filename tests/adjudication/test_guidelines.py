@@ -1,4 +1,4 @@
-"""The page of a mode: what was written, what was decided, and who may see which case."""
+"""Pages of modes: guidelines, decided cases, and their readers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.gold.build import ABSENT, MODE, OTHER, at, order
 
 @pytest.fixture
 def office() -> Office:
-    """ann and bob differ on two traces; dan has finished the first."""
+    """Two traces on which ann and bob differ, the first also finished by dan."""
     office = Office("t1", "t2")
     for trace in ("t1", "t2"):
         office.finish("ann", at(3), trace=trace)
@@ -48,7 +48,7 @@ def texts(office: Office, mode: str = MODE) -> list[str]:
     return [one.text for one in mode_page(office.workspace, TAXONOMY, mode).guidelines]
 
 
-def test_the_page_has_definition_guidelines_and_decided_cases(office: Office) -> None:
+def test_page_has_definition_guidelines_and_decided_cases(office: Office) -> None:
     decide(office, "t2", "the same call twice is enough")
     decide(office, "t1")
     made = book(office).write(MODE, "Twice is enough", trace_id="t2", item=MODE)
@@ -64,38 +64,32 @@ def test_the_page_has_definition_guidelines_and_decided_cases(office: Office) ->
         mode_page(office.workspace, TAXONOMY, "no_such_mode")
 
 
-def test_a_reader_sees_cases_of_finished_traces_and_all_guidelines(office: Office) -> None:
+def test_reader_sees_all_guidelines_and_cases_of_finished_traces(office: Office) -> None:
     decide(office, "t1")
     decide(office, "t2")
     book(office).write(MODE, "Twice is enough", trace_id="t2", item=MODE)
     page = mode_page(office.workspace, TAXONOMY, MODE, reader="dan")
     assert [case.trace_id for case in page.cases] == ["t1"]
     assert page.hidden == 1
-    assert [(g.text, g.trace_id, g.item) for g in page.guidelines] == [
-        ("Twice is enough", None, None)
-    ]
+    (guideline,) = page.guidelines
+    assert (guideline.text, guideline.trace_id, guideline.item) == ("Twice is enough", None, None)
     nobody = mode_page(office.workspace, TAXONOMY, MODE, reader="eve")
     assert (nobody.cases, nobody.hidden, len(nobody.guidelines)) == ((), 2, 1)
     seen = mode_page(office.workspace, TAXONOMY, MODE, reader="bob")
     assert seen.guidelines[0].trace_id == "t2"
-
-
-def test_a_trace_that_is_labelled_once_more_is_hidden_until_that_is_finished(
-    office: Office,
-) -> None:
-    decide(office, "t1")
     office.start("dan", "t1", number=2, kind=PassKind.RETEST)
     assert mode_page(office.workspace, TAXONOMY, MODE, reader="dan").cases == ()
     office.end("dan", "t1", number=2)
     assert len(mode_page(office.workspace, TAXONOMY, MODE, reader="dan").cases) == 1
 
 
-def test_guidelines_are_edited_taken_back_and_undone_also_by_another(office: Office) -> None:
-    mine, theirs = book(office), book(office, "bob")
+def test_guidelines_are_edited_removed_and_undone_also_by_another(office: Office) -> None:
+    mine = book(office)
+    theirs = book(office, "bob")
     made = mine.write(MODE, "  Twice is enough ")
     assert texts(office) == ["Twice is enough"]
-    put = theirs.edit(made.id, "Three times are needed")
-    assert (put.written_by, put.id) == ("bob", made.id)
+    edited = theirs.edit(made.id, "Three times are needed")
+    assert (edited.written_by, edited.id) == ("bob", made.id)
     assert texts(office) == ["Three times are needed"]
     assert theirs.undo(MODE) is not None
     assert texts(office) == ["Twice is enough"]
@@ -106,14 +100,14 @@ def test_guidelines_are_edited_taken_back_and_undone_also_by_another(office: Off
     theirs.redo(MODE)
     assert texts(office) == []
     theirs.undo(MODE)
-    # A book that is opened anew knows what was written before.
+    # A reopened book can undo what was written before.
     book(office).undo(MODE)
     assert texts(office) == []
     book(office).redo(MODE)
     assert texts(office) == ["Twice is enough"]
 
 
-def test_undo_stays_on_the_page_and_has_an_end(office: Office) -> None:
+def test_undo_stays_on_the_page_and_ends(office: Office) -> None:
     pages = book(office)
     pages.write(MODE, "one")
     pages.write(OTHER, "two")
@@ -123,7 +117,7 @@ def test_undo_stays_on_the_page_and_has_an_end(office: Office) -> None:
     assert book(office, "bob").undo(OTHER) is None
 
 
-def test_what_cannot_be_written_is_said(office: Office) -> None:
+def test_impossible_guidelines_are_refused(office: Office) -> None:
     pages = book(office)
     with pytest.raises(AdjudicationError, match="no mode"):
         pages.write("no_such_mode", "x")
@@ -140,17 +134,17 @@ def test_what_cannot_be_written_is_said(office: Office) -> None:
         max_size=8,
     )
 )
-def test_undo_after_undo_takes_back_everything(steps: list[tuple[str, str]]) -> None:
+def test_undo_and_redo_of_random_steps_reach_both_ends(steps: list[tuple[str, str]]) -> None:
     office = Office()
     office.workspace.add_annotator("ann", AnnotatorKind.HUMAN)
     pages = book(office)
     for what, text in steps:
         known = mode_page(office.workspace, TAXONOMY, MODE).guidelines
-        words = text.strip() or "x"
+        stripped = text.strip() or "x"
         if what == "write":
-            pages.write(MODE, words)
+            pages.write(MODE, stripped)
         elif what == "edit" and known:
-            pages.edit(known[0].id, words)
+            pages.edit(known[0].id, stripped)
         elif what == "undo":
             pages.undo(MODE)
         else:
@@ -165,7 +159,7 @@ def test_undo_after_undo_takes_back_everything(steps: list[tuple[str, str]]) -> 
     assert texts(office) == before
 
 
-def test_they_travel_when_workspaces_are_merged(office: Office) -> None:
+def test_merging_workspaces_brings_guidelines(office: Office) -> None:
     made = book(office).write(MODE, "Twice is enough", trace_id="t2", item=MODE)
     there = Workspace.open(":memory:")
     merge(there, office.workspace)
@@ -173,22 +167,15 @@ def test_they_travel_when_workspaces_are_merged(office: Office) -> None:
     assert mode_page(there, TAXONOMY, MODE).guidelines == (made,)
 
 
-class TestTexts:
-    def test_the_document_is_plain_json_with_every_page(self, office: Office) -> None:
-        decide(office, "t1", "twice")
-        book(office).write(OTHER, "Only at the very end", trace_id="t1", item=MODE)
-        document = json.loads(json.dumps(guidelines_document(office.workspace, TAXONOMY)))
-        assert list(document) == ["1.3", "3.1"]
-        (case,) = document["1.3"]["cases"]
-        assert (case["trace"], case["value"], case["reason"], case["by"]) == (
-            "t1",
-            "present",
-            "twice",
-            "ann",
-        )
-        assert case["targets"] == [{"span_first": "k3", "span_last": "k3"}]
-        (guideline,) = document["3.1"]["guidelines"]
-        assert (guideline["text"], guideline["trace"]) == ("Only at the very end", "t1")
-
-    def test_of_an_empty_workspace_it_is_empty(self) -> None:
-        assert guidelines_document(Office().workspace, TAXONOMY) == {}
+def test_document_is_plain_json_with_every_page(office: Office) -> None:
+    assert guidelines_document(Office().workspace, TAXONOMY) == {}
+    decide(office, "t1", "twice")
+    book(office).write(OTHER, "Only at the very end", trace_id="t1", item=MODE)
+    document = json.loads(json.dumps(guidelines_document(office.workspace, TAXONOMY)))
+    assert list(document) == ["1.3", "3.1"]
+    (case,) = document["1.3"]["cases"]
+    expected = {"trace": "t1", "value": "present", "reason": "twice", "by": "ann"}
+    assert case | expected == case
+    assert case["targets"] == [{"span_first": "k3", "span_last": "k3"}]
+    (guideline,) = document["3.1"]["guidelines"]
+    assert (guideline["text"], guideline["trace"]) == ("Only at the very end", "t1")

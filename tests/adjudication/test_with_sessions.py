@@ -1,4 +1,4 @@
-"""Adjudication beside people's own sessions on the same trace."""
+"""Adjudication beside sessions on the same trace."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def at(trace: Trace, index: int) -> Target:
 
 
 def read_and_finish(workspace: Workspace, trace: Trace, name: str, *marks: int) -> Session:
-    """Label these spans and finish with everything read, so that open modes become absent."""
+    """Label these spans, read all, and finish with the other modes absent."""
     own = session(workspace, trace, name)
     own.mark_read([trace.span(i).key for i in range(len(trace))])
     for index in marks:
@@ -57,9 +57,7 @@ def adjudication(workspace: Workspace, trace_id: str, name: str, trace: Trace) -
     return Adjudication(workspace, TAXONOMY, trace_id, name, order=trace.index_of)
 
 
-def test_from_two_sessions_to_gold_and_on_to_a_second_look(
-    workspace: Workspace, trace: Trace
-) -> None:
+def test_change_after_adjudication_is_a_second_look(workspace: Workspace, trace: Trace) -> None:
     ann = read_and_finish(workspace, trace, "ann", 1)
     read_and_finish(workspace, trace, "bob")
     work = adjudication(workspace, ann.trace_id, "ann", trace)
@@ -67,7 +65,6 @@ def test_from_two_sessions_to_gold_and_on_to_a_second_look(
     decision = work.decide(conflict, take_side(conflict, "ann"))
     assert work.gold.verdict(MODE).source is Resolution.ADJUDICATED
 
-    # ann's own finish stands now, and what ann changes opens a second look.
     later = session(workspace, trace, "ann")
     assert later.undo() is None
     later.toggle_label(MODE, at(trace, 3), suggestions_on_screen=False)
@@ -81,7 +78,7 @@ def test_from_two_sessions_to_gold_and_on_to_a_second_look(
     assert targets == {at(trace, 1), at(trace, 3)}
 
 
-def test_undo_in_a_session_and_undo_in_adjudication_do_not_touch_each_other(
+def test_undo_in_sessions_and_in_adjudication_are_separate(
     workspace: Workspace, trace: Trace
 ) -> None:
     ann = read_and_finish(workspace, trace, "ann", 1)
@@ -100,9 +97,7 @@ def test_undo_in_a_session_and_undo_in_adjudication_do_not_touch_each_other(
     assert session(workspace, trace, "ann").labels == labels
 
 
-def test_who_takes_a_trace_on_has_no_first_look_at_it_any_more(
-    workspace: Workspace, trace: Trace
-) -> None:
+def test_labelling_after_taking_on_is_a_second_look(workspace: Workspace, trace: Trace) -> None:
     ann = read_and_finish(workspace, trace, "ann", 1)
     read_and_finish(workspace, trace, "bob")
     reading = session(workspace, trace, "judy")

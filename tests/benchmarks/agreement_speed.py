@@ -1,12 +1,9 @@
-"""How long the agreement of a large study takes, beside the same bootstrap over scikit-learn.
+"""Time of the agreement of a large study; run by hand.
 
-Run by hand: ``python tests/benchmarks/agreement_speed.py``. Five annotators, 10,000 traces,
-fourteen modes, 2,000 resamples; the report by itself from verdicts in memory, and the whole
-command from a workspace. scikit-learn's ``cohen_kappa_score`` gets a tenth of the traces, the
-same annotators and modes, and only κ of every pair and mode, of some of the rounds; what all
-rounds would take is those times their number. The three are measured in turn, several times.
+    .venv/bin/python tests/benchmarks/agreement_speed.py [--traces N] [--times N]
 
-The workspace's tables are written as they are read by figures, without the events behind them.
+Five annotators, 10,000 traces, fourteen modes, 2,000 resamples: the report alone from verdicts in
+memory, and the whole command from a workspace. The workspace has state tables without events.
 """
 
 from __future__ import annotations
@@ -20,14 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from sklearn.metrics import cohen_kappa_score
 from sqlalchemy import create_engine
 
 from mast_tui.figures.agreement.counting import PRESENT, VerdictTable
@@ -41,13 +35,13 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 ANNOTATORS: Final = ("ann", "bob", "cat", "dan", "eve")
 ROUNDS: Final = 2000
 WRONG: Final = 0.08
-"""How often an annotator does not see what is there, or sees what is not."""
+"""The error rate of annotators."""
 
 THEN: Final = "2026-01-01T00:00:00Z"
 
 
 def make_study(traces: int, seed: int) -> StudyInput:
-    """Annotators who err by themselves over modes of different prevalence."""
+    """Draw verdicts of annotators who err independently, on modes of different prevalence."""
     chance = np.random.default_rng(seed)
     taxonomy = load_mast()
     modes = len(taxonomy.modes)
@@ -129,7 +123,7 @@ def _trace(name: str) -> dict[str, Any]:
 
 
 def run_command(path: Path) -> None:
-    """The whole ``agree``, in a process of its own."""
+    """Run ``agree`` in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "mast_tui", "agree", "--workspace", str(path), "--json"],
         capture_output=True,
@@ -140,22 +134,8 @@ def run_command(path: Path) -> None:
     assert report["bootstrap"]["rounds"] == ROUNDS, "the command takes another number of rounds"
 
 
-def run_scikit_learn(study: StudyInput, rounds: int) -> None:
-    """κ of every pair and mode in every resample of the traces."""
-    said = study.verdicts.verdicts
-    chance = np.random.default_rng(0)
-    traces = said.shape[1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(rounds):
-            drawn = said[:, chance.integers(0, traces, traces)]
-            for a, b in combinations(range(len(said)), 2):
-                for mode in range(said.shape[2]):
-                    cohen_kappa_score(drawn[a, :, mode], drawn[b, :, mode])
-
-
 def seconds(work: Callable[[], object]) -> tuple[float, float]:
-    """How long something takes: on the clock, and of processors (with the processes it starts)."""
+    """Return the time by the clock and that of processors, with child processes."""
     begun, used = time.perf_counter(), _processor()
     work()
     return time.perf_counter() - begun, _processor() - used
@@ -166,13 +146,12 @@ def _processor() -> float:
     return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
-def told(what: str, taken: Sequence[tuple[float, float]]) -> float:
-    """Print what was measured; the median of the clock."""
+def print_times(what: str, taken: Sequence[tuple[float, float]]) -> None:
+    """Print the median and all times."""
     median = statistics.median(clock for clock, _ in taken)
     every = ", ".join(f"{clock:.2f}" for clock, _ in taken)
     processor = statistics.median(used for _, used in taken)
     print(f"{what}: {median:.2f} s ({every}), {processor:.2f} s of processors")
-    return median
 
 
 def main() -> None:
@@ -180,25 +159,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--their-rounds", type=int, default=40)
     chosen = parser.parse_args()
-    study, tenth = make_study(chosen.traces, 1), make_study(chosen.traces // 10, 2)
-    report, command, theirs = [], [], []
+    study = make_study(chosen.traces, 1)
+    report = []
+    command = []
     with tempfile.TemporaryDirectory(prefix="mast-tui-agreement-") as name:
         path = Path(name) / "workspace.db"
         write_workspace(path, study)
         for _ in range(chosen.times):
             report.append(seconds(lambda: agreement_document(study, rounds=ROUNDS)))
             command.append(seconds(lambda: run_command(path)))
-            theirs.append(seconds(lambda: run_scikit_learn(tenth, chosen.their_rounds)))
     size = f"{len(ANNOTATORS)} × {chosen.traces} × {len(study.modes)}, {ROUNDS} rounds"
-    told(f"the report, {size}", report)
-    ours = told(f"the whole command, {size}", command)
-    few = f"{len(ANNOTATORS)} × {chosen.traces // 10} × {len(study.modes)}"
-    some = told(f"cohen_kappa_score, {few}, {chosen.their_rounds} rounds", theirs)
-    all_rounds = some * ROUNDS / chosen.their_rounds
-    print(f"  that is {all_rounds:.0f} s for {ROUNDS} rounds on a tenth of the traces:")
-    print(f"  {all_rounds / ours:.0f} × what the whole command takes for all of them")
+    print_times(f"the report, {size}", report)
+    print_times(f"the whole command, {size}", command)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,17 @@
-"""How the app bears big traces: starts, memory, keys, the index, labels, search, a big library.
+"""Speed of the app with big traces: starts, memory, keys, index, labels, search, libraries.
 
-Run by hand, on a machine that does nothing else:
+Run by hand on an idle machine:
 
     .venv/bin/python tests/benchmarks/big_traces.py [--quick] [--only NAME …] [--json OUT]
 
 The data is made from a seed at the first run and kept in the user's cache folder (2 GB; ``--data``
-names another). Two log viewers are measured beside the app where they are here: lnav from the
-distribution's packages, and toolong, which pins an older Textual and so lives by itself:
+names another). Two log viewers are measured for comparison if they are installed: lnav from the
+distribution's packages, and toolong, which needs an environment of its own:
 
     python3 -m venv FOLDER && FOLDER/bin/pip install toolong
 
-and then ``--toolong FOLDER/bin/tl``. The tables are printed as Markdown, each as soon as
-it is there. ``--quick`` repeats less
-and takes nothing bigger than 100 MB. A step that takes longer than ``--timeout`` is told as such.
+and then ``--toolong FOLDER/bin/tl``. The tables are printed as Markdown. ``--quick`` repeats less
+and uses at most 100 MB. A step that takes longer than ``--timeout`` is given up.
 """
 
 from __future__ import annotations
@@ -26,29 +25,20 @@ from typing import Final
 
 import orjson
 
-from tests.benchmarks import (
-    cursor_moves,
-    document_start,
-    first_spans,
-    label_commits,
-    library_start,
-    peak_memory,
-    text_search,
-    whole_index,
-)
+from tests.benchmarks import cursor_moves, label_commits, peak_memory, start_measures, text_search
 from tests.benchmarks.data import Data
 from tests.benchmarks.setting import Setting, attempt, say
 from tests.benchmarks.table import Part, Row, as_values, heading, machine, section
 
 MEASURES: Final[Mapping[str, tuple[str, Callable[[Setting], list[Row]]]]] = {
-    "start": ("From the start to the first spans", first_spans.measure),
-    "documents": ("A document that must be read whole", document_start.measure),
+    "start": ("From the start to the first spans", start_measures.measure_first_spans),
+    "documents": ("A document that must be read whole", start_measures.measure_documents),
     "memory": ("Memory while paging", peak_memory.measure),
     "keys": ("Cursor moves", cursor_moves.measure),
-    "index": ("The whole index in the background", whole_index.measure),
+    "index": ("The whole index in the background", start_measures.measure_index),
     "labels": ("Labels", label_commits.measure),
     "search": ("Search of a rare word", text_search.measure),
-    "library": ("A big library, opened again", library_start.measure),
+    "library": ("A big library, opened again", start_measures.measure_library),
 }
 
 

@@ -13,9 +13,8 @@ from time import sleep
 from tests.benchmarks.data import Rollout
 from tests.benchmarks.rollouts import is_one_line
 from tests.benchmarks.setting import Setting, attempt, ours
-from tests.benchmarks.starts import first_words
 from tests.benchmarks.table import Row, times
-from tests.benchmarks.terminals import Program
+from tests.benchmarks.terminals import Program, first_words
 
 SIZES = (1000, 1_000_000)
 QUICK_SIZES = (1000, 100_000)
@@ -53,7 +52,7 @@ class Move:
 
 
 def measure(setting: Setting) -> list[Row]:
-    """The rows of this measure."""
+    """Measure keys in traces of two sizes, and while a trace or file grows."""
     sizes = QUICK_SIZES if setting.quick else SIZES
     keys = setting.times(300, 60)
     rows: list[Row] = []
@@ -83,7 +82,7 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def _moves(setting: Setting, rollout: Rollout, keys: int) -> list[Move]:
-    """Moves down the trace, which scroll, then as many up and down within the screen."""
+    """Return moves down that scroll, and as many up and down within the screen."""
     moves: list[Move] = []
     with ours(rollout.path) as program:
         program.until_screen(re.escape(first_words(rollout.path)), setting.timeout)
@@ -110,7 +109,7 @@ def _move(program: Program, index: int, other: int, *, scrolls: bool) -> Move:
 
 
 def _rows(size: str, moves: Sequence[Move], base: dict[str, Row]) -> list[Row]:
-    """The rows of one size, divided by those of the first size."""
+    """Return the rows of one size, divided by those of the first size."""
     still = [move for move in moves if not move.scrolls]
     scrolling = [move for move in moves if move.scrolls]
     rows = {
@@ -138,7 +137,7 @@ def _bytes(what: str, moves: Sequence[Move], *, one_line: bool) -> Row:
 
 
 def moves_while_reading(setting: Setting, rollout: Rollout, keys: int) -> tuple[list[float], float]:
-    """Seconds from each key until the next span was shown, and which share came early enough.
+    """Return the seconds from each key to the next span, and the share of keys during reading.
 
     The keys begin with the first spans, one as soon as the one before it is answered.
     """
@@ -154,7 +153,7 @@ def moves_while_reading(setting: Setting, rollout: Rollout, keys: int) -> tuple[
 
 
 def moves_while_followed(setting: Setting, keys: int) -> list[float]:
-    """Seconds from each key to the next span's title while the file is written.
+    """Return the seconds from each key to the next span's title while the file is written.
 
     The file begins with a tenth of ``WRITTEN`` spans; the others are written beside the keys.
     """
@@ -184,7 +183,7 @@ def moves_while_followed(setting: Setting, keys: int) -> list[float]:
 
 
 def press_down(program: Program, index: int) -> float:
-    """Seconds from ``j`` on the span at ``index`` until the next one's title has come."""
+    """Return the seconds from ``j`` on the span at ``index`` to the title of the next."""
     before = len(program.raw)
     sent = program.send(b"j")
     shown = program.until_bytes(_title(index + 1), KEY_SECONDS, since=before)
@@ -193,5 +192,5 @@ def press_down(program: Program, index: int) -> float:
 
 
 def _title(index: int) -> bytes:
-    """What the title of the span view begins with."""
+    """Return the beginning of the title of the span view."""
     return rb" #%d (message|reasoning|tool|log)" % (index + 1)

@@ -24,7 +24,7 @@ _WORDS: Final = tuple(_PROSE.split())
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What stands before the steps of a document, what behind them, and how a step is made."""
+    """A format of documents: the bytes before and after the steps, and their builder."""
 
     head: bytes
     foot: bytes

@@ -1,12 +1,9 @@
-"""How long an import of 20,000 traces × 14 verdicts takes, and how much memory; run it by hand.
+"""Time and memory of an import of 20,000 traces × 14 verdicts; run by hand.
 
-    .venv/bin/python -m tests.benchmarks.import_speed [--before FOLDER] [--traces N] [--repeats N]
+    .venv/bin/python -m tests.benchmarks.import_speed [--traces N] [--repeats N]
 
-The files are made from a seed: one person's verdicts on all modes of each trace, as csv-long and as
-csv-wide. Each run is the whole command in a process of its own, into an empty workspace. On a
-machine that others use too, processor time differs by half and the clock by more, so compare:
-FOLDER holds the sources of another version (``git worktree add FOLDER COMMIT``), whose runs take
-turns with those of this one.
+The files are made from a seed: verdicts of one person on all modes of each trace, as csv-long and
+as csv-wide. Each run is the whole command in a process of its own, into an empty workspace.
 """
 
 from __future__ import annotations
@@ -51,7 +48,7 @@ print(json.dumps(told))
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What one import took: seconds by the clock and of processor, megabytes at most."""
+    """The cost of an import: seconds by the clock and of processor, and peak megabytes."""
 
     waited: float
     seconds: float
@@ -83,14 +80,14 @@ def write_files(folder: Path, traces: int) -> dict[str, Path]:
     return files
 
 
-def take(sources: Path, file_format: str, file: Path) -> Took:
-    """Import a file into an empty workspace with the program in a folder."""
+def take(file_format: str, file: Path) -> Took:
+    """Import a file into an empty workspace."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-import-") as folder:
         words = ["import", "--format", file_format, str(file)]
         done = subprocess.run(
             [sys.executable, "-c", _RUN, *words, "--workspace", f"{folder}/workspace.db"],
             cwd=folder,
-            env=_as_installed() | {"PYTHONPATH": str(sources)},
+            env=_as_installed() | {"PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             check=True,
@@ -102,7 +99,7 @@ def take(sources: Path, file_format: str, file: Path) -> Took:
 
 
 def _as_installed() -> dict[str, str]:
-    """The environment in which modules are compiled once, and not at every start."""
+    """Return an environment in which compiled modules are kept."""
     return {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -111,27 +108,18 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--traces", type=int, default=TRACES)
     words.add_argument("--repeats", type=int, default=3)
-    words.add_argument("--before", type=Path, help="the sources of the version to compare with")
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         files = write_files(Path(folder), given.traces)
         few = write_files(Path(tempfile.mkdtemp(dir=folder)), 1)["csv-wide"]
-        for sources in (ROOT, given.before):
-            if sources is not None:
-                take(sources, "csv-wide", few)
+        take("csv-wide", few)  # compiles the modules
         for form, file in files.items():
-            runs: list[Took] = []
-            ratios: list[float] = []
-            for _ in range(given.repeats):
-                runs.append(take(ROOT, form, file))
-                if given.before is not None:
-                    ratios.append(runs[-1].seconds / take(given.before, form, file).seconds)
+            runs = [take(form, file) for _ in range(given.repeats)]
             print(
                 f"{form}, {given.traces} traces: {median(one.waited for one in runs):.1f} s "
                 f"(at most {SECONDS}), {median(one.seconds for one in runs):.1f} s at work "
                 f"({', '.join(f'{one.seconds:.1f}' for one in runs)}), "
-                f"{max(one.megabytes for one in runs):.0f} MB (at most {MEGABYTES})"
-                + (f", {median(ratios):.2f} × the version before" if ratios else ""),
+                f"{max(one.megabytes for one in runs):.0f} MB (at most {MEGABYTES})",
                 flush=True,
             )
 

@@ -1,4 +1,4 @@
-"""What a run of a judge that asks a model costs here, beside the model: processor, memory, pace.
+"""Cost of runs of a judge that asks a model: processor time, memory, and waiting time.
 
 Run by hand: ``python tests/benchmarks/judge_runs.py``. A server on this machine gives the same
 right answer to every request, at once or after two seconds; it and the run are processes of their
@@ -36,7 +36,7 @@ CONCURRENCY: Final = 16
 
 
 def write_traces(folder: Path, count: int) -> None:
-    """Runs of a hundred messages each, all different."""
+    """Write different runs of a hundred messages each."""
     chance = random.Random(11)
     vocabulary = ["".join(chance.choices("abcdefghijklmnop", k=n)) for n in range(3, 11)] * 40
     for number in range(count):
@@ -50,7 +50,7 @@ def write_traces(folder: Path, count: int) -> None:
 
 
 def right_answer() -> str:
-    """An answer with five findings; one of them names another span than the one that it quotes."""
+    """Return an answer with five findings, of which some name other spans than they quote."""
     from mast_tui.taxonomy.loader import load_mast
 
     place = SPANS // 2 + 1
@@ -76,39 +76,15 @@ def right_answer() -> str:
 
 
 def serve(seconds: float) -> None:
-    """Answer every request; when stdin ends, tell how many were under way at once."""
+    """Answer every request; when stdin ends, print their number."""
     from tests.judges.llm.server import ModelServer, answer
 
     action = answer(right_answer(), tokens_in=12_000, tokens_out=700).after(seconds)
     with ModelServer(lambda _body, _n: action) as server:
         print(server.base_url, flush=True)
         sys.stdin.read()
-        spans = [(seen.started, seen.ended or seen.started) for seen in server.chats]
-    print(json.dumps({"requests": len(spans), "least": least_under_way(spans)}), flush=True)
-
-
-def least_under_way(spans: Sequence[tuple[float, float]]) -> int | None:
-    """The fewest requests at once between the 16th and the 16th last; None for fewer than 48."""
-    if len(spans) < 3 * CONCURRENCY:
-        return None
-    begun = sorted(start for start, _ in spans)
-    first, last = begun[CONCURRENCY - 1], begun[-CONCURRENCY]
-    # Ends come before starts of the same moment: what is free for no time at all is not free.
-    moments = sorted([(end, 1, -1) for _, end in spans] + [(start, 0, 1) for start, _ in spans])
-    now = 0
-    least = CONCURRENCY
-    since = first
-    for moment, _, change in moments:
-        if first < moment <= last and moment - since > SETTLED:
-            least = min(least, now)
-        now += change
-        since = moment
-    return least
-
-
-SETTLED: Final = 0.005
-"""Seconds that a number of requests must hold to count: an answered one is followed by the next
-as soon as the answer has been sent and read."""
+        count = len(server.chats)
+    print(json.dumps({"requests": count}), flush=True)
 
 
 def run_here(words: Sequence[str]) -> None:
@@ -131,7 +107,7 @@ def run_here(words: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What a run took; seconds and megabytes."""
+    """The cost of a run in seconds and megabytes."""
 
     cpu: float
     wall: float
@@ -141,7 +117,7 @@ class Took:
 
 @contextmanager
 def server(seconds: float) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The address of a server; afterwards the second value holds what it has seen."""
+    """Yield the address of a server, and a dict that holds its counts afterwards."""
     seen: dict[str, Any] = {}
     with subprocess.Popen(
         [sys.executable, __file__, "--serve", str(seconds)],
@@ -158,7 +134,7 @@ def server(seconds: float) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of all processes: nothing of a person's own configuration."""
+    """Return the environment of all processes, without a personal configuration."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     return plain | {"PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": os.devnull}
 
@@ -202,15 +178,15 @@ def report(traces: int, slow: int) -> None:
         few = Path(name) / "few"
         few.mkdir()
         write_traces(few, slow)
-        with server(2.0) as (url, seen):
+        with server(2.0) as (url, _):
             waiting = judge(few, Path(name) / "few.db", url)
         told(f"{slow} traces, answers after 2 s, concurrency {CONCURRENCY}", waiting, slow)
         ideal = slow * 2.0 / CONCURRENCY
-        print(f"  least under way: {seen['least']}; {waiting.wall / ideal:.2f} × the ideal time")
+        print(f"  {waiting.wall / ideal:.2f} × the ideal time")
 
 
 def told(what: str, took: Took, traces: int) -> None:
-    """One line of the report."""
+    """Print one line of the report."""
     print(
         f"{what}: {1000 * took.cpu / traces:.1f} ms of processor a trace, {took.wall:.1f} s, "
         f"{took.megabytes:.0f} MB at most"

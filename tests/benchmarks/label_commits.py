@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
+from tests.benchmarks.data import ANNOTATOR, suggest
 from tests.benchmarks.setting import Setting, attempt, new_home
-from tests.benchmarks.starts import first_words, our_app
 from tests.benchmarks.table import Row, times
-from tests.benchmarks.terminals import Program, TooLate
-from tests.benchmarks.workspaces import ANNOTATOR, suggest
+from tests.benchmarks.terminals import Program, TooLate, first_words, our_app
 
 LABELS = 100_000
 QUICK_LABELS = 10_000
@@ -27,7 +26,7 @@ LOOK_EVERY = 0.0005
 
 
 def measure(setting: Setting) -> list[Row]:
-    """The rows of this measure."""
+    """Measure the time from the key of a label to its commit."""
     many = setting.times(LABELS, QUICK_LABELS)
     keys = setting.times(50, 15)
     rollout = setting.data.short_rollout(SPANS)
@@ -85,7 +84,7 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def column(measured: Sequence[tuple[float, float]], place: int) -> list[float]:
-    """The first or the second value of each."""
+    """Return the first or the second value of each."""
     return [one[place] for one in measured]
 
 
@@ -124,13 +123,13 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _count(database: sqlite3.Connection) -> int:
-    """The last label's row: cheap however many there are."""
+    """Return the number of the last label's row, which is cheap."""
     (last,) = database.execute("SELECT max(rowid) FROM labels").fetchone()
     return int(last or 0)
 
 
 def _bare_commits(folder: Path, count: int) -> list[float]:
-    """Seconds that this disk takes for one row, in the journal mode that a workspace has."""
+    """Return the seconds for one row in the journal mode of a workspace."""
     seconds: list[float] = []
     connection = sqlite3.connect(folder / "bare.db", isolation_level=None)
     with closing(connection):

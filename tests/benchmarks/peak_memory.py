@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from tests.benchmarks.first_spans import RAW_LINE
 from tests.benchmarks.rollouts import FIRST_WORDS
 from tests.benchmarks.setting import Setting, attempt, new_home
-from tests.benchmarks.starts import our_app
+from tests.benchmarks.start_measures import RAW_LINE
 from tests.benchmarks.table import Row
-from tests.benchmarks.terminals import Program, TooLate
+from tests.benchmarks.terminals import Program, TooLate, our_app
 
 PAGE_DOWN = b"\x1b[6~"
 PAGES = 50
@@ -29,7 +28,7 @@ class Viewer:
 
 
 def measure(setting: Setting) -> list[Row]:
-    """The rows of this measure."""
+    """Measure the peak memory while paging."""
     rollout = setting.big
     rows: list[Row] = []
     with ExitStack() as stack:
@@ -77,7 +76,7 @@ def _settle(program: Program) -> None:
 
 
 def _compared(rows: Sequence[Row], name: str) -> list[Row]:
-    """The rows, the peaks divided by that of ``name``."""
+    """Return the rows, with peaks divided by that of ``name``."""
     own = next((r for r in rows if r.what.startswith(name) and "pages" in r.what), None)
     return [
         Row(r.what, r.values, r.unit, name, own.middle, r.missing, r.note)

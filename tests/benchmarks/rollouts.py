@@ -41,7 +41,7 @@ _FOLDERS: Final = ("src", "tests", "docs", "config", "scripts")
 
 @dataclass(frozen=True, slots=True)
 class RolloutFacts:
-    """What is in a rollout: spans, lines, and the indices of the spans with the rare word."""
+    """The content of a rollout: spans, lines, and the indices of spans with the rare word."""
 
     spans: int
     lines: int
@@ -66,7 +66,7 @@ class _Block:
         self.size += len(line)
 
     def numbered(self) -> Iterator[bytes]:
-        """The block as bytes, with the numbers 0, 1, 2 …"""
+        """Return the block as bytes, with the numbers 0, 1, 2 …"""
         whole = b"".join(self.lines)
         number = 0
         while True:
@@ -111,12 +111,12 @@ def write_short(path: Path, spans: int, *, seed: int) -> RolloutFacts:
 
 
 def is_one_line(index: int) -> bool:
-    """Whether the span at ``index`` of a rollout of short lines has one line of text."""
+    """Return whether the span at ``index`` of a rollout of short lines has one line of text."""
     return index % EVERY_LONG_ROW != EVERY_LONG_ROW - 1
 
 
 def small_traces(count: int, *, seed: int) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of small rollouts of a few spans each."""
+    """Yield names and contents of small rollouts of a few spans each."""
     rng = Random(seed)
     block = _Block([])
     _turn(rng, block, steps=4, longest=2000)
@@ -136,7 +136,7 @@ def _long_block(rng: Random, size: int) -> _Block:
 
 
 def _turn(rng: Random, block: _Block, *, steps: int, longest: int) -> None:
-    """A task, and the steps that an agent takes at it."""
+    """Return a task and the steps of an agent."""
     every_ms = 450
     number = _NUMBER.decode()
     begin = len(block.lines)
@@ -202,7 +202,7 @@ def _record(kind: str, payload: Mapping[str, object]) -> bytes:
 
 
 def _at(number: int, line: bytes) -> bytes:
-    """The line with its hour put in; it holds no block number."""
+    """Return the line with its hour; it holds no block number."""
     return line.replace(_HOUR, (_BEGIN + timedelta(hours=number)).isoformat()[:13].encode())
 
 
@@ -236,7 +236,7 @@ def _sentence(rng: Random, words: int) -> str:
 
 
 def _listing(rng: Random, chars: int) -> str:
-    """Lines as a search or a build prints them."""
+    """Return lines like those of a search or a build."""
     lines: list[str] = []
     size = 0
     while size < chars:

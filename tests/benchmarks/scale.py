@@ -1,18 +1,15 @@
-"""How judging into shards scales, whether kills lose anything, and how fast shards are reported.
+"""Cost, safety under kills, and reports of judging into shards.
 
-    .venv/bin/python -m tests.benchmarks.scale speed [--traces 10000] [--workers 2]
     .venv/bin/python -m tests.benchmarks.scale growth [--traces 100000] [--workers 2]
     .venv/bin/python -m tests.benchmarks.scale kills [--traces 400] [--kills 20] [--seed 0]
-    .venv/bin/python -m tests.benchmarks.scale cluster [--traces 400] [--kills 20] [--seed 0]
     .venv/bin/python -m tests.benchmarks.scale report [--traces 10000000]
 
-Run it by hand. All data are made from a seed, in a folder that is deleted at the end. Traces are
-message lists, every tenth a Codex rollout. ``speed`` judges them in one process, by one worker and
-by several, and compares every byte of the shards. ``growth`` has the workers judge 1,000, a tenth
-and all, for what a trace costs and how large the command grows, and then all in one process, for
-the bytes. ``kills`` kills workers and drivers at random times and begins the same command again
-until it ends; ``cluster`` does so with a Dask scheduler and its workers, which are processes with
-an address, and kills the scheduler too. ``report`` makes shards of so many traces and adds them up.
+Run by hand. All data are made from a seed, in a folder that is deleted at the end. Traces are
+message lists, every tenth a Codex rollout. ``growth`` has workers judge 1,000 traces, a tenth and
+all of them, and prints the cost of a trace and the memory of the command; then one process judges
+all, and the bytes are compared. ``kills`` kills workers and drivers at random times and repeats
+the same command until it ends. ``report`` makes shards of the given number of traces and reports
+on them.
 """
 
 from __future__ import annotations
@@ -23,13 +20,11 @@ import os
 import random
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -94,13 +89,13 @@ def write_traces(folder: Path, count: int, seed: int) -> None:
 
 
 def judge(traces: Path, out: Path, *more: str) -> tuple[str, ...]:
-    """The words of the command."""
+    """Return the command that judges traces into shards."""
     words = ("judge", str(traces), "--judge", "rules", "--out", str(out), "--json", *more)
     return (sys.executable, "-c", _RUN, *words)
 
 
 def timed(command: Sequence[str]) -> tuple[float, float]:
-    """How many seconds a command took, and the most memory of its own process in MB."""
+    """Return the seconds of a command, and the peak memory of its process in MB."""
     began = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     took = time.perf_counter() - began
@@ -110,33 +105,8 @@ def timed(command: Sequence[str]) -> tuple[float, float]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a folder by name."""
+    """Return the shards of a folder by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".parquet"}
-
-
-def speed(folder: Path, traces: int, workers: int) -> None:
-    """Print how long one process, one worker and several take, and whether all write the same."""
-    runs = folder / "runs"
-    runs.mkdir()
-    write_traces(runs, traces, 1)
-    print(f"{traces:,} traces")
-    first: dict[str, bytes] = {}
-    took_by_one = 0.0
-    for name, more in (
-        ("this process", ()),
-        ("1 worker", ("--workers", "1")),
-        (f"{workers} workers", ("--workers", str(workers))),
-    ):
-        out = folder / name.replace(" ", "-")
-        took, memory = timed(judge(runs, out, *more))
-        first = first or contents(out)
-        same = "the same bytes" if contents(out) == first else "OTHER BYTES"
-        took_by_one = took_by_one if more != ("--workers", "1") else took
-        times = f", {took_by_one / took:.2f} x 1 worker" if took_by_one else ""
-        print(
-            f"{name}: {took:.1f} s, {1000 * took / traces:.1f} ms a trace{times}; driver "
-            f"{memory:.0f} MB; {same}"
-        )
 
 
 def growth(folder: Path, traces: int, workers: int) -> None:
@@ -162,7 +132,7 @@ def growth(folder: Path, traces: int, workers: int) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has begun."""
+    """Return the child processes of a process."""
     told = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(word) for word in told.split()]
 
@@ -202,71 +172,6 @@ def kills(folder: Path, traces: int, times: int, seed: int) -> None:
         begun += 1
         same = contents(out) == contents(folder / "plain")
         print(f"{killed} so far; command given {rounds} times; the same bytes: {same}")
-
-
-@contextmanager
-def cluster_of(workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler and its workers, each a process of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"tcp://127.0.0.1:{port}"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    begin: Any = subprocess.Popen
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    processes = [begin([*dask, "--host", "127.0.0.1", "--port", str(port)], **quiet)]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
-    processes += [begin([*worker, "--no-dashboard"], **quiet) for _ in range(workers)]
-    try:
-        yield address, processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-
-
-def cluster(folder: Path, traces: int, times: int, seed: int) -> None:
-    """Have a cluster do it, kill its workers, its scheduler and the driver, and compare."""
-    runs = folder / "runs"
-    runs.mkdir()
-    write_traces(runs, traces, 1)
-    took, _ = timed(judge(runs, folder / "plain", "--shard-files", "8"))
-    rng = random.Random(seed)
-    killed = dict.fromkeys(("worker", "driver", "scheduler"), 0)
-    begun = 0
-    while sum(killed.values()) < times:
-        out = folder / f"cluster-{begun}"
-        rounds = 0
-        ended = False
-        while not ended:
-            with cluster_of(2) as (address, processes):
-                command = judge(runs, out, "--shard-files", "8", "--workers", address)
-                while not ended and processes[0].poll() is None:
-                    rounds += 1
-                    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-                    driver = subprocess.Popen(command, **quiet)
-                    written = contents_so_far(out)
-                    while driver.poll() is None and sum(killed.values()) < times:
-                        time.sleep(rng.uniform(0.1, took / 3))
-                        if contents_so_far(out) == written or driver.poll() is not None:
-                            continue  # kills count from its first shard on
-                        what = rng.choice([*killed])
-                        killed[what] += 1
-                        if what == "worker":
-                            for worker in children(processes[rng.choice((1, 2))].pid):
-                                os.kill(worker, signal.SIGKILL)
-                            continue
-                        (driver if what == "driver" else processes[0]).kill()
-                        break
-                    ended = driver.wait() == 0
-        begun += 1
-        same = contents(out) == contents(folder / "plain")
-        print(f"{killed} so far; command given {rounds} times; the same bytes: {same}", flush=True)
-
-
-def contents_so_far(folder: Path) -> int:
-    """How many files with traces were written."""
-    return len([*folder.glob("traces-*")]) if folder.exists() else 0
 
 
 def write_shards(folder: ShardFolder, traces: int) -> None:
@@ -310,7 +215,7 @@ def report(folder: Path, traces: int) -> None:
 def main() -> None:
     """Run one measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["speed", "growth", "kills", "cluster", "report"])
+    parser.add_argument("what", choices=["growth", "kills", "report"])
     parser.add_argument("--traces", type=int)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kills", type=int)
@@ -319,14 +224,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mast-scale-") as place:
         folder = Path(place)
         match asked.what:
-            case "speed":
-                speed(folder, asked.traces or 10_000, asked.workers)
             case "growth":
                 growth(folder, asked.traces or 100_000, asked.workers)
             case "kills":
                 kills(folder, asked.traces or 400, asked.kills or 20, asked.seed)
-            case "cluster":
-                cluster(folder, asked.traces or 400, asked.kills or 20, asked.seed)
             case _:
                 report(folder, asked.traces or 10_000_000)
 

@@ -1,4 +1,4 @@
-"""How long a rare word is looked for in 200 files of 10 MB, beside ``grep -r``; run it by hand.
+"""Time of a search for a rare word in 200 files of 10 MB, beside ``grep -r``; run by hand.
 
     .venv/bin/python -m tests.benchmarks.search_files [--files N] [--holding N] [--repeats N]
 
@@ -50,7 +50,7 @@ def write_files(folder: Path, count: int, holding: int) -> int:
 
 
 def run(command: Sequence[str]) -> tuple[float, float, float, int]:
-    """Seconds until the first line, until the end and of processors, and how many lines."""
+    """Return seconds to the first line, to the end and of processors, and the number of lines."""
     begun, used = perf_counter(), processor_seconds()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
     assert process.stdout is not None
@@ -63,7 +63,7 @@ def run(command: Sequence[str]) -> tuple[float, float, float, int]:
 
 
 def processor_seconds() -> float:
-    """What all processes took that have ended and that this one has begun, with theirs."""
+    """Return the processor time of all ended child processes."""
     taken = resource.getrusage(resource.RUSAGE_CHILDREN)
     return taken.ru_utime + taken.ru_stime
 

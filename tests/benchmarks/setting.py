@@ -1,4 +1,4 @@
-"""What all measures of one run share: the data, the programs compared, how often and how long."""
+"""Settings of a run: data, compared programs, repeats, and time limits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.benchmarks.data import Data, Rollout
-from tests.benchmarks.starts import our_app
 from tests.benchmarks.table import Row, missing
-from tests.benchmarks.terminals import Program, TooLate
+from tests.benchmarks.terminals import Program, TooLate, our_app
 
 BIG: Final = 1000
 SMALL: Final = 100
@@ -37,39 +36,39 @@ class Setting:
 
     @property
     def megabytes(self) -> int:
-        """The size of the biggest rollout in this run."""
+        """Return the size of the biggest rollout in this run."""
         return SMALL if self.quick else BIG
 
     @property
     def big(self) -> Rollout:
-        """The biggest rollout in this run, in the page cache."""
+        """Return the biggest rollout in this run, in the page cache."""
         rollout = self.data.long_rollout(self.megabytes)
         rollout.warm()
         return rollout
 
     @property
     def big_name(self) -> str:
-        """How its size is written."""
+        """Return its size as text."""
         return size_name(self.megabytes)
 
     def times(self, full: int, quick: int) -> int:
-        """How often something is done."""
+        """Return the number of repeats."""
         return quick if self.quick else full
 
     def others(self) -> dict[str, str]:
-        """The log viewers that are here, each with its command."""
+        """Return the installed log viewers with their commands."""
         lnav = shutil.which("lnav")
         found = {"toolong": str(self.toolong)} if self.toolong else {}
         return found | ({"lnav": lnav} if lnav else {})
 
     def absent(self) -> list[Row]:
-        """Rows that say which log viewers are not here."""
+        """Return rows that name the missing log viewers."""
         said = {"toolong": "give --toolong PATH", "lnav": "it is not on PATH"}
         here = self.others()
         return [missing(name, reason) for name, reason in said.items() if name not in here]
 
     def versions(self) -> dict[str, str]:
-        """The versions of all programs compared."""
+        """Return the versions of all compared programs."""
         found = {"mast_tui": version("mast-tui"), "textual": version("textual")}
         for name, command in self.others().items():
             flag = "-V" if name == "lnav" else "--version"
@@ -79,13 +78,13 @@ class Setting:
 
 
 def size_name(megabytes: int) -> str:
-    """A size as it is written in the table."""
+    """Return a size as text."""
     return f"{megabytes // 1000} GB" if megabytes >= 1000 else f"{megabytes} MB"
 
 
 @contextmanager
 def new_home() -> Iterator[Path]:
-    """A home folder in which somebody has seen the welcome; it goes when it is left."""
+    """Yield a temporary home folder in which the welcome was seen."""
     with tempfile.TemporaryDirectory(prefix="mast-tui-benchmark-") as folder:
         home = Path(folder)
         seen = home / ".local" / "share" / "mast-tui"
@@ -96,7 +95,7 @@ def new_home() -> Iterator[Path]:
 
 @contextmanager
 def ours(path: Path, workspace: Path | None = None) -> Iterator[Program]:
-    """The app with a trace or a folder open, in a new home."""
+    """Start the app with a trace or a folder open, in a new home."""
     with new_home() as home:
         command = our_app(path, workspace or home / "workspace.db")
         with Program(command, home) as program:
@@ -104,7 +103,7 @@ def ours(path: Path, workspace: Path | None = None) -> Iterator[Program]:
 
 
 def attempt(what: str, measure: Callable[[], Sequence[Row]]) -> Sequence[Row]:
-    """The rows of one step; one that takes too long is told as such, and the run goes on."""
+    """Return the rows of one step, or a row that says that it was given up."""
     try:
         return measure()
     except TooLate as error:
@@ -112,5 +111,5 @@ def attempt(what: str, measure: Callable[[], Sequence[Row]]) -> Sequence[Row]:
 
 
 def say(words: str) -> None:
-    """Tell whoever waits how far it is, apart from the table."""
+    """Print the progress to stderr."""
     print(words, file=sys.stderr, flush=True)

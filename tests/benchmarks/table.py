@@ -1,4 +1,4 @@
-"""The table that comes of a run, as Markdown and as JSON."""
+"""The table of a run, as Markdown and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS_FROM: Final = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured, how often, and how it compares.
+    """A measured figure with its values and its comparison.
 
     ``unit`` is ms, MB or bytes. ``against`` names what the median is divided by, a row of the
     same run, ``base`` is that row's median. Without values ``missing`` says why there are none.
@@ -32,19 +32,19 @@ class Row:
 
     @property
     def middle(self) -> float | None:
-        """The median, or None where nothing was measured."""
+        """Return the median, or None if nothing was measured."""
         return median(self.values) if self.values else None
 
     @property
     def p95(self) -> float | None:
-        """The value that 19 of 20 do not exceed; None for fewer than 20."""
+        """Return the 95th percentile, None for fewer than 20 values."""
         if len(self.values) < 20:
             return None
         return sorted(self.values)[math.ceil(0.95 * len(self.values)) - 1]
 
     @property
     def ratio(self) -> float | None:
-        """The median divided by that of what it is compared with."""
+        """Return the median divided by that of the row compared with."""
         if self.middle is None or not self.base:
             return None
         return self.middle / self.base
@@ -62,7 +62,7 @@ class Part:
 def times(
     what: str, seconds: Sequence[float], *, against: Row | None = None, note: str = ""
 ) -> Row:
-    """A row of times; ``seconds`` may be empty only where that is told as ``missing`` instead."""
+    """Return a row of times."""
     values = tuple(1000 * each for each in seconds)
     if against is None:
         return Row(what, values, note=note)
@@ -70,12 +70,12 @@ def times(
 
 
 def missing(what: str, reason: str) -> Row:
-    """A row for what could not be measured, and why."""
+    """Return a row for a figure that could not be measured, with the reason."""
     return Row(what, missing=reason)
 
 
 def machine() -> str:
-    """Cores, load and interpreter, in one line."""
+    """Return cores, load and interpreter in one line."""
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     cores = os.cpu_count() or 1
     return (
@@ -85,13 +85,13 @@ def machine() -> str:
 
 
 def heading(about: str, versions: Mapping[str, str]) -> str:
-    """What stands over the sections: the machine, and the versions compared."""
+    """Return the heading: the machine, and the compared versions."""
     compared = ", ".join(f"{name} {version}" for name, version in versions.items())
     return f"{about}\n\nCompared: {compared}\n"
 
 
 def section(part: Part) -> str:
-    """One measure as a Markdown table under its title."""
+    """Return one measure as a Markdown table under its title."""
     lines = [f"**{part.title}**", ""]
     lines += ["| what | median | p95 | n | ratio |", "|---|---|---|---|---|"]
     return "\n".join([*lines, *(_line(row) for row in part.rows), ""])
@@ -117,7 +117,7 @@ def _shown(value: float | None, unit: str) -> str:
 
 
 def as_values(parts: Sequence[Part], versions: Mapping[str, str], about: str) -> dict[str, object]:
-    """The same as plain values."""
+    """Return the measures as plain values."""
     return {
         "machine": about,
         "versions": dict(versions),

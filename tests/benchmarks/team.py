@@ -1,4 +1,4 @@
-"""Many people at once in one database: how soon a label is committed, and whether all are there.
+"""Many people in one database: the time of commits, and their completeness.
 
     python -m tests.benchmarks.team [--people 20] [--labels 2000] [--role annotator]
         [--kills 0] [--server-kills 0] [--url URL]
@@ -213,7 +213,7 @@ def _until_sent(outbox: Outbox) -> None:
 
 
 def _opened(who: Who, folder: Path) -> Workspace:
-    """The workspace, once the server is there, with the first pass begun and the outbox watched."""
+    """Return the workspace when the server answers, with a first pass and a watched outbox."""
     while True:
         try:
             workspace = Workspace.open(who.url, password=who.password)

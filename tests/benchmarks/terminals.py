@@ -1,12 +1,16 @@
-"""A program in a pseudo-terminal, of which every byte is kept with the time at which it came."""
+"""Programs measured in a pseudo-terminal, with the time of every byte that they write."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import select
 import signal
+import struct
+import sys
+import termios
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +21,58 @@ from typing import Final, Self
 
 import pyte
 
-from tests.benchmarks.starts import COLUMNS, ROWS, environment, set_size
+from mast_tui.safe_text import one_line
+from mast_tui.traces.library import read_file
 from tests.terminal.screen import Screen
+
+COLUMNS: Final = 120
+ROWS: Final = 40
+
+TRIVIAL_TEXT: Final = "first text"
+TRIVIAL: Final = f"""
+from textual.app import App
+from textual.widgets import Static
+
+class Trivial(App):
+    def compose(self):
+        yield Static({TRIVIAL_TEXT!r})
+
+Trivial().run()
+"""
+
+
+def set_size(terminal: int) -> None:
+    """Give a pseudo-terminal the size that all are measured in."""
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+
+
+def environment(home: Path | str) -> dict[str, str]:
+    """Return the environment of measured programs."""
+    return {
+        "HOME": str(home),
+        "PATH": os.environ.get("PATH", os.defpath),
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "LANG": "C.UTF-8",
+    }
+
+
+def trivial_app() -> list[str]:
+    """Return the command of a Textual app that shows one text."""
+    return [sys.executable, "-c", TRIVIAL]
+
+
+def our_app(path: Path, workspace: Path) -> list[str]:
+    """Return the command that opens ``path`` with ``workspace``."""
+    ours = [sys.executable, "-m", "mast_tui", str(path), "--annotator", "someone"]
+    return [*ours, "--workspace", str(workspace)]
+
+
+def first_words(trace: Path) -> str:
+    """Return the beginning of the first span in the timeline."""
+    spans = read_file(trace, named=True).traces[0]
+    return one_line(spans.span(0).preview)[:24].rstrip()
+
 
 QUIET: Final = 0.06
 """Seconds without a byte after which a redraw counts as complete."""
@@ -36,12 +90,12 @@ _IDLE_SHARE: Final = 0.03
 
 
 class TooLate(Exception):
-    """What was waited for has not come in time, or the program has ended before it."""
+    """The expected output did not come in time, or the program has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redraw:
-    """What a key has brought about: when its first and last bytes came, and how many they are."""
+    """The output after a key: the times of its first and last bytes, and its size."""
 
     first: float
     last: float
@@ -85,7 +139,7 @@ class Program:
 
     @property
     def age(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return perf_counter() - self.started
 
     # Reading and writing
@@ -110,7 +164,7 @@ class Program:
         return at
 
     def until_bytes(self, wanted: bytes, seconds: float, *, since: int = 0) -> float:
-        """When ``wanted``, a regular expression, stood in what was written from ``since`` on.
+        """Return the time when ``wanted``, a regular expression, was written after ``since``.
 
         ``since`` is a length of ``raw``. Raises ``TooLate``.
         """
@@ -124,7 +178,7 @@ class Program:
                 raise TooLate(f"{wanted!r} has not come")
 
     def until_screen(self, wanted: str, seconds: float) -> float:
-        """When ``wanted``, a regular expression, stood on the screen. Raises ``TooLate``."""
+        """Return the time when ``wanted``, a regular expression, was shown. Raises ``TooLate``."""
         pattern, end = re.compile(wanted), perf_counter() + seconds
         while perf_counter() < end:
             if self.take_in(_LOOK_AFTER):
@@ -138,7 +192,7 @@ class Program:
         raise TooLate(f"{wanted!r} is not on the screen")
 
     def until_quiet(self, since: float, seconds: float = 5.0, *, quiet: float = QUIET) -> Redraw:
-        """What was written from ``since`` until nothing came for a while.
+        """Return the output from ``since`` until nothing comes for a while.
 
         ``since`` is the time of the key; bytes that come before the call count as well. Raises
         ``TooLate`` for a program that never stops writing.
@@ -161,7 +215,7 @@ class Program:
     # The processes behind it
 
     def processes(self) -> list[int]:
-        """The program and what it has started, as far as that still runs."""
+        """Return the running processes of the program."""
         found = [self.id]
         for process in found:
             for children in Path(f"/proc/{process}/task").glob("*/children"):
@@ -172,7 +226,7 @@ class Program:
         return found
 
     def memory(self, field: str = "VmHWM") -> float:
-        """Megabytes of all processes together: ``VmHWM`` is the most that each has held."""
+        """Return the megabytes of all processes together; ``VmHWM`` is the peak of each."""
         kilobytes = 0
         for process in self.processes():
             try:
@@ -184,7 +238,7 @@ class Program:
         return kilobytes * 1024 / 1e6
 
     def until_idle(self, seconds: float) -> float:
-        """When the program had nothing more to do, to the second. Raises ``TooLate``."""
+        """Return the time when the program became idle, to the second. Raises ``TooLate``."""
         end = perf_counter() + seconds
         while perf_counter() < end:
             before, begun = self._worked(), perf_counter()
@@ -194,7 +248,7 @@ class Program:
         raise TooLate("still at work")
 
     def _worked(self) -> float:
-        """Seconds of processor time so far."""
+        """Return the seconds of processor time so far."""
         ticks = 0
         for process in self.processes():
             try:

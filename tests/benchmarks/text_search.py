@@ -9,16 +9,15 @@ from time import perf_counter
 from tests.benchmarks.data import Rollout
 from tests.benchmarks.rollouts import RARE_WORD
 from tests.benchmarks.setting import Setting, attempt, ours
-from tests.benchmarks.starts import first_words
 from tests.benchmarks.table import Row, missing, times
-from tests.benchmarks.terminals import Program, TooLate
+from tests.benchmarks.terminals import Program, TooLate, first_words
 
 KEYS = 30
 KEY_SECONDS = 10.0
 
 
 def measure(setting: Setting) -> list[Row]:
-    """The rows of this measure."""
+    """Measure the search for a rare word, beside ``grep``."""
     rollout, size = setting.big, setting.big_name
     base = times(f"grep -c, {size}", [_grep(rollout) for _ in range(setting.times(3, 2))])
     rows = [base]
@@ -68,7 +67,7 @@ def _search(setting: Setting, rollout: Rollout, program: Program, base: Row) -> 
 
 
 def _keys_meanwhile(program: Program, index: int) -> tuple[list[float], str]:
-    """Seconds from ``j`` to the next span's title, and how many keys were answered."""
+    """Return the seconds from each ``j`` to the next title, and the number of answered keys."""
     seconds: list[float] = []
     program.drain(0.3)
     for step in range(1, KEYS + 1):
@@ -88,7 +87,7 @@ def _keys_meanwhile(program: Program, index: int) -> tuple[list[float], str]:
 
 
 def _grep(rollout: Rollout) -> float:
-    """Seconds that a plain search of the file takes."""
+    """Return the seconds of a search by ``grep``."""
     begun = perf_counter()
     command = ["grep", "-c", RARE_WORD, str(rollout.path)]
     told = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -37,7 +37,7 @@ BOTH = tuple(
     for number, task in enumerate(TASKS)
     for success in ((arm == "new") != (number == 0), arm == "new")
 )
-"""Two runs of eight tasks: the new arm never repeats steps, and fails once."""
+"""Two runs of eight tasks; the new arm never repeats steps, and fails once."""
 
 
 def document_of(experiment: Experiment) -> Any:
@@ -48,12 +48,11 @@ def means(values: list[float], runs: int = 1) -> TaskMeans:
     return TaskMeans(np.array(values), np.full(len(values), runs), np.array(values) * runs)
 
 
-def test_a_task_counts_once_however_often_it_was_run() -> None:
-    """The task with five runs weighs as much as the one with one run."""
-    found = task_means(np.array([1, 0, 0, 0, 0, 1.0, np.nan]), np.array([0, 0, 0, 0, 0, 1, 2]), 3)
-    assert found.values[:2].tolist() == [0.2, 1.0]
-    assert found.defined.tolist() == [True, True, False]
-    assert estimate(found, "share").value == pytest.approx(0.6)
+def test_tasks_count_equally_whatever_their_number_of_runs() -> None:
+    result = task_means(np.array([1, 0, 0, 0, 0, 1.0, np.nan]), np.array([0, 0, 0, 0, 0, 1, 2]), 3)
+    assert result.values[:2].tolist() == [0.2, 1.0]
+    assert result.defined.tolist() == [True, True, False]
+    assert estimate(result, "share").value == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(("successes", "runs"), [(0, 3), (2, 3), (3, 5), (5, 5)])
@@ -67,7 +66,7 @@ def test_pass_k_is_the_share_of_samples_that_all_succeed(successes: int, runs: i
     assert np.isnan(pass_values(np.array([successes]), np.array([runs]), runs + 1)[0])
 
 
-def test_with_one_run_of_each_task_the_test_is_that_of_mcnemar() -> None:
+def test_one_run_of_each_task_is_tested_as_by_mcnemar() -> None:
     random = np.random.default_rng(1)
     for _ in range(20):
         a = random.integers(0, 2, 12).astype(float)
@@ -78,7 +77,7 @@ def test_with_one_run_of_each_task_the_test_is_that_of_mcnemar() -> None:
         assert found.value == pytest.approx(float(a.mean() - b.mean()))
 
 
-def test_turning_the_arms_round_turns_the_difference_round() -> None:
+def test_exchanging_the_arms_negates_the_difference() -> None:
     a = means([0.5, 1, 0, 0.5, 1, 0.5], 2)
     b = means([0, 0.5, 0, 0.5, 0.5, 0], 2)
     one = difference(a, b, "share")
@@ -88,15 +87,12 @@ def test_turning_the_arms_round_turns_the_difference_round() -> None:
     assert one.p_value == pytest.approx(other.p_value)
 
 
-def test_signs_are_turned_round_in_many_rows_at_once() -> None:
+def test_sign_flips_of_many_rows_and_holm_adjustment() -> None:
     random = np.random.default_rng(2)
     for cases, most in ((5, 1), (12, 3), (40, 5)):
         rows = random.integers(-most, most + 1, (30, cases))
         expected = [sign_flips(row.tolist()) for row in rows]
         assert sign_flips_of_rows(rows) == pytest.approx(expected, abs=1e-12)
-
-
-def test_holm_is_that_of_statsmodels() -> None:
     multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
     p_values = [0.01, 0.04, 0.03, 0.005, 0.9]
     expected = multipletests(p_values, method="holm")[1].tolist()
@@ -105,21 +101,20 @@ def test_holm_is_that_of_statsmodels() -> None:
     assert adjusted[:-1] == pytest.approx(expected)
 
 
-def test_a_judge_without_errors_gives_what_people_would_have_given() -> None:
+def test_judge_is_corrected_by_people() -> None:
     random = np.random.default_rng(3)
     task = np.repeat(np.arange(400), 3)
     true = (random.random(1200) < 0.4).astype(float)
     people = np.where(random.random(1200) < 0.3, true, np.nan)
     found = powered_means(people, true, task, 400)
     assert found.values.mean() == pytest.approx(true.mean(), abs=1e-9)
-    # Its errors are corrected: a judge that says present too often does not raise the rate.
     noisy = np.where(random.random(1200) < 0.5, 1.0, true)
     corrected = powered_means(people, noisy, task, 400)
     assert noisy.mean() > true.mean() + 0.2
     assert corrected.values.mean() == pytest.approx(true.mean(), abs=0.06)
 
 
-def test_what_changed_is_told_apart_from_what_did_not() -> None:
+def test_changed_modes_differ_and_others_do_not() -> None:
     experiment = experiment_of(input_of(*BOTH), baseline="old")
     document = document_of(experiment)
     assert list(document["arms"]) == ["old", "new"]
@@ -130,7 +125,7 @@ def test_what_changed_is_told_apart_from_what_did_not() -> None:
     assert new["pass_k"]["2"]["value"] == pytest.approx(7 / 8)
     loop = new["modes"]["1.3"]
     assert loop["difference"]["value"] == -1
-    # Turned round in all ways, eight tasks that all fell are one of 256 on either side.
+    # Of all 256 exchanges of the arms in eight tasks, two are as extreme.
     assert loop["difference"]["p"] == pytest.approx(2 / 256)
     assert loop["difference"]["p_adjusted"] == pytest.approx(4 / 256)
     assert new["modes"]["3.1"]["difference"]["value"] == 0
@@ -140,30 +135,24 @@ def test_what_changed_is_told_apart_from_what_did_not() -> None:
     assert "more often no mode" in text
 
 
-def test_modes_that_were_named_beforehand_are_adjusted_alone() -> None:
+def test_modes_named_beforehand_are_adjusted_alone() -> None:
     experiment = experiment_of(input_of(*BOTH), baseline="old", tested=("1.3",))
     loop = document_of(experiment)["arms"]["new"]["modes"]["1.3"]["difference"]
     assert loop["p_adjusted"] == loop["p"]
+
+
+def test_experiment_needs_two_arms_a_known_baseline_and_known_modes() -> None:
+    for rows in (("a t F 10", "a u F 10"), ("a t F 10", f"{NO_VALUE} u F 10")):
+        with pytest.raises(WorkspaceError, match="two arms or more"):
+            experiment_of(input_of(*rows))
+    unknown = "no arm is named 'older'; by model there are: new, old"
+    with pytest.raises(WorkspaceError, match=unknown):
+        experiment_of(input_of(*BOTH), baseline="older")
     with pytest.raises(WorkspaceError, match=r"no mode '9\.9'; there are: 1\.3, 3\.1"):
         experiment_of(input_of(*BOTH), tested=("9.9",))
 
 
-@pytest.mark.parametrize(
-    ("rows", "baseline", "message"),
-    [
-        (("a t F 10", "a u F 10"), None, "two arms or more"),
-        (("a t F 10", f"{NO_VALUE} u F 10"), None, "two arms or more"),
-        (BOTH, "older", "no arm is named 'older'; by model there are: new, old"),
-    ],
-)
-def test_an_experiment_has_two_arms_and_a_baseline(
-    rows: tuple[str, ...], baseline: str | None, message: str
-) -> None:
-    with pytest.raises(WorkspaceError, match=message):
-        experiment_of(input_of(*rows), baseline=baseline)
-
-
-def test_where_an_interval_would_not_hold_there_is_none() -> None:
+def test_unreliable_intervals_are_withheld() -> None:
     few = document_of(experiment_of(input_of(*BOTH[:6], *BOTH[16:22]), baseline="old"))
     assert few["arms"]["new"]["modes"]["1.3"]["difference"]["ci_withheld"] == "few_tasks"
     experiment = experiment_of(input_of(*BOTH), baseline="old")
@@ -177,23 +166,20 @@ def test_where_an_interval_would_not_hold_there_is_none() -> None:
 def test_arms_without_common_tasks_are_independent() -> None:
     rows = [f"old a{i} F {int(i < 6)}0" for i in range(10)]
     rows += [f"new b{i} F {int(i < 2)}0" for i in range(10)]
-    document = document_of(experiment_of(input_of(*rows), baseline="old"))
-    assert document["arms"]["new"]["shared_tasks"] == 0
-    loop = document["arms"]["new"]["modes"]["1.3"]["difference"]
+    arm = document_of(experiment_of(input_of(*rows), baseline="old"))["arms"]["new"]
+    assert arm["shared_tasks"] == 0
+    loop = arm["modes"]["1.3"]["difference"]
     assert loop["value"] == pytest.approx(-0.4)
     assert loop["ci"][0] < -0.4 < loop["ci"][1]
     # All divisions of 8 hits among 20 tasks into tens with 6 and 2 hits, or farther apart.
     assert loop["p"] == pytest.approx(0.16980233)
-
-
-def test_few_tasks_of_arms_without_common_ones_tell_nothing() -> None:
     rows = [f"old a{i} F 10" for i in range(2)] + [f"new b{i} F {int(i < 1)}0" for i in range(3)]
-    document = document_of(experiment_of(input_of(*rows), baseline="old"))
+    few = document_of(experiment_of(input_of(*rows), baseline="old"))["arms"]["new"]
     # In 3 of the 10 divisions of the tasks both of the two have the mode, in one none has it.
-    assert document["arms"]["new"]["modes"]["1.3"]["difference"]["p"] == pytest.approx(0.4)
+    assert few["modes"]["1.3"]["difference"]["p"] == pytest.approx(0.4)
 
 
-def test_where_all_tasks_differ_alike_there_is_a_test_and_no_interval() -> None:
+def test_equal_differences_have_a_test_and_no_interval() -> None:
     for first, second, p_value in (
         ([1.0] * 8, [0.0] * 8, 2 / 256),
         ([1.0] * 8 + [np.nan] * 8, [np.nan] * 8 + [0.0] * 8, 2 / comb(16, 8)),
@@ -205,7 +191,7 @@ def test_where_all_tasks_differ_alike_there_is_a_test_and_no_interval() -> None:
         assert apart.p_value == pytest.approx(p_value)
 
 
-def test_the_interval_of_independent_arms_is_that_of_welch() -> None:
+def test_interval_of_independent_arms_is_that_of_welch() -> None:
     stats = pytest.importorskip("scipy.stats")
     a = [0.5, 1, 0, 0.5, 1, 0.5, 1, 0]
     b = [0, 0.5, 0, 0, 0.5, 0, 0.25, 0, 0.5, 0]
@@ -215,9 +201,7 @@ def test_the_interval_of_independent_arms_is_that_of_welch() -> None:
     result = stats.ttest_ind(a, b, equal_var=False)
     low, high = result.confidence_interval()
     assert apart.interval == pytest.approx((low, high), abs=0.01)
-
-
-def test_tasks_of_independent_arms_are_counted_apart() -> None:
+    # Tasks of independent arms are counted separately.
     arm = [1.0] * 3 + [0.0] * 7
     apart = difference(means([*arm, *[np.nan] * 10]), means([*[np.nan] * 10, *arm]), "share")
     assert apart.reason == ""  # six tasks have it, three of each arm
@@ -226,14 +210,14 @@ def test_tasks_of_independent_arms_are_counted_apart() -> None:
     assert shared.reason == "rare_mode"
 
 
-def test_corrections_of_a_judge_are_not_rounded_away_in_the_test() -> None:
+def test_corrections_of_a_judge_are_not_rounded_in_the_test() -> None:
     labelled = np.ones(12, dtype=np.int64)
     first = replace(means([0.3 + i / 100 for i in range(12)]), labelled=labelled)
     second = replace(means([0.1] * 12), labelled=labelled)
     assert difference(first, second, "share").p_value == pytest.approx(2 / 2**12)
 
 
-def test_people_on_a_part_and_a_judge_on_all_runs() -> None:
+def test_judge_on_all_runs_narrows_the_interval() -> None:
     inputs = input_of(*(f"{arm} t{i} F {i % 2}0" for arm in ("old", "new") for i in range(40)))
     judge = inputs.verdicts.copy()
     people = inputs.verdicts.copy()
@@ -247,8 +231,7 @@ def test_people_on_a_part_and_a_judge_on_all_runs() -> None:
     assert {int(v) for v in np.unique(judge)} == {PRESENT, ABSENT}
 
 
-def test_a_plan_is_kept() -> None:
-    """So many tasks as were planned see the change as often as was promised."""
+def test_planned_tasks_have_the_promised_power() -> None:
     design = RateChange(0.4, 0.2, within_arm=0.3, across_arms=0.2, alpha=0.05)
     needed = tasks_needed(design, 3)
     assert needed is not None
@@ -262,7 +245,7 @@ def test_a_plan_is_kept() -> None:
     assert detectable_change(RateChange(0.05, 0.0), 5, 1) is None
 
 
-def test_planning_uses_the_runs_so_far() -> None:
+def test_planning_uses_earlier_runs() -> None:
     figures = FigureIndex(power_figures(experiment_of(input_of(*BOTH), baseline="old", change=0.3)))
     success = figures.table("experiment_success_power", group="old")
     assert success.value("power") is not None
@@ -271,7 +254,7 @@ def test_planning_uses_the_runs_so_far() -> None:
     assert figures.table("experiment_mode_power", group="old", mode="1.3")["power"].reason
 
 
-def test_runs_that_do_not_count_are_named() -> None:
+def test_left_out_runs_are_named() -> None:
     rows = (*BOTH, "old a ? 00", "old b ? 00", f"{NO_VALUE} a S 00")
     experiment = experiment_of(input_of(*rows), baseline="old")
     report = experiment_report(experiment, FigureIndex(experiment_figures(experiment)))

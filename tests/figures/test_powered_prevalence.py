@@ -1,4 +1,4 @@
-"""Prediction-powered prevalence, beside the library of its authors and by what must hold."""
+"""Prediction-powered prevalence, beside the library of its authors."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ OF_THE_LIBRARY = (
 
 
 @pytest.mark.parametrize(("labelled", "further", "value"), OF_THE_LIBRARY)
-def test_the_value_is_that_of_the_library_of_its_authors(
+def test_value_is_that_of_the_library_of_its_authors(
     labelled: tuple[int, ...], further: tuple[int, ...], value: float
 ) -> None:
-    found = prediction_powered(np.array(labelled), np.array(further))
-    assert found.powered.value == pytest.approx(value, abs=1e-9)
+    estimate = prediction_powered(np.array(labelled), np.array(further))
+    assert estimate.powered.value == pytest.approx(value, abs=1e-9)
 
 
-def test_a_judge_at_chance_has_no_weight_and_a_right_one_most_of_it() -> None:
+def test_weight_of_the_judge_grows_with_its_accuracy() -> None:
     at_chance = prediction_powered(np.array((10, 20, 10, 20)), np.array((500, 500)))
     assert at_chance.judge_weight == 0
     assert at_chance.powered.value == at_chance.people.value
@@ -39,7 +39,7 @@ def test_a_judge_at_chance_has_no_weight_and_a_right_one_most_of_it() -> None:
     assert right.judge_weight == pytest.approx(1000 / 1100, abs=0.01)
 
 
-def test_what_there_is_too_little_of_is_told() -> None:
+def test_too_few_labels_have_a_reason() -> None:
     estimate = prediction_powered(np.array((5, 1, 1, 20)), np.array((100, 200)))
     assert estimate.powered.withheld == ("few_traces", 100)
     assert estimate.more_labels is None
@@ -51,7 +51,7 @@ COUNTS = st.integers(0, 400)
 
 
 @given(st.tuples(COUNTS, COUNTS, COUNTS, COUNTS), st.tuples(COUNTS, COUNTS))
-def test_every_figure_is_a_share_with_the_value_inside_its_interval(
+def test_any_counts_give_shares_within_their_intervals(
     labelled: tuple[int, ...], further: tuple[int, ...]
 ) -> None:
     estimate = prediction_powered(np.array(labelled), np.array(further))
@@ -69,26 +69,25 @@ def test_every_figure_is_a_share_with_the_value_inside_its_interval(
     these = estimate.these
     if these is not None and these.ci is not None:
         low, high = these.ci
-        # What is known of these traces bounds their share.
         assert (labelled[0] + labelled[2]) / estimate.n <= low <= high
         assert high <= 1 - (labelled[1] + labelled[3]) / estimate.n
 
 
-def test_equal_weights_give_what_a_random_sample_does() -> None:
-    labelled, further = np.array((24, 7, 6, 63)), np.array((310, 690))
+def test_equal_weights_give_the_figures_of_a_random_sample() -> None:
+    labelled = np.array((24, 7, 6, 63))
+    further = np.array((310, 690))
     cells = np.repeat(np.eye(4), labelled, axis=0)[:, None, :]
     (weighted,) = weighted_tables(cells, np.full(100, 11.0))
-    one, other = (
-        prediction_powered(labelled, further),
-        prediction_powered(labelled, further, weighted),
-    )
+    one = prediction_powered(labelled, further)
+    other = prediction_powered(labelled, further, weighted)
     assert other.weighted
     assert other.powered.value == pytest.approx(one.powered.value, abs=0.002)
     assert other.powered.ci == pytest.approx(one.powered.ci, abs=0.005)
 
 
-def test_who_was_rarely_drawn_counts_for_more() -> None:
-    labelled, further = np.array((40, 0, 0, 60)), np.array((100, 900))
+def test_rarely_drawn_traces_weigh_more() -> None:
+    labelled = np.array((40, 0, 0, 60))
+    further = np.array((100, 900))
     cells = np.repeat(np.eye(4), labelled, axis=0)[:, None, :]
     weights = np.repeat([3.5, 16.0], [40, 60])
     (weighted,) = weighted_tables(cells, weights)
@@ -99,7 +98,7 @@ def test_who_was_rarely_drawn_counts_for_more() -> None:
     assert prediction_powered(labelled, further, nothing).powered.value is None
 
 
-def test_so_many_more_labels_as_it_says_bring_the_width_that_it_promises() -> None:
+def test_told_number_of_labels_brings_the_promised_width() -> None:
     """``scripts/simulate_prevalence.py rule`` has 2,000 studies; these are few, of fixed seed."""
     chance = np.random.default_rng(4)
     studies = [follow((0.8, 0.9), 0.2, chance) for _ in range(60)]
@@ -112,7 +111,7 @@ def test_so_many_more_labels_as_it_says_bring_the_width_that_it_promises() -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["random", "chosen"])
-def test_a_small_simulation_holds_and_is_not_wider_than_people(how: str) -> None:
+def test_simulated_intervals_hold_and_are_no_wider_than_those_of_people(how: str) -> None:
     """``scripts/simulate_prevalence.py`` has 2,000 runs of each; these are few, of fixed seed."""
     chance = np.random.default_rng(4)
     runs = 400 if how == "random" else 25

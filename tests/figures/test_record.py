@@ -1,4 +1,4 @@
-"""The record of a figure: how it is looked up, renamed and placed in a JSON document."""
+"""Records of figures: look-up, new names, and JSON documents."""
 
 from __future__ import annotations
 
@@ -43,35 +43,24 @@ FIGURES = (
 )
 
 
-def test_a_document_is_made_from_records_by_the_paths_of_their_scopes() -> None:
+def test_records_are_placed_by_the_paths_of_their_scopes() -> None:
     document = insert_figures(FIGURES, PATHS, {"modes": {"1.1": {"slug": "m0"}}})
+    withheld = {"value": 0.3, "ci": None, "ci_withheld": "few_traces", "ci_needs": 16, "n": 4}
+    mode = {
+        "slug": "m0",
+        "n": 4,
+        "prevalence": {"ann": 0.5, "b.ob": None},
+        "cohen_kappa": {"value": 0.4, "ci": [0.1, 0.7], "n": 4},
+        "pairs": {"ann|b.ob": {"prevalence": {"b.ob": 0.25}, "cohen_kappa": withheld}},
+    }
     assert document == {
-        "modes": {
-            "1.1": {
-                "slug": "m0",
-                "n": 4,
-                "prevalence": {"ann": 0.5, "b.ob": None},
-                "cohen_kappa": {"value": 0.4, "ci": [0.1, 0.7], "n": 4},
-                "pairs": {
-                    "ann|b.ob": {
-                        "prevalence": {"b.ob": 0.25},
-                        "cohen_kappa": {
-                            "value": 0.3,
-                            "ci": None,
-                            "ci_withheld": "few_traces",
-                            "ci_needs": 16,
-                            "n": 4,
-                        },
-                    }
-                },
-            }
-        },
+        "modes": {"1.1": mode},
         "macro": {"cohen_kappa": {"value": None, "undefined": "no_variance"}},
         "halving": {"1.1": {"more_traces": None, "undefined": "no_interval"}},
     }
 
 
-def test_rates_and_numbers_with_reasons_take_their_own_forms(
+def test_rates_and_numbers_with_reasons_have_forms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     definitions = {
@@ -101,7 +90,7 @@ def test_rates_and_numbers_with_reasons_take_their_own_forms(
     }
 
 
-def test_figures_are_looked_up_by_what_they_are_about() -> None:
+def test_figures_are_looked_up_by_scope() -> None:
     index = FigureIndex(FIGURES)
     mode = index.table("mode", mode="1.1")
     assert mode.values("prevalence") == {"ann": 0.5, "b.ob": None}
@@ -113,23 +102,20 @@ def test_figures_are_looked_up_by_what_they_are_about() -> None:
     assert "cohen_kappa" not in index.table("mode", mode="1.2")
 
 
-def test_new_names_stand_in_every_field_and_order_the_pair() -> None:
+def test_new_names_replace_old_ones_in_every_field() -> None:
     letters = {"ann": "B", "b.ob": "A"}
     pairs = [figure for figure in renamed_figures(FIGURES, letters) if figure.scope == "pair"]
     assert {pair.subject for pair in pairs} == {("A", "B")}
     assert pairs[0].condition == "A"
     judge = FigureScope("pair", subject=("ann", "judge:x"))
     shares = [judge.number("prevalence", 0.1, condition=name) for name in ("judge:x", "ann")]
-    assert [figure.condition for figure in renamed_figures(shares, {"ann": "B"})] == [
-        "B",
-        "judge:x",
-    ]
-    assert "ann" not in json.dumps(
-        [record_json(figure) for figure in renamed_figures(FIGURES, letters)]
-    )
+    conditions = [figure.condition for figure in renamed_figures(shares, {"ann": "B"})]
+    assert conditions == ["B", "judge:x"]
+    records = [record_json(figure) for figure in renamed_figures(FIGURES, letters)]
+    assert "ann" not in json.dumps(records)
 
 
-def test_a_statistic_is_registered_with_its_formula() -> None:
+def test_statistics_are_registered_with_their_formula() -> None:
     with pytest.raises(ValueError, match="'kapa' is not in the registry"):
         Figure(statistic="kapa", scope="mode")
     assert all(

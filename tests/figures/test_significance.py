@@ -1,4 +1,4 @@
-"""Tests for trends and clusters, and intervals of paired shares, beside counting all ways."""
+"""Tests for trends and clusters, and paired intervals, beside complete enumeration."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from scipy.stats import norm
 from statsmodels.stats.contingency_tables import Table
 
 from mast_tui.figures.intervals import newcombe_paired, wilson
-from mast_tui.figures.significance import (
-    cochran_armitage,
-    group_permutations,
-    mcnemar,
-    sign_flips,
-)
+from mast_tui.figures.significance import cochran_armitage, group_permutations, mcnemar, sign_flips
 from scripts.simulate_teaching import claims
 
 groups = st.lists(
@@ -28,7 +23,7 @@ groups = st.lists(
 )
 
 
-def test_the_trend_of_three_versions_worked_by_hand() -> None:
+def test_trend_of_three_versions_is_that_computed_by_hand() -> None:
     # 1, 3, 6 of 10: p = 1/3, T = 3 + 12 - (10 + 20)/3 = 5, variance = 2/9 · (50 - 30) = 40/9.
     trend_test = cochran_armitage([1, 3, 6], [10, 10, 10])
     assert trend_test is not None
@@ -38,10 +33,11 @@ def test_the_trend_of_three_versions_worked_by_hand() -> None:
 
 @given(groups, st.lists(st.integers(1, 200), min_size=6, max_size=6))
 @settings(max_examples=60, deadline=None)
-def test_the_statistic_is_that_of_statsmodels(
+def test_trend_statistic_is_that_of_statsmodels(
     rows: list[tuple[int, int]], apart: list[int]
 ) -> None:
-    hits, cases = [x for x, _ in rows], [n for _, n in rows]
+    hits = [x for x, _ in rows]
+    cases = [n for _, n in rows]
     scores = np.cumsum(apart)[: len(rows)]
     trend_test = cochran_armitage(hits, cases, scores.tolist())
     if sum(hits) in (0, sum(cases)):
@@ -52,7 +48,7 @@ def test_the_statistic_is_that_of_statsmodels(
     theirs = Table(table, shift_zeros=False).test_ordinal_association(
         row_scores=scores, col_scores=np.array([0, 1])
     )
-    # Theirs has the variance of the hypergeometric distribution, N - 1 in the stead of N.
+    # The library uses the variance of the hypergeometric distribution, with N - 1 for N.
     many = sum(cases)
     assert trend_test.z * sqrt((many - 1) / many) == pytest.approx(theirs.zscore)
 
@@ -68,7 +64,7 @@ def test_the_statistic_is_that_of_statsmodels(
         ([2, 0, 1, 0], [2, 3, 2, 3], [0, 14, 21, 70]),
     ],
 )
-def test_of_few_cases_every_way_to_place_the_hits_is_counted(
+def test_exact_trend_counts_every_placement_of_the_hits(
     hits: list[int], cases: list[int], at: list[int] | None
 ) -> None:
     at = at or list(range(len(cases)))
@@ -82,7 +78,7 @@ def test_of_few_cases_every_way_to_place_the_hits_is_counted(
     assert trend_test.p_value == pytest.approx(sum(way >= seen - 1e-9 for way in ways) / len(ways))
 
 
-def test_of_many_cases_exact_and_normal_say_nearly_the_same() -> None:
+def test_exact_and_normal_trend_are_close() -> None:
     exact = cochran_armitage([8, 12, 22], [400, 400, 400])
     normal = cochran_armitage([80, 120, 220], [4000, 4000, 4000])
     assert exact is not None
@@ -91,7 +87,7 @@ def test_of_many_cases_exact_and_normal_say_nearly_the_same() -> None:
     assert exact.p_value == pytest.approx(2 * norm.sf(abs(exact.z)), rel=0.3)
 
 
-def test_without_variance_or_groups_there_is_no_trend() -> None:
+def test_no_variance_or_groups_give_no_trend() -> None:
     assert cochran_armitage([0, 0, 0], [5, 5, 5]) is None
     assert cochran_armitage([5, 5], [5, 5]) is None
     assert cochran_armitage([2, 0], [5, 0]) is None
@@ -99,14 +95,14 @@ def test_without_variance_or_groups_there_is_no_trend() -> None:
 
 @given(st.lists(st.integers(-4, 4), max_size=9))
 @settings(max_examples=60, deadline=None)
-def test_the_test_by_signs_counts_every_way_to_turn_them(differences: list[int]) -> None:
+def test_sign_test_counts_every_flip(differences: list[int]) -> None:
     sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
             for signs in product((1, -1), repeat=len(differences))]  # fmt: skip
     expected = sum(one >= abs(sum(differences)) for one in sums) / len(sums)
     assert sign_flips(differences) == pytest.approx(expected)
 
 
-def test_of_single_cases_the_test_by_signs_is_mcnemars() -> None:
+def test_sign_test_of_single_cases_is_mcnemars() -> None:
     for a, b in ((0, 0), (1, 0), (3, 9), (20, 35)):
         assert sign_flips([1] * a + [-1] * b + [0] * 4) == pytest.approx(mcnemar(a, b))
     many = [1] * 3000 + [-1] * 2800
@@ -118,7 +114,7 @@ cases = st.lists(st.integers(-4, 4), min_size=1, max_size=6)
 
 @given(cases, cases)
 @settings(max_examples=60, deadline=None)
-def test_the_test_of_two_groups_counts_every_division(first: list[int], second: list[int]) -> None:
+def test_permutation_test_counts_every_division(first: list[int], second: list[int]) -> None:
     everyone = first + second
     total, n, size = sum(everyone), len(everyone), len(first)
     apart = [
@@ -130,7 +126,7 @@ def test_the_test_of_two_groups_counts_every_division(first: list[int], second: 
     assert p_value == pytest.approx(expected)
 
 
-def test_of_many_cases_the_test_of_two_groups_is_nearly_normal() -> None:
+def test_permutation_test_of_many_cases_is_nearly_normal() -> None:
     random = np.random.default_rng(1)
     few = [random.binomial(1, rate, 300) for rate in (0.3, 0.4)]
     many = [np.concatenate([group, group]) for group in few]
@@ -139,10 +135,11 @@ def test_of_many_cases_the_test_of_two_groups_is_nearly_normal() -> None:
     assert norm.isf(normal / 2) == pytest.approx(norm.isf(exact / 2) * sqrt(2), rel=0.05)
 
 
-def test_the_paired_interval_worked_by_hand() -> None:
+def test_paired_interval_is_that_computed_by_hand() -> None:
     # 6 both, 5 only the first, 1 only the second, 8 neither.
     low, high = newcombe_paired(6, 5, 1, 8) or (0, 0)
-    (l1, u1), (l2, u2) = wilson(11, 20) or (0, 0), wilson(7, 20) or (0, 0)
+    l1, u1 = wilson(11, 20) or (0, 0)
+    l2, u2 = wilson(7, 20) or (0, 0)
     phi = (6 * 8 - 5 * 1 - 10) / sqrt(11 * 9 * 7 * 13)
     p, q = 0.55, 0.35
     down = (p - l1) ** 2 - 2 * phi * (p - l1) * (u2 - q) + (u2 - q) ** 2
@@ -153,9 +150,7 @@ def test_the_paired_interval_worked_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("gain", "least", "most"), [(0.0, 0, 25), (0.6, 470, 500)])
-def test_a_version_of_a_judge_that_is_no_better_is_seldom_called_better(
-    gain: float, least: int, most: int
-) -> None:
+def test_judge_is_called_better_about_as_often_as_it_is(gain: float, least: int, most: int) -> None:
     """``scripts/simulate_teaching.py`` has more designs; this one has its 500 loops."""
     rng = np.random.default_rng((0, 30, 8))
     results = [claims(rng, traces=30, shared=0.8, gain=gain) for _ in range(500)]

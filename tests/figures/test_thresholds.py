@@ -16,12 +16,13 @@ from mast_tui.figures.judge.thresholds import (
 )
 from mast_tui.labels import WHOLE_TRACE, Label, VerdictValue
 
-PRESENT, ABSENT = VerdictValue.PRESENT, VerdictValue.ABSENT
+PRESENT = VerdictValue.PRESENT
+ABSENT = VerdictValue.ABSENT
 MODES = (("repeat", "1.3", "Repetition"), ("stop", "3.1", "Stop"))
 
 
 def judged(cases: Sequence[tuple[float | None, bool]], mode: str = "repeat") -> JudgeInput:
-    """A judge with a confidence on each trace (None for absent), and the truth."""
+    """Return a judge with a confidence on each trace (None for absent), and gold."""
     verdicts, truths, labels = {}, {}, []
     for number, (confidence, truth) in enumerate(cases):
         unit = (f"t{number}", mode)
@@ -38,7 +39,7 @@ def judged(cases: Sequence[tuple[float | None, bool]], mode: str = "repeat") -> 
 SURE = [(0.9, True)] * 6 + [(0.3, False)] * 4 + [(None, False)] * 5
 
 
-def test_the_cut_parts_sure_findings_from_unsure_false_alarms() -> None:
+def test_threshold_separates_sure_findings_from_false_alarms() -> None:
     given = judged(SURE)
     fitted = fit_thresholds(given)
     assert fitted["repeat"].value == 0.6
@@ -50,7 +51,7 @@ def test_the_cut_parts_sure_findings_from_unsure_false_alarms() -> None:
     assert len(cut.suggestions) == 6
 
 
-def test_every_finding_counts_where_confidences_tell_nothing_or_traces_are_few() -> None:
+def test_equal_confidences_and_few_traces_have_no_threshold() -> None:
     alike = judged([(0.5, True)] * 6 + [(0.5, False)] * 6)
     assert fit_thresholds(alike)["repeat"].value == 0
     few = judged(SURE[2:])
@@ -58,7 +59,7 @@ def test_every_finding_counts_where_confidences_tell_nothing_or_traces_are_few()
     assert with_thresholds(few, {}).verdicts == few.verdicts
 
 
-def test_the_hash_names_judge_thresholds_and_traces() -> None:
+def test_hash_depends_on_thresholds_and_traces() -> None:
     given = judged(SURE)
     fitted = fit_thresholds(given)
     traces = {f"t{n}" for n in range(len(SURE))}
@@ -67,8 +68,4 @@ def test_the_hash_names_judge_thresholds_and_traces() -> None:
     assert document["hash"] == thresholds_json(given, fitted, sorted(traces))["hash"]
     assert document["hash"] != thresholds_json(given, {}, traces)["hash"]
     assert document["hash"] != thresholds_json(given, fitted, traces - {"t0"})["hash"]
-
-
-def test_a_part_of_the_traces_is_fitted_on_alone() -> None:
-    given = judged(SURE)
     assert len(compared_units(input_on_traces(given, {"t0", "t1"})).judge) == 2

@@ -1,4 +1,4 @@
-"""The time with and without suggestions, and their pull."""
+"""Times with and without suggestions, and the pull of suggestions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from mast_tui.figures.time_study import TimedPass, time_study
 from mast_tui.labels import VerdictValue
 
-PRESENT, ABSENT = VerdictValue.PRESENT, VerdictValue.ABSENT
+PRESENT = VerdictValue.PRESENT
+ABSENT = VerdictValue.ABSENT
 MODES = (("repeat", "1.3", "Repetition"), ("stop", "3.1", "Stop"))
 SIMULATION = Path(__file__).parents[2] / "scripts" / "simulate_time_study.py"
 
@@ -19,13 +20,13 @@ SIMULATION = Path(__file__).parents[2] / "scripts" / "simulate_time_study.py"
 def timed(
     who: str, trace: int, minutes: float | None, *, withheld: bool, present: bool = False
 ) -> TimedPass:
-    """A pass on a trace in which a judge suggests the first mode."""
+    """Return a pass on a trace in which a judge suggests the first mode."""
     verdicts = {"repeat": PRESENT if present else ABSENT, "stop": ABSENT}
     suggested = frozenset(["repeat"])
     return TimedPass(who, f"t{trace}", withheld, minutes, 2, verdicts, suggested)
 
 
-def test_a_slow_annotator_with_more_hidden_traces_does_not_blur_the_difference() -> None:
+def test_difference_is_that_within_annotators() -> None:
     passes = [timed("slow", n, 20, withheld=True) for n in range(8)]
     passes += [timed("slow", n, 18, withheld=False) for n in range(8, 12)]
     passes += [timed("fast", n, 4, withheld=True) for n in range(4)]
@@ -39,7 +40,7 @@ def test_a_slow_annotator_with_more_hidden_traces_does_not_blur_the_difference()
     )
 
 
-def test_the_pull_counts_only_where_a_judge_suggests_the_mode() -> None:
+def test_pull_is_of_suggested_modes_only() -> None:
     passes = [timed("a", n, None, withheld=True, present=n < 5) for n in range(20)]
     passes += [timed("a", n, None, withheld=False, present=n < 35) for n in range(20, 40)]
     document = time_study(passes, MODES)
@@ -53,27 +54,24 @@ def test_the_pull_counts_only_where_a_judge_suggests_the_mode() -> None:
     assert document["shown"]["timed"] == 0
 
 
-def test_an_annotator_who_worked_one_way_only_tells_no_difference() -> None:
+def test_annotators_of_one_condition_and_few_traces_have_no_interval() -> None:
     passes = [timed("a", n, 5, withheld=False) for n in range(12)]
     passes += [timed("b", n, 9, withheld=True) for n in range(12)]
     document = time_study(passes, MODES)
     assert document["annotators"] == []
     assert document["minutes_difference"]["value"] is None
     assert document["withheld"]["minutes_per_trace"]["value"] == 9
-
-
-def test_few_traces_have_no_interval() -> None:
     passes = [timed("a", n, 5 + n, withheld=n % 2 == 0) for n in range(9)]
     figure = time_study(passes, MODES)["minutes_difference"]
     assert (figure["ci"], figure["ci_withheld"]) == (None, "few_traces")
 
 
-def test_a_planted_pull_is_recovered() -> None:
+def test_planted_pull_is_recovered() -> None:
     simulation = runpy.run_path(str(SIMULATION))
     rng = np.random.default_rng(5)
-    found = []
+    pulls = []
     for _ in range(12):
         passes = list(simulation["passes_of"](rng, 80, np.ones(2)))
         document = time_study(passes, simulation["MODES"])
-        found.append(document["anchoring"]["suggested"]["value"] or 0.0)
-    assert np.mean(found) == pytest.approx(simulation["BIAS"], abs=0.02)
+        pulls.append(document["anchoring"]["suggested"]["value"] or 0.0)
+    assert np.mean(pulls) == pytest.approx(simulation["BIAS"], abs=0.02)

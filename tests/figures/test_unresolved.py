@@ -1,4 +1,4 @@
-"""Shares where disagreements are unresolved, with values worked out by hand."""
+"""Shares with unresolved disagreements, beside values computed by hand."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from mast_tui.figures.intervals import (
-    Doubt,
-    newcombe,
-    rate,
-    share_of_all,
-    to_resolve,
-    wilson,
-)
+from mast_tui.figures.intervals import Doubt, newcombe, rate, share_of_all, to_resolve, wilson
 from mast_tui.figures.judge.report import JudgeReport, judge_json, judge_report
 from mast_tui.figures.prevalence import prediction_powered
 from mast_tui.figures.record import Figure, FigureScope, rate_json
@@ -48,7 +41,7 @@ MODE = FigureScope("mode")
 
 
 def compared(first: Counts, second: Counts) -> tuple[Figure, Figure]:
-    """The difference and the ratio of the only mode."""
+    """Return the difference and the ratio of the only mode."""
     ((difference, ratio, *_),) = differences(first, second, ("failed", "succeeded"), [MODE])
     return difference, ratio
 
@@ -60,7 +53,7 @@ def test_up_to_two_percent_may_be_unresolved(unresolved: int, n: int, needs: int
     assert to_resolve(unresolved, n) == needs
 
 
-def test_a_share_with_unresolved_verdicts_has_bounds() -> None:
+def test_share_with_unresolved_verdicts_has_bounds() -> None:
     estimate = rate(MODE, "", 10, 40, doubt=Doubt(10, (0.2, 0.4)))
     assert rate_json(estimate) == {
         "count": 10, "n": 40, "rate": 0.25, "ci": None, "unresolved": 10, "bounds": [0.2, 0.4],
@@ -72,7 +65,7 @@ def test_a_share_with_unresolved_verdicts_has_bounds() -> None:
     assert few.bounds is None
 
 
-def test_bounds_are_weighted_as_the_share_is() -> None:
+def test_bounds_are_weighted_like_the_share() -> None:
     verdicts = np.array([[PRESENT], [ABSENT], [UNRESOLVED]], dtype=np.uint8)
     plain = Counts.from_verdicts(verdicts)
     assert plain.rate(0, MODE).bounds == pytest.approx((1 / 3, 2 / 3))
@@ -81,7 +74,7 @@ def test_bounds_are_weighted_as_the_share_is() -> None:
     assert plain.more_labels(0) is None
 
 
-def test_a_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
+def test_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
     first = Counts((6,), (16,), unresolved=(4,), doubtful=(4.0,))
     difference, ratio = compared(first, Counts((5,), (20,)))
     # 6 to 10 of 20, less 5 of 20.
@@ -92,7 +85,7 @@ def test_a_difference_is_bounded_by_the_bounds_of_its_sides() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [((0, 2), (3, 3)), ((2, 4), (10, 30))])
-def test_a_difference_of_fewer_than_five_has_no_interval(
+def test_difference_of_fewer_than_five_traces_has_no_interval(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
     one, other = (Counts((hits,), (n,)) for hits, n in (first, second))
@@ -104,11 +97,10 @@ def test_a_difference_of_fewer_than_five_has_no_interval(
     assert enough.interval == newcombe(2, 5, 3, 9)
 
 
-def test_the_share_of_a_known_number_of_traces() -> None:
+def test_share_of_a_finite_number_of_traces() -> None:
     # 10 of 50 of 100 have the variance of 50 * 99 / 50 = 99 cases with replacement.
     expected = proportion_confint(0.2 * 99, 99, method="wilson")
     assert share_of_all(10, 50, 100) == pytest.approx(expected)
-    # Of 12 traces 11 are known, so that little can change.
     assert share_of_all(3, 11, 12) == pytest.approx((3 / 12, 4 / 12))
     estimate = prediction_powered(np.array([40.0, 10, 10, 40]), np.array([50.0, 50]))
     assert estimate.these is not None
@@ -116,17 +108,15 @@ def test_the_share_of_a_known_number_of_traces() -> None:
     few = prediction_powered(np.array([4.0, 1, 1, 4]), np.array([50.0, 50]))
     assert few.these is not None
     assert few.these.withheld == ("few_traces", 20)
-
-
-def test_labels_still_needed_are_not_cut_at_the_traces_left() -> None:
-    found = prediction_powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
-    assert found.more_labels is not None
-    assert found.more_labels > 40
+    # Needed labels may exceed the traces left.
+    estimate = prediction_powered(np.array([44.0, 6, 6, 54]), np.array([18.0, 22]))
+    assert estimate.more_labels is not None
+    assert estimate.more_labels > 40
 
 
 @pytest.fixture(scope="module")
 def judged() -> JudgeReport:
-    """On t0 to t39 people agree, on t40 to t49 they differ; t50 to t99 are the judge's alone."""
+    """A judge on 40 traces on which people agree, 10 on which they differ, and 50 unlabelled."""
     words = "1" * 10 + "0" * 30 + "1" * 6 + "0" * 4
     judge = said(words) | said("1" * 15 + "0" * 35, prefix="u")
     reference = said("1" * 8 + "0" * 30 + "1" * 2)
@@ -159,7 +149,7 @@ def test_prevalence_with_a_judge_is_bounded(judged: JudgeReport) -> None:
     assert judged.gold["sources"]["unresolved"] == 10
 
 
-def test_the_table_says_over_which_traces_and_shows_bounds(judged: JudgeReport) -> None:
+def test_table_tells_its_traces_and_bounds(judged: JudgeReport) -> None:
     section = judge_section(judged)
     (table,) = (table for table in section.tables if table.id == "judge_overall")
     assert "over 90 of 100 traces" in table.title
@@ -178,7 +168,7 @@ def report() -> SignatureReport:
     return signature_report(replace(input_of(*rows, by="all", groups=("gpt",)), gold=MIX))
 
 
-def test_a_report_bounds_all_that_rests_on_disagreements(report: SignatureReport) -> None:
+def test_report_bounds_every_figure_with_disagreements(report: SignatureReport) -> None:
     (group,) = signature_document(report)["groups"].values()
     mode = group["modes"]["1.3"]
     assert (mode["unresolved"], mode["open"]) == (4, 4)
@@ -197,7 +187,7 @@ def test_a_report_bounds_all_that_rests_on_disagreements(report: SignatureReport
     assert group["modes"]["3.1"]["failed"]["ci"] is not None
 
 
-def test_every_format_names_what_is_unresolved(report: SignatureReport) -> None:
+def test_every_format_tells_the_unresolved_verdicts(report: SignatureReport) -> None:
     words = signatures_report(report)
     written = [
         " ".join(" ".join(render_text(words, 120)).split()),
@@ -211,7 +201,4 @@ def test_every_format_names_what_is_unresolved(report: SignatureReport) -> None:
     tables = {table.id: table for table in words.tables if isinstance(table, Table)}
     (modes,) = (one for key, one in tables.items() if key.startswith("modes"))
     assert "unresolved" in {note.reason for note in modes.notes}
-
-
-def test_gold_is_named_with_what_is_unresolved() -> None:
     assert gold_words(MIX) == "gold (verdicts: 60 unanimous, 20 unresolved)"

@@ -1,27 +1,23 @@
-"""Short ways to write sides, labels and decisions down."""
+"""Sides, labels and decisions for tests of the gold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mast_tui.gold import (
-    Conflict,
-    Decision,
-    GoldTrace,
-    Resolution,
-    gold_of_trace,
-)
+from mast_tui.gold import Conflict, Decision, GoldTrace, Resolution, gold_of_trace
 from mast_tui.labels import WHOLE_TRACE, Label, Severity, Target, TraceWork, VerdictValue
 
 MODE = "step_repetition"
 OTHER = "premature_termination"
 MODES = (MODE, OTHER)
 
-PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValue.UNSURE
+PRESENT = VerdictValue.PRESENT
+ABSENT = VerdictValue.ABSENT
+UNSURE = VerdictValue.UNSURE
 
 
 def at(first: int, last: int | None = None) -> Target:
-    """A range of spans, whose keys are ``k0``, ``k1``, …"""
+    """Return a range of spans, whose keys are ``k0``, ``k1``, …"""
     return Target(f"k{first}", f"k{first if last is None else last}")
 
 
@@ -30,7 +26,7 @@ def quote(span: int, start: int, text: str) -> Target:
 
 
 def order(key: str) -> int | None:
-    """Reading order by the number in the key; ``lost…`` is nowhere."""
+    """Return the reading order by the number in the key; None for ``lost…``."""
     return int(key[1:]) if key.startswith("k") else None
 
 
@@ -64,7 +60,7 @@ def side(
     judge_seen: bool = False,
     others: Mapping[str, VerdictValue] | None = None,
 ) -> TraceWork:
-    """A side that marked these places for the first mode, or has this verdict on it."""
+    """Return a side that marked these places for the first mode, or has this verdict on it."""
     verdicts = dict(others or {})
     if value is not None:
         verdicts[MODE] = value
@@ -96,17 +92,8 @@ def decide(
     judge_seen: bool = False,
     by: str = "judy",
 ) -> Decision:
-    return Decision(
-        conflict.mode,
-        conflict.id,
-        value,
-        targets,
-        sides,
-        conflict.said,
-        by,
-        "2026-01-01T00:00:00Z",
-        judge_seen,
-    )
+    item = (conflict.mode, conflict.id, value, targets, sides, conflict.said)
+    return Decision(*item, by, "2026-01-01T00:00:00Z", judge_seen)
 
 
 def places(result: GoldTrace) -> list[tuple[Target, Resolution, bool]]:

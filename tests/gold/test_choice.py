@@ -1,4 +1,4 @@
-"""What each answer to a conflict comes to."""
+"""Answers to conflicts."""
 
 from __future__ import annotations
 
@@ -14,37 +14,29 @@ def conflict_of(*sides: TraceWork) -> Conflict:
     return gold_of_trace(sides, (), MODES, order).conflicts[0]
 
 
-def test_taking_a_side_of_a_verdict_brings_its_places() -> None:
+def test_side_of_a_verdict_brings_its_places() -> None:
     conflict = conflict_of(side("ann", at(3), at(9)), side("bob", value=UNSURE))
     assert take_side(conflict, "ann") == Choice(PRESENT, (at(3), at(9)), ("ann",))
     assert take_side(conflict, "bob") == Choice(UNSURE, (), ("bob",))
+    with pytest.raises(KeyError):
+        take_side(conflict, "cat")
 
 
-def test_taking_the_side_that_did_not_mark_a_place_drops_it() -> None:
+def test_side_that_did_not_mark_a_place_drops_it() -> None:
     conflict = conflict_of(side("ann", at(3)), side("bob", at(9)))
     assert take_side(conflict, "ann") == Choice(PRESENT, (at(3),), ("ann",))
     assert take_side(conflict, "bob") == Choice(ABSENT, (), ("bob",))
 
 
-def test_nobody_else_is_a_side() -> None:
-    conflict = conflict_of(side("ann", at(3)), side("bob", value=ABSENT))
-    with pytest.raises(KeyError):
-        take_side(conflict, "cat")
-
-
-def test_all_is_what_was_marked_with_overlaps_covered() -> None:
-    conflict = conflict_of(
-        side("ann", at(3, 5), at(20)), side("bob", at(4, 8)), side("cat", value=ABSENT)
-    )
+def test_taking_all_covers_every_marked_place() -> None:
+    bob = side("bob", at(4, 8))
+    conflict = conflict_of(side("ann", at(3, 5), at(20)), bob, side("cat", value=ABSENT))
     assert take_all(conflict, order) == Choice(PRESENT, (at(3, 8), at(20)), ("ann", "bob"))
+    unmarked = conflict_of(side("ann", value=ABSENT), side("bob", value=UNSURE))
+    assert take_all(unmarked, order) is None
 
 
-def test_all_of_absent_and_unsure_is_nothing() -> None:
-    conflict = conflict_of(side("ann", value=ABSENT), side("bob", value=UNSURE))
-    assert take_all(conflict, order) is None
-
-
-def test_a_place_of_ones_own_has_the_sides_that_it_touches() -> None:
+def test_place_elsewhere_has_the_sides_that_it_touches() -> None:
     conflict = conflict_of(side("ann", at(3, 5)), side("bob", value=ABSENT))
     assert elsewhere(conflict, at(5, 6), order) == Choice(PRESENT, (at(5, 6),), ("ann",))
     assert elsewhere(conflict, at(9), order) == Choice(PRESENT, (at(9),), ())

@@ -1,4 +1,4 @@
-"""Which targets overlap, what covers them, and which labels are one item."""
+"""Overlaps and covers of targets, and items of labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def targets(draw: st.DrawFn) -> Target:
 
 
 def cells(target: Target) -> set[tuple[int, int]]:
-    """The characters that a target covers, each span having those of TEXT; {} for the whole."""
+    """Return the characters that a target covers if each span is TEXT; none for the whole."""
     if target.first is None or target.last is None:
         return set()
     spans = range(int(target.first[1:]), int(target.last[1:]) + 1)
@@ -48,21 +48,19 @@ def test_overlap_is_sharing_a_character_and_symmetric(a: Target, b: Target) -> N
 
 
 @given(targets(), targets())
-def test_without_the_order_nothing_is_claimed_that_does_not_hold(a: Target, b: Target) -> None:
+def test_overlap_without_an_order_holds_with_it(a: Target, b: Target) -> None:
     if overlap(a, b, no_order):
         assert overlap(a, b, order)
 
 
-def test_without_the_order_equal_targets_and_those_in_one_span_still_match() -> None:
+def test_overlap_without_an_order_and_of_whole_traces() -> None:
     assert overlap(at(3, 9), at(3, 9), no_order)
     assert not overlap(at(3, 9), at(4, 8), no_order)
     assert overlap(at(3), quote(3, 4, "quick"), no_order)
     assert not overlap(quote(3, 0, "the"), quote(3, 4, "quick"), no_order)
-
-
-def test_the_whole_trace_is_no_place() -> None:
     assert overlap(WHOLE_TRACE, WHOLE_TRACE, order)
     assert not overlap(WHOLE_TRACE, at(3), order)
+    assert overlap(at(9, 5), at(6), order), "a range written backwards"
 
 
 @given(st.lists(targets(), min_size=1, max_size=8))
@@ -70,6 +68,7 @@ def test_every_label_is_in_one_item_whose_target_covers_it(marks: list[Target]) 
     labels = [label(f"a{i}", target) for i, target in enumerate(marks)]
     items = items_of_mode(labels, order)
     assert sorted(x.id for item in items for x in item.labels) == sorted(x.id for x in labels)
+    assert len({item.id for item in items}) == len(items)
     for item in items:
         for mark in item.labels:
             assert cells(mark.target) <= cells(item.target)
@@ -80,7 +79,7 @@ def test_every_label_is_in_one_item_whose_target_covers_it(marks: list[Target]) 
 
 
 @given(st.lists(targets(), min_size=1, max_size=8), st.randoms())
-def test_items_and_their_ids_do_not_depend_on_who_labelled_first(
+def test_items_and_ids_do_not_depend_on_the_order_of_labels(
     marks: list[Target], rng: random.Random
 ) -> None:
     labels = [label(f"a{i}", target) for i, target in enumerate(marks)]
@@ -91,13 +90,7 @@ def test_items_and_their_ids_do_not_depend_on_who_labelled_first(
     }
 
 
-@given(st.lists(targets(), min_size=1, max_size=6))
-def test_different_items_have_different_ids(marks: list[Target]) -> None:
-    items = items_of_mode([label(f"a{i}", t) for i, t in enumerate(marks)], order)
-    assert len({item.id for item in items}) == len(items)
-
-
-def test_items_come_in_reading_order_with_the_whole_trace_first_and_lost_places_last() -> None:
+def test_items_are_in_reading_order_after_the_whole_trace_and_before_lost_places() -> None:
     lost = Target("lost", "lost")
     labels = [label("a", target) for target in (lost, at(10), WHOLE_TRACE, at(2, 3))]
     items = items_of_mode(labels, order)
@@ -111,36 +104,24 @@ def test_overlapping_ranges_chain_into_one_item() -> None:
     assert set(item.annotators) == {"a", "b"}
 
 
-def test_quotes_of_one_span_join_into_the_text_that_covers_them() -> None:
-    joined = cover([quote(3, 4, "quick brown"), quote(3, 10, "brown fox")], order)
-    assert joined == quote(3, 4, "quick brown fox")
-
-
-def test_a_quote_whose_text_does_not_fit_its_place_gives_the_span() -> None:
-    crooked = Target("k3", "k3", "quick", 4, 99)
-    assert cover([crooked, quote(3, 10, "brown")], order) == at(3)
-
-
-def test_a_quote_and_a_range_give_the_range() -> None:
-    assert cover([quote(3, 4, "quick"), at(2, 5)], order) == at(2, 5)
-
-
-def test_ranges_written_backwards_are_read_forwards() -> None:
-    assert overlap(at(9, 5), at(6), order)
-    assert cover([at(9, 5), at(7, 11)], order) == at(5, 11)
-
-
-def test_what_nothing_is_known_to_cover_is_refused() -> None:
+def test_cover_of_quotes_and_ranges() -> None:
+    for places, expected in (
+        ([quote(3, 4, "quick brown"), quote(3, 10, "brown fox")], quote(3, 4, "quick brown fox")),
+        ([Target("k3", "k3", "quick", 4, 99), quote(3, 10, "brown")], at(3)),  # a wrong end
+        ([quote(3, 4, "quick"), at(2, 5)], at(2, 5)),
+        ([at(9, 5), at(7, 11)], at(5, 11)),
+    ):
+        assert cover(places, order) == expected
     with pytest.raises(ValueError, match="cover"):
         cover([at(1, 3), at(2, 5)], no_order)
     with pytest.raises(ValueError, match="no targets"):
         cover([])
 
 
-def test_an_item_is_named_after_its_mode_and_place() -> None:
-    names = {
+def test_id_of_an_item_tells_its_mode_and_place() -> None:
+    ids = {
         item_id(mode, target)
         for mode in (MODE, "other")
         for target in (WHOLE_TRACE, at(3), at(3, 4), quote(3, 0, "the"), Target("k3", "k3", "the"))
     }
-    assert len(names) == 10
+    assert len(ids) == 10

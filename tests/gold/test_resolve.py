@@ -1,4 +1,4 @@
-"""Gold of one trace: what is taken over, what is a conflict, and what a decision does."""
+"""Gold of one trace: agreed verdicts and places, and conflicts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_tui.gold import (
-    ConflictKind,
-    Decision,
-    Resolution,
-    Said,
-    gold_of_trace,
-    no_order,
-)
+from mast_tui.gold import ConflictKind, Decision, Resolution, Said, gold_of_trace, no_order
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Severity, Target, TraceWork, VerdictValue
 from tests.gold.build import (
     ABSENT,
@@ -35,228 +28,214 @@ from tests.gold.build import (
     side,
 )
 
+UNANIMOUS = Resolution.UNANIMOUS
+SINGLE = Resolution.SINGLE
+UNRESOLVED = Resolution.UNRESOLVED
+ADJUDICATED = Resolution.ADJUDICATED
+MAJORITY = Resolution.MAJORITY
 
-class TestVerdicts:
-    @pytest.mark.parametrize("value", [PRESENT, ABSENT, UNSURE])
-    def test_equal_ones_are_unanimous(self, value: VerdictValue) -> None:
-        result = gold([side("ann", value=value), side("bob", value=value)])
-        verdict = result.verdict(MODE)
-        assert (verdict.value, verdict.source) == (value, Resolution.UNANIMOUS)
-        assert verdict.sides == {"ann": value, "bob": value}
-        assert result.conflicts == ()
 
-    def test_one_annotator_is_single(self) -> None:
-        verdict = gold([side("ann", value=ABSENT)]).verdict(MODE)
-        assert (verdict.value, verdict.source) == (ABSENT, Resolution.SINGLE)
+@pytest.mark.parametrize("value", [PRESENT, ABSENT, UNSURE])
+def test_equal_verdicts_are_unanimous(value: VerdictValue) -> None:
+    result = gold([side("ann", value=value), side("bob", value=value)])
+    verdict = result.verdict(MODE)
+    assert (verdict.value, verdict.source) == (value, UNANIMOUS)
+    assert verdict.sides == {"ann": value, "bob": value}
+    assert (result.conflicts, result.labels) == ((), ())
 
-    def test_open_disagrees_with_nobody(self) -> None:
-        result = gold([side("ann", at(3)), side("bob")])
-        assert result.verdict(MODE).source is Resolution.SINGLE
-        assert places(result) == [(at(3), Resolution.SINGLE, False)]
-        assert result.conflicts == ()
 
-    def test_a_mode_that_nobody_judged_has_no_verdict_and_nothing_to_decide(self) -> None:
-        result = gold([side("ann"), side("bob")])
-        assert result.verdict(MODE).value is None
-        assert result.verdict(MODE).source is Resolution.UNRESOLVED
-        assert result.conflicts == ()
+def test_verdicts_of_one_or_no_annotator_are_no_conflict() -> None:
+    alone = gold([side("ann", value=ABSENT)]).verdict(MODE)
+    assert (alone.value, alone.source) == (ABSENT, SINGLE)
+    result = gold([side("ann", at(3)), side("bob")])
+    assert result.verdict(MODE).source is SINGLE
+    assert places(result) == [(at(3), SINGLE, False)]
+    assert result.conflicts == ()
+    nobody = gold([side("ann"), side("bob")])
+    assert (nobody.verdict(MODE).value, nobody.verdict(MODE).source) == (None, UNRESOLVED)
+    assert nobody.conflicts == ()
+    assert side("ann", at(3), value=ABSENT).verdict(MODE) is PRESENT
 
-    @pytest.mark.parametrize("other", [ABSENT, UNSURE])
-    def test_different_ones_are_a_conflict(self, other: VerdictValue) -> None:
-        result = gold([side("ann", at(3)), side("bob", value=other)])
-        assert result.verdict(MODE).value is None
-        assert result.labels == ()
-        (conflict,) = result.conflicts
-        assert (conflict.kind, conflict.mode) == (ConflictKind.VERDICT, MODE)
-        assert conflict.said == (Said("ann", PRESENT, (at(3),)), Said("bob", other))
-        assert conflict.where == at(3)
 
-    def test_a_label_is_a_verdict_of_its_own(self) -> None:
-        assert side("ann", at(3), value=ABSENT).verdict(MODE) is PRESENT
+@pytest.mark.parametrize("other", [ABSENT, UNSURE])
+def test_different_verdicts_are_a_conflict(other: VerdictValue) -> None:
+    result = gold([side("ann", at(3)), side("bob", value=other)])
+    assert result.verdict(MODE).value is None
+    assert result.labels == ()
+    (conflict,) = result.conflicts
+    assert (conflict.kind, conflict.mode) == (ConflictKind.VERDICT, MODE)
+    assert conflict.said == (Said("ann", PRESENT, (at(3),)), Said("bob", other))
+    assert conflict.where == at(3)
 
-    def test_majority_only_on_request(self) -> None:
-        sides = [side("ann", at(3)), side("bob", at(3)), side("cat", value=ABSENT)]
-        assert gold(sides).verdict(MODE).source is Resolution.UNRESOLVED
-        result = gold(sides, majority=True)
-        assert (result.verdict(MODE).value, result.verdict(MODE).source) == (
-            PRESENT,
-            Resolution.MAJORITY,
-        )
-        assert places(result) == [(at(3), Resolution.UNANIMOUS, False)]
-        assert result.conflicts == ()
 
-    @pytest.mark.parametrize(
-        "values",
-        [(PRESENT, ABSENT), (UNSURE, UNSURE, PRESENT), (PRESENT, PRESENT, ABSENT, ABSENT)],
-    )
-    def test_no_majority_where_no_answer_has_more_than_half(
-        self, values: tuple[VerdictValue, ...]
-    ) -> None:
+def test_majority_decides_verdicts_only_on_request_and_above_half() -> None:
+    sides = [side("ann", at(3)), side("bob", at(3)), side("cat", value=ABSENT)]
+    assert gold(sides).verdict(MODE).source is UNRESOLVED
+    result = gold(sides, majority=True)
+    assert (result.verdict(MODE).value, result.verdict(MODE).source) == (PRESENT, MAJORITY)
+    assert places(result) == [(at(3), UNANIMOUS, False)]
+    assert result.conflicts == ()
+    for values in (
+        (PRESENT, ABSENT),
+        (UNSURE, UNSURE, PRESENT),
+        (PRESENT, PRESENT, ABSENT, ABSENT),
+    ):
         sides = [side(f"a{i}", value=value) for i, value in enumerate(values)]
-        assert gold(sides, majority=True).verdict(MODE).source is Resolution.UNRESOLVED
-
-    def test_judge_seen_is_that_of_sides_with_a_verdict(self) -> None:
-        blind = side("ann", value=ABSENT)
-        assert not gold([blind, side("bob", value=ABSENT)]).verdict(MODE).judge_seen
-        assert gold([blind, side("bob", value=ABSENT, judge_seen=True)]).verdict(MODE).judge_seen
-        assert not gold([blind, side("bob", judge_seen=True)]).verdict(MODE).judge_seen
-        saw = side("bob", labels=[label("bob", at(3), saw=True)])
-        assert gold([saw]).verdict(MODE).judge_seen
-        judge = replace(side("judge:rules@1", value=ABSENT), author_kind=AnnotatorKind.JUDGE)
-        assert gold([judge]).verdict(MODE).judge_seen
+        assert gold(sides, majority=True).verdict(MODE).source is UNRESOLVED
 
 
-class TestPlaces:
-    def test_equal_targets_are_taken_over(self) -> None:
-        result = gold([side("ann", at(3, 5)), side("bob", at(3, 5))])
-        (mark,) = result.labels
-        assert (mark.target, mark.source, mark.merged) == (at(3, 5), Resolution.UNANIMOUS, False)
-        assert mark.annotators == ("ann", "bob")
-        assert len(mark.labels) == 2
+def test_judge_seen_is_that_of_sides_with_a_verdict() -> None:
+    blind = side("ann", value=ABSENT)
+    saw = side("bob", labels=[label("bob", at(3), saw=True)])
+    judge = replace(side("judge:rules@1", value=ABSENT), author_kind=AnnotatorKind.JUDGE)
+    for sides, judge_seen in (
+        ([blind, side("bob", value=ABSENT)], False),
+        ([blind, side("bob", value=ABSENT, judge_seen=True)], True),
+        ([blind, side("bob", judge_seen=True)], False),
+        ([saw], True),
+        ([judge], True),
+    ):
+        assert gold(sides).verdict(MODE).judge_seen is judge_seen
 
-    def test_overlapping_ones_give_the_span_that_covers_both(self) -> None:
-        sides = [side("ann", at(3, 5)), side("bob", at(4, 8))]
-        assert places(gold(sides)) == [(at(3, 8), Resolution.UNANIMOUS, True)]
 
-    @pytest.mark.parametrize("majority", [False, True])
-    @pytest.mark.parametrize(
-        "sides",
-        [
-            [side("ann", at(0, 9)), side("bob", at(1), at(8))],
-            [side("ann", at(0, 2), at(4, 6)), side("bob", at(2, 4), at(6, 8))],
-            [side("ann", at(0, 9)), side("bob", at(1), at(8)), side("cat", at(0, 9))],
-        ],
-        ids=["a wide place", "a chain", "two wide places"],
-    )
-    def test_places_of_one_annotator_are_not_joined_by_anothers(
-        self, sides: list[TraceWork], majority: bool
-    ) -> None:
-        result = gold(sides, majority=majority)
-        assert result.labels == ()
-        (conflict,) = result.conflicts
-        assert conflict.kind is ConflictKind.PLACE
-        assert {said.annotator: said.targets for said in conflict.said} == {
-            one.annotator: tuple(label.target for label in one.labels.values()) for one in sides
-        }
-        decided = gold(sides, decide(conflict, PRESENT, at(1), at(8), sides=("bob",)))
-        assert places(decided) == [
-            (at(1), Resolution.ADJUDICATED, False),
-            (at(8), Resolution.ADJUDICATED, False),
-        ]
+PLACES_OF: dict[str, tuple[list[TraceWork], list[tuple[Target, Resolution, bool]]]] = {
+    "overlapping places give their cover": (
+        [side("ann", at(3, 5)), side("bob", at(4, 8))],
+        [(at(3, 8), UNANIMOUS, True)],
+    ),
+    "places of one annotator that touch are one": (
+        [side("ann", at(0, 9)), side("bob", at(1, 4), at(3, 6))],
+        [(at(0, 9), UNANIMOUS, True)],
+    ),
+    "labels of one annotator stand as they are": (
+        [side("ann", at(3, 5), quote(4, 0, "again"))],
+        [(at(3, 5), SINGLE, False), (quote(4, 0, "again"), SINGLE, False)],
+    ),
+    "a verdict without a place asks for no places": (
+        [side("ann", at(3)), side("bob", value=PRESENT)],
+        [(at(3), SINGLE, False)],
+    ),
+    "a label on the whole trace asks for no places": (
+        [side("ann", at(3)), side("bob", WHOLE_TRACE)],
+        [(WHOLE_TRACE, SINGLE, False), (at(3), SINGLE, False)],
+    ),
+}
 
-    def test_places_of_one_annotator_that_touch_are_one(self) -> None:
-        sides = [side("ann", at(0, 9)), side("bob", at(1, 4), at(3, 6))]
-        assert places(gold(sides)) == [(at(0, 9), Resolution.UNANIMOUS, True)]
 
-    @pytest.mark.parametrize(
-        ("severities", "severity", "source"),
-        [
-            (["fatal", "fatal"], "fatal", Resolution.UNANIMOUS),
-            (["fatal", None], "fatal", Resolution.SINGLE),
-            (["fatal", "fatal", None], "fatal", Resolution.MAJORITY),
-            (["fatal", "benign"], None, None),
-            ([None, None], None, None),
-            (["fatal"], "fatal", Resolution.SINGLE),
-        ],
-    )
-    def test_a_severity_says_how_many_gave_it(
-        self, severities: list[str | None], severity: str | None, source: Resolution | None
-    ) -> None:
-        sides = [
-            side(
-                f"a{i}",
-                labels=[label(f"a{i}", at(3), severity=None if word is None else Severity(word))],
-            )
-            for i, word in enumerate(severities)
-        ]
-        (mark,) = gold(sides).labels
-        assert (mark.severity and mark.severity.value, mark.severity_source) == (severity, source)
+@pytest.mark.parametrize("name", PLACES_OF)
+def test_agreed_places_are_taken_over(name: str) -> None:
+    sides, expected = PLACES_OF[name]
+    result = gold(sides)
+    assert places(result) == expected
+    assert result.conflicts == ()
 
-    def test_boundaries_are_a_conflict_only_where_asked_for(self) -> None:
-        sides = [side("ann", at(3, 5)), side("bob", at(4, 8)), side("cat", at(3, 5))]
-        result = gold(sides, boundaries=True)
-        assert result.labels == ()
-        (conflict,) = result.conflicts
-        assert conflict.kind is ConflictKind.PLACE
-        assert conflict.where == at(3, 8)
-        same = [side("ann", at(3, 5)), side("bob", at(3, 5))]
-        assert places(gold(same, boundaries=True)) == [(at(3, 5), Resolution.UNANIMOUS, False)]
 
-    def test_one_annotators_labels_stand_as_they_are(self) -> None:
-        mine = (at(3, 5), quote(4, 0, "again"))
-        result = gold([side("ann", *mine)])
-        assert {(t, s) for t, s, _ in places(result)} == {(t, Resolution.SINGLE) for t in mine}
+def test_equal_places_keep_all_labels_and_notes() -> None:
+    notes = {name: label(name, at(3, 5), note=f"by {name}") for name in ("ann", "bob")}
+    result = gold([side(name, labels=[note]) for name, note in notes.items()])
+    (mark,) = result.labels
+    assert (mark.target, mark.source, mark.merged) == (at(3, 5), UNANIMOUS, False)
+    assert mark.annotators == ("ann", "bob")
+    assert len(mark.labels) == 2
+    assert mark.notes == (("ann", "by ann"), ("bob", "by bob"))
 
-    def test_a_place_that_only_one_of_two_marked_is_a_conflict(self) -> None:
-        result = gold([side("ann", at(3), at(20)), side("bob", at(3), at(40))])
-        assert result.verdict(MODE).source is Resolution.UNANIMOUS
-        assert places(result) == [(at(3), Resolution.UNANIMOUS, False)]
-        first, second = result.conflicts
-        assert first.kind is second.kind is ConflictKind.PLACE
-        assert first.said == (Said("ann", PRESENT, (at(20),)), Said("bob", PRESENT))
-        assert second.said == (Said("ann", PRESENT), Said("bob", PRESENT, (at(40),)))
 
-    def test_a_side_that_names_no_place_is_not_asked_about_places(self) -> None:
-        for other in (side("bob", WHOLE_TRACE), side("bob", value=PRESENT)):
-            result = gold([side("ann", at(3)), other])
-            assert result.verdict(MODE).source is Resolution.UNANIMOUS
-            assert (at(3), Resolution.SINGLE, False) in places(result)
-            assert result.conflicts == ()
+@pytest.mark.parametrize("majority", [False, True])
+@pytest.mark.parametrize(
+    "sides",
+    [
+        [side("ann", at(0, 9)), side("bob", at(1), at(8))],
+        [side("ann", at(0, 2), at(4, 6)), side("bob", at(2, 4), at(6, 8))],
+        [side("ann", at(0, 9)), side("bob", at(1), at(8)), side("cat", at(0, 9))],
+    ],
+    ids=["a wide place", "a chain", "two wide places"],
+)
+def test_places_of_one_annotator_are_not_joined_by_those_of_another(
+    sides: list[TraceWork], majority: bool
+) -> None:
+    result = gold(sides, majority=majority)
+    assert result.labels == ()
+    (conflict,) = result.conflicts
+    assert conflict.kind is ConflictKind.PLACE
+    assert {said.annotator: said.targets for said in conflict.said} == {
+        one.annotator: tuple(label.target for label in one.labels.values()) for one in sides
+    }
+    decided = gold(sides, decide(conflict, PRESENT, at(1), at(8), sides=("bob",)))
+    assert places(decided) == [(at(1), ADJUDICATED, False), (at(8), ADJUDICATED, False)]
 
-    def test_majority_takes_and_drops_places(self) -> None:
-        sides = [
-            side("ann", at(3), at(9)),
-            side("bob", at(3, 4), at(40)),
-            side("cat", at(3), at(9)),
-        ]
-        result = gold(sides, majority=True)
-        assert places(result) == [
-            (at(3, 4), Resolution.UNANIMOUS, True),
-            (at(9), Resolution.MAJORITY, False),
-        ]
-        assert result.conflicts == ()
 
-    def test_majority_drops_one_sides_own_overlapping_marks_without_asking_about_them(self) -> None:
-        sides = [side("ann", at(3)), side("bob", at(3)), side("cat", at(3), at(8, 9), at(9, 10))]
-        result = gold(sides, majority=True, boundaries=True)
-        assert places(result) == [(at(3), Resolution.UNANIMOUS, False)]
-        assert result.conflicts == ()
+@pytest.mark.parametrize(
+    ("severities", "severity", "source"),
+    [
+        (["fatal", "fatal"], "fatal", UNANIMOUS),
+        (["fatal", None], "fatal", SINGLE),
+        (["fatal", "fatal", None], "fatal", MAJORITY),
+        (["fatal", "benign"], None, None),
+        ([None, None], None, None),
+        (["fatal"], "fatal", SINGLE),
+    ],
+)
+def test_severity_has_the_source_of_those_who_gave_it(
+    severities: list[str | None], severity: str | None, source: Resolution | None
+) -> None:
+    marks = [
+        label(f"a{i}", at(3), severity=None if value is None else Severity(value))
+        for i, value in enumerate(severities)
+    ]
+    (mark,) = gold([side(mark.annotator, labels=[mark]) for mark in marks]).labels
+    assert (mark.severity and mark.severity.value, mark.severity_source) == (severity, source)
 
-    def test_an_absent_mode_has_no_places(self) -> None:
-        result = gold([side("ann", value=ABSENT), side("bob", value=ABSENT)])
-        assert result.labels == ()
 
-    def test_notes_are_kept_and_severity_only_where_all_agree(self) -> None:
-        def marked(name: str, severity: Severity | None) -> TraceWork:
-            return side(name, labels=[label(name, at(3), note=f"by {name}", severity=severity)])
+def test_boundaries_are_a_conflict_only_on_request() -> None:
+    sides = [side("ann", at(3, 5)), side("bob", at(4, 8)), side("cat", at(3, 5))]
+    result = gold(sides, boundaries=True)
+    assert result.labels == ()
+    (conflict,) = result.conflicts
+    assert (conflict.kind, conflict.where) == (ConflictKind.PLACE, at(3, 8))
+    same = [side("ann", at(3, 5)), side("bob", at(3, 5))]
+    assert places(gold(same, boundaries=True)) == [(at(3, 5), UNANIMOUS, False)]
 
-        (mark,) = gold([marked("ann", Severity.FATAL), marked("bob", None)]).labels
-        assert mark.notes == (("ann", "by ann"), ("bob", "by bob"))
-        assert mark.severity is Severity.FATAL
-        (mark,) = gold([marked("ann", Severity.FATAL), marked("bob", Severity.BENIGN)]).labels
-        assert mark.severity is None
 
-    def test_without_the_trace_only_equal_targets_are_one_item(self) -> None:
-        sides = [side("ann", at(3, 5), at(9, 10)), side("bob", at(4, 8), at(9, 10))]
-        result = gold_of_trace(sides, (), MODES, no_order)
-        assert places(result) == [(at(9, 10), Resolution.UNANIMOUS, False)]
-        assert len(result.conflicts) == 2
+def test_place_of_one_of_two_annotators_is_a_conflict() -> None:
+    result = gold([side("ann", at(3), at(20)), side("bob", at(3), at(40))])
+    assert result.verdict(MODE).source is UNANIMOUS
+    assert places(result) == [(at(3), UNANIMOUS, False)]
+    first, second = result.conflicts
+    assert first.kind is second.kind is ConflictKind.PLACE
+    assert first.said == (Said("ann", PRESENT, (at(20),)), Said("bob", PRESENT))
+    assert second.said == (Said("ann", PRESENT), Said("bob", PRESENT, (at(40),)))
+
+
+def test_majority_takes_and_drops_places() -> None:
+    ann, cat = (side(name, at(3), at(9)) for name in ("ann", "cat"))
+    result = gold([ann, side("bob", at(3, 4), at(40)), cat], majority=True)
+    assert places(result) == [(at(3, 4), UNANIMOUS, True), (at(9), MAJORITY, False)]
+    assert result.conflicts == ()
+    # Overlapping places of one side alone are dropped without a conflict.
+    sides = [side("ann", at(3)), side("bob", at(3)), side("cat", at(3), at(8, 9), at(9, 10))]
+    result = gold(sides, majority=True, boundaries=True)
+    assert places(result) == [(at(3), UNANIMOUS, False)]
+    assert result.conflicts == ()
+
+
+def test_without_an_order_only_equal_places_are_one_item() -> None:
+    sides = [side("ann", at(3, 5), at(9, 10)), side("bob", at(4, 8), at(9, 10))]
+    result = gold_of_trace(sides, (), MODES, no_order)
+    assert places(result) == [(at(9, 10), UNANIMOUS, False)]
+    assert len(result.conflicts) == 2
 
 
 def test_verdict_conflicts_come_before_place_conflicts() -> None:
-    sides = [
-        side("ann", at(3), others={OTHER: ABSENT}),
-        side("bob", at(9), others={OTHER: UNSURE}),
-    ]
-    found = gold_of_trace(sides, (), MODES, order).conflicts
-    assert [(c.kind, c.mode) for c in found] == [
+    sides = [side("ann", at(3), others={OTHER: ABSENT}), side("bob", at(9), others={OTHER: UNSURE})]
+    conflicts = gold_of_trace(sides, (), MODES, order).conflicts
+    assert [(c.kind, c.mode) for c in conflicts] == [
         (ConflictKind.VERDICT, OTHER),
         (ConflictKind.PLACE, MODE),
         (ConflictKind.PLACE, MODE),
     ]
 
 
-def test_an_annotator_who_stands_twice_is_refused() -> None:
+def test_annotator_with_two_sides_is_refused() -> None:
     with pytest.raises(ValueError, match="twice"):
         gold([side("ann"), side("ann")])
 
@@ -265,18 +244,18 @@ STRETCHES = st.builds(at, st.integers(0, 6), st.none()) | st.builds(
     lambda first, more: at(first, first + more), st.integers(0, 6), st.integers(0, 3)
 )
 PLACES = st.lists(STRETCHES | st.just(WHOLE_TRACE), max_size=3, unique=True)
-WORDS = st.tuples(PLACES, st.sampled_from([None, PRESENT, ABSENT, UNSURE]))
+SIDES = st.tuples(PLACES, st.sampled_from([None, PRESENT, ABSENT, UNSURE]))
 
 
-def sides_of(words: Sequence[tuple[list[Target], VerdictValue | None]]) -> list[TraceWork]:
-    return [side(f"a{i}", *targets, value=value) for i, (targets, value) in enumerate(words)]
+def sides_of(drawn: Sequence[tuple[list[Target], VerdictValue | None]]) -> list[TraceWork]:
+    return [side(f"a{i}", *targets, value=value) for i, (targets, value) in enumerate(drawn)]
 
 
-@given(st.lists(WORDS, max_size=4), st.booleans(), st.booleans())
+@given(st.lists(SIDES, max_size=4), st.booleans(), st.booleans())
 def test_deciding_every_conflict_leaves_none_and_keeps_every_settled_label(
-    words: list[tuple[list[Target], VerdictValue | None]], majority: bool, boundaries: bool
+    drawn: list[tuple[list[Target], VerdictValue | None]], majority: bool, boundaries: bool
 ) -> None:
-    sides = sides_of(words)
+    sides = sides_of(drawn)
     decisions: list[Decision] = []
     for _ in range(20):
         before = gold(sides, *decisions, majority=majority, boundaries=boundaries)
@@ -291,16 +270,16 @@ def test_deciding_every_conflict_leaves_none_and_keeps_every_settled_label(
     assert not gold(sides, *decisions, majority=majority, boundaries=boundaries).conflicts
 
 
-@given(st.lists(WORDS, max_size=4), st.booleans(), st.booleans())
-def test_gold_never_holds_what_nobody_marked_and_no_order_of_sides_matters(
-    words: list[tuple[list[Target], VerdictValue | None]], majority: bool, boundaries: bool
+@given(st.lists(SIDES, max_size=4), st.booleans(), st.booleans())
+def test_gold_holds_only_marked_places_in_any_order_of_sides(
+    drawn: list[tuple[list[Target], VerdictValue | None]], majority: bool, boundaries: bool
 ) -> None:
-    sides = sides_of(words)
+    sides = sides_of(drawn)
     result = gold(sides, majority=majority, boundaries=boundaries)
-    turned = gold(sides[::-1], majority=majority, boundaries=boundaries)
-    assert places(result) == places(turned)
-    assert {c.id for c in result.conflicts} == {c.id for c in turned.conflicts}
-    assert result.verdict(MODE).value is turned.verdict(MODE).value
+    reversed_result = gold(sides[::-1], majority=majority, boundaries=boundaries)
+    assert places(result) == places(reversed_result)
+    assert {c.id for c in result.conflicts} == {c.id for c in reversed_result.conflicts}
+    assert result.verdict(MODE).value is reversed_result.verdict(MODE).value
     if result.labels or any(c.kind is ConflictKind.PLACE for c in result.conflicts):
         assert result.verdict(MODE).value is PRESENT
     for mark in result.labels:

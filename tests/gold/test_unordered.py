@@ -1,19 +1,14 @@
-"""The labels whose order matters for the gold and is not known."""
+"""Labels whose order matters for the gold and is unknown."""
 
 from __future__ import annotations
 
-from mast_tui.gold import Decision, Order
+from mast_tui.gold import Decision, Order, no_order
 from mast_tui.gold.overlaps import unordered_labels
 from mast_tui.labels import WHOLE_TRACE, Target, TraceWork, VerdictValue
 from tests.gold.build import MODE, MODES, OTHER, at, label, order, quote, side
 
 
-def nothing(_key: str) -> int | None:
-    """Know no order."""
-    return None
-
-
-def count(*sides: TraceWork, by: Order = nothing, decisions: tuple[Decision, ...] = ()) -> int:
+def count(*sides: TraceWork, by: Order = no_order, decisions: tuple[Decision, ...] = ()) -> int:
     return len(unordered_labels(sides, decisions, MODES, by))
 
 
@@ -21,35 +16,34 @@ def decided(*targets: Target) -> Decision:
     return Decision(MODE, MODE, VerdictValue.PRESENT, targets, (), (), "cho", "2026-01-01")
 
 
-def test_different_places_of_two_sides_need_the_order() -> None:
+def test_different_places_of_two_sides_need_an_order() -> None:
     assert count(side("ann", at(2, 4)), side("bob", at(3))) == 2
     assert count(side("ann", at(2, 4)), side("bob", at(3)), by=order) == 0
 
 
-def test_one_unknown_end_is_enough_for_both() -> None:
+def test_place_with_an_unknown_end_needs_an_order() -> None:
     lost = Target("k2", "lost")
     assert count(side("ann", lost), side("bob", at(3)), side("cho", at(3)), by=order) == 3
-    # Equal places need no order, and two known ones have one.
     assert count(side("ann", lost), side("bob", lost), by=order) == 0
 
 
-def test_single_spans_and_whole_traces_need_none() -> None:
+def test_single_spans_and_whole_traces_need_no_order() -> None:
     assert count(side("ann", at(2)), side("bob", at(3))) == 0
     assert count(side("ann", quote(3, 0, "a")), side("bob", quote(3, 5, "b"))) == 0
     assert count(side("ann", quote(3, 0, "a")), side("bob", at(3))) == 0
     assert count(side("ann", WHOLE_TRACE), side("bob", at(3))) == 0
 
 
-def test_one_side_alone_and_other_modes_need_none() -> None:
+def test_one_side_and_other_modes_need_no_order() -> None:
     assert count(side("ann", at(2, 4), at(3))) == 0
     other = side("bob", labels=[label("bob", at(3), OTHER)])
     assert count(side("ann", at(2, 4)), other) == 0
-    # What a side says of modes that the taxonomy lacks is no part of the gold.
+    # Modes that the taxonomy lacks are no part of the gold.
     strange = [side(who, labels=[label(who, at(n), "strange")]) for n, who in enumerate("ab")]
     assert count(*strange) == 0
 
 
-def test_a_decided_place_is_compared_with_the_labels() -> None:
+def test_decided_place_is_compared_with_labels() -> None:
     assert count(side("ann", at(2, 4)), decisions=(decided(at(3, 5)),)) == 1
     assert count(side("ann", at(2, 4)), decisions=(decided(at(3, 5)),), by=order) == 0
     assert count(side("ann", at(2, 4)), decisions=(decided(at(2, 4)),)) == 0

@@ -1,4 +1,4 @@
-"""JSON documents of reports with all that such documents can hold."""
+"""Figures of reports with all parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAID = {"ann": "11010010?", "bob": "110010110", "cat": "1·0·11010"}
 
 
 def agreement() -> Agreement:
-    """Three annotators with rounds, retests and places, and a judge that a study tried out."""
+    """Return figures of three annotators with rounds, retests and places, and of a judge."""
     study = study_of(SAID)
     again = {("t0", "m0"): ABSENT, ("t1", "m1"): PRESENT}
     first = {("t0", "m0"): PRESENT, ("t1", "m1"): PRESENT}

@@ -1,4 +1,4 @@
-"""Short ways to look into a report."""
+"""Look-ups of sections, tables, rows, cells and notes in a report."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ def row(of: Table, ident: str) -> Row:
 
 
 def estimate(of: Row, key: str) -> Estimate:
-    found = of.cells[key]
-    assert isinstance(found, Estimate)
-    return found
+    cell = of.cells[key]
+    assert isinstance(cell, Estimate)
+    return cell
 
 
 def keys(of: Table) -> list[str]:
-    """The keys of the columns that hold something."""
+    """Return the keys of the columns that have a cell."""
     return [column.key for column in of.split_columns()[0]]
 
 
 def notes(where: Report | ReportSection) -> list[Note]:
-    """Every note there, of all its parts."""
-    inside = where.sections if isinstance(where, Report) else ()
-    found = [*where.notes, *(note for one in inside for note in one.notes)]
-    return [*found, *(note for one in where.tables for note in one.notes)]
+    """Return all notes, of all parts."""
+    sections = where.sections if isinstance(where, Report) else ()
+    return [note for part in (where, *sections, *where.tables) for note in part.notes]
 
 
-def told(where: Report | ReportSection) -> str:
-    """All notes in one text."""
+def all_notes(where: Report | ReportSection) -> str:
+    """Return all notes as one text."""
     return " ".join(note.text for note in notes(where))
 
 

@@ -1,4 +1,4 @@
-"""A report with every kind of cell, note and part, and names that try to be more than words."""
+"""A report with every kind of cell, note and part, and hostile names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE: Final = (
     "esc \x1b[31m bell \x07 line\nbreak \u202eexe.gpj tab\tend",
     "日本語の名前がとても長い 全角",
 )
-"""Names that try to be markup, code, control sequences or narrower than they look."""
+"""Names that look like markup, code or control sequences, or are wider than they look."""
 
 COLUMNS: Final = (
     Column("code", "", Kind.TEXT),
@@ -42,7 +42,7 @@ COLUMNS: Final = (
 
 
 def rows() -> tuple[tuple[Row, ...], ...]:
-    """Three groups: two plain modes and hostile ones, an undefined one, and a total."""
+    """Return three groups: plain modes, one with undefined figures; hostile ones; and a total."""
     return (
         (
             Row(
@@ -84,7 +84,7 @@ def rows() -> tuple[tuple[Row, ...], ...]:
 
 
 def table(*, columns: tuple[Column, ...] = COLUMNS, folded: bool = False) -> Table:
-    """A table with all of these."""
+    """Return a table with all rows."""
     return Table(
         "folded" if folded else "modes",
         "All numbers" if folded else "Agreement on whole traces",
@@ -100,7 +100,7 @@ def table(*, columns: tuple[Column, ...] = COLUMNS, folded: bool = False) -> Tab
 
 
 def chart() -> Chart:
-    """A small drawing."""
+    """Return a small chart."""
     drawing = Drawing(680, 60)
     drawing.rect(0, 10, 300, 20, "v-failed", tip=SCRIPT)
     drawing.text(0, 50, SCRIPT, "v-s")
@@ -110,7 +110,7 @@ def chart() -> Chart:
 
 
 def report(*, columns: tuple[Column, ...] = COLUMNS) -> Report:
-    """The whole report, of two sections."""
+    """Return the whole report, of two sections."""
     return Report(
         "agreement",
         "Agreement",

@@ -1,4 +1,4 @@
-"""What a report on few made-up traces shows beside its figures, with words that try to run."""
+"""Examples and decided traces of a small report, with hostile texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.figures.signatures.small_report import HOSTILE, PLAIN
 
 
 def small_extras() -> Extras:
-    """Examples of which the words try to run."""
+    """Return examples with hostile texts."""
     note = "<script>window.hacked=3</script><img src=x onerror=window.hacked=4>"
     quote = f"</blockquote></style></script>{note}\n<svg onload=window.hacked=5>\x1b]0;x\x07"
     return Extras(

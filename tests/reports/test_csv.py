@@ -1,4 +1,4 @@
-"""Tidy rows: every figure of a document once, in the columns that scripts rely on."""
+"""Tidy rows: every figure of a document once, in fixed columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -28,26 +29,39 @@ def read(text: str) -> list[dict[str, str]]:
 
 
 def of(document: Any, **columns: str) -> list[dict[str, str]]:
-    rows = tidy_rows(document)
+    return rows_with(tidy_rows(document), **columns)
+
+
+def rows_with(rows: Iterable[dict[str, str]], **columns: str) -> list[dict[str, str]]:
     return [row for row in rows if all(row[name] == cell for name, cell in columns.items())]
 
 
-def test_the_rows_of_agreement_are_these() -> None:
-    signatures = read(render_csv(replace(sample.report(), document=agreement_json(agreement()))))
+@pytest.fixture(scope="module")
+def people() -> Any:
+    return agreement_json(agreement())
+
+
+@pytest.fixture(scope="module")
+def signatures() -> Any:
+    return small_document()
+
+
+def test_rows_of_agreement_are_those_of_the_golden_file(people: Any) -> None:
+    rows = read(render_csv(replace(sample.report(), document=people)))
     golden = read(GOLDEN.read_text("utf-8"))
     assert len({row["scope"] for row in golden}) == 26
     assert list(golden[0]) == csv_columns({})
-    for row, expected in zip(signatures, golden, strict=True):
+    for row, expected in zip(rows, golden, strict=True):
         for name in NUMBERS:
-            here, there = row.pop(name), expected.pop(name)
+            here = row.pop(name)
+            there = expected.pop(name)
             assert (here == "") is (there == ""), (row, name)
             assert here == "" or float(here) == pytest.approx(float(there), abs=1e-9)
         assert row == expected
 
 
-@pytest.mark.slow
-def test_a_new_figure_has_its_row() -> None:
-    document: Any = deepcopy(agreement_json(agreement()))
+def test_new_figure_has_its_row(people: Any, signatures: Any) -> None:
+    document = deepcopy(people)
     document["modes"]["1.1"]["scott_pi"] = {"value": 0.25, "ci": [0.1, 0.4]}
     document["judge"]["pooled"]["youden_j"] = {"value": None, "undefined": "no_positives"}
     document["pooled"]["bias_index"] = 0.5
@@ -58,58 +72,47 @@ def test_a_new_figure_has_its_row() -> None:
     (row,) = of(document, statistic="youden_j")
     assert (row["scope"], row["undefined"]) == ("judge_pooled", "no_positives")
     assert [row["scope"] for row in of(document, statistic="bias_index")] == ["pooled"]
-    signatures: Any = small_document()
-    signatures["groups"][PLAIN]["entropy"] = {"value": 1.5, "ci": None}
-    (row,) = of(signatures, statistic="entropy")
+    document = deepcopy(signatures)
+    document["groups"][PLAIN]["entropy"] = {"value": 1.5, "ci": None}
+    (row,) = of(document, statistic="entropy")
     assert (row["scope"], row["group"], row["value"]) == ("group", PLAIN, "1.5")
 
 
-class TestSignatures:
-    @pytest.mark.slow
-    def test_rates_differences_and_p_values(self) -> None:
-        report = small_document()
-        mode = report["groups"][PLAIN]["modes"]["2.6"]
-        assert csv_columns(report) == ["scope", "group", *csv_columns({})[1:]]
-        (rate,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="failed_rate")
-        assert float(rate["value"]) == mode["failed"]["rate"]
-        assert [float(rate["ci_low"]), float(rate["ci_high"])] == mode["failed"]["ci"]
-        assert rate["n"] == str(mode["failed"]["n"])
-        (count,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="failed_count")
-        assert count["value"] == str(mode["failed"]["count"])
-        (points,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="difference_pp")
-        assert [float(points["ci_low"]), float(points["ci_high"])] == mode["difference_ci_pp"]
-        (p,) = of(report, scope="mode", group=PLAIN, mode="2.6", statistic="p_adjusted")
-        assert float(p["value"]) == mode["p_adjusted"]
+def test_rows_of_signatures_hold_the_document(signatures: Any) -> None:
+    group = signatures["groups"][PLAIN]
+    mode = group["modes"]["2.6"]
+    rows = list(tidy_rows(signatures))
+    assert csv_columns(signatures) == ["scope", "group", *csv_columns({})[1:]]
 
-    @pytest.mark.slow
-    def test_what_stands_in_lists(self) -> None:
-        report = small_document()
-        group = report["groups"][PLAIN]
-        pair = group["together"]["failed"][0]
-        (phi,) = of(report, group=PLAIN, mode="|".join(pair["modes"]), statistic="failed_phi")
-        assert float(phi["value"]) == pair["phi"]
-        assert group["places"] is not None
-        chain = group["places"]["failed"]["chains"][0]
-        steps = " > ".join("+".join(step) for step in chain["steps"])
-        (row,) = of(report, group=PLAIN, mode=steps, statistic="failed_chains_count")
-        assert row["value"] == str(chain["count"])
-        bins = of(report, group=PLAIN, statistic="failed_first_failure_bins_1")
-        assert [row["value"] for row in bins] == [
-            str(group["places"]["failed"]["first_failure"]["bins"][0])
-        ]
+    def row(statistic: str, **columns: str) -> dict[str, str]:
+        (row,) = rows_with(rows, group=PLAIN, statistic=statistic, **columns)
+        return row
 
-    @pytest.mark.slow
-    def test_a_missing_ratio_and_a_missing_interval_say_why(self) -> None:
-        report: Any = small_document()
-        ratios = [row for row in tidy_rows(report) if row["statistic"] == "risk_ratio"]
-        assert any(row["undefined"] == "none_in_succeeded" for row in ratios)
-        assert all((row["value"] == "") is (row["undefined"] != "") for row in ratios)
-        assert not [row for row in tidy_rows(report) if row["statistic"].endswith("_ci")]
+    def interval(row: dict[str, str]) -> list[float]:
+        return [float(row["ci_low"]), float(row["ci_high"])]
 
-    def test_no_row_stands_twice(self) -> None:
-        keys = ("scope", "group", "mode", "name", "statistic")
-        counted = Counter(tuple(row[key] for key in keys) for row in tidy_rows(small_document()))
-        assert max(counted.values()) == 1
+    rate = row("failed_rate", scope="mode", mode="2.6")
+    assert float(rate["value"]) == mode["failed"]["rate"]
+    assert interval(rate) == mode["failed"]["ci"]
+    assert rate["n"] == str(mode["failed"]["n"])
+    count = row("failed_count", scope="mode", mode="2.6")
+    assert count["value"] == str(mode["failed"]["count"])
+    points = row("difference_pp", scope="mode", mode="2.6")
+    assert interval(points) == mode["difference_ci_pp"]
+    assert float(row("p_adjusted", scope="mode", mode="2.6")["value"]) == mode["p_adjusted"]
+    pair = group["together"]["failed"][0]
+    assert float(row("failed_phi", mode="|".join(pair["modes"]))["value"]) == pair["phi"]
+    chain = group["places"]["failed"]["chains"][0]
+    steps = " > ".join("+".join(step) for step in chain["steps"])
+    assert row("failed_chains_count", mode=steps)["value"] == str(chain["count"])
+    tenths = group["places"]["failed"]["first_failure"]["bins"]
+    assert row("failed_first_failure_bins_1")["value"] == str(tenths[0])
+    ratios = [row for row in rows if row["statistic"] == "risk_ratio"]
+    assert any(row["undefined"] == "none_in_succeeded" for row in ratios)
+    assert all((row["value"] == "") is (row["undefined"] != "") for row in ratios)
+    assert not [row for row in rows if row["statistic"].endswith("_ci")]
+    keys = ("scope", "group", "mode", "name", "statistic")
+    assert max(Counter(tuple(row[key] for key in keys) for row in rows).values()) == 1
 
 
 if __name__ == "__main__":

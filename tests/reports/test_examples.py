@@ -1,4 +1,4 @@
-"""When a mode counts as having decided a trace, and which labels stand as examples."""
+"""Modes that decided a trace, and labels that are shown as examples."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ t1,bob,1.3,present,,,,,
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """Two people on four failed traces and a successful one."""
-    made = Workspace.open(tmp_path / "workspace.db")
+    """Labels of two people on four failed traces and a successful one."""
+    workspace = Workspace.open(tmp_path / "workspace.db")
     for trace in (*FAILED, "t5"):
         outcome = Outcome.FAILED if trace in FAILED else Outcome.SUCCEEDED
-        made.register_trace(TraceRecord(trace, model="m", outcome=outcome))
+        workspace.register_trace(TraceRecord(trace, model="m", outcome=outcome))
     ends = [f"{trace},{who},,finished,,,,," for trace in (*FAILED, "t5") for who in ("ann", "bob")]
     file = tmp_path / "labels.csv"
     file.write_text("\n".join([HEAD, *ROWS.strip().splitlines(), *ends]) + "\n", "utf-8")
     incoming = read_csv_long([file], taxonomy=load_mast(), find_taxonomy=lambda _ref: None)
     assert not incoming.problems
-    apply_incoming(incoming, made, source="csv-long")
-    yield made
-    made.close()
+    apply_incoming(incoming, workspace, source="csv-long")
+    yield workspace
+    workspace.close()
 
 
 def no_text(_trace: str, _key: str) -> str:
@@ -62,7 +62,6 @@ def no_text(_trace: str, _key: str) -> str:
 def extras(
     workspace: Workspace, labels: str, text_of: Callable[[str, str], str] = no_text
 ) -> Extras:
-    """Return the extras of a report on the labels of the workspace."""
     taxonomy = load_mast()
     signatures = signature_input(
         workspace, taxonomy, ReportRequest(labels=labels, without_places=True)
@@ -77,37 +76,24 @@ def extras(
     )
 
 
-def test_of_the_gold_all_who_gave_a_severity_must_call_it_fatal(workspace: Workspace) -> None:
-    assert extras(workspace, "gold").decided == {OVERALL: {"3.1": 2}, "m": {"3.1": 2}}
-
-
-def test_of_one_annotator_any_label_that_calls_it_fatal_will_do(workspace: Workspace) -> None:
-    decided = {OVERALL: {"3.1": 2}, "m": {"3.1": 2}}
-    assert extras(workspace, "ann").decided == decided
-    assert extras(workspace, "bob").decided == decided
-
-
-def test_few_labels_on_failed_traces_stand_as_examples_fatal_ones_first(
+def test_mode_decided_a_trace_if_gold_raters_agree_or_one_annotator_calls_it_fatal(
     workspace: Workspace,
 ) -> None:
-    everything = extras(workspace, "ann").examples
-    found = [one for one in everything if one.group == "m"]
-    assert everything == (*(replace(one, group=OVERALL) for one in found), *found)
-    # Nobody knows what the spans of t2 say, and no note is on it.
-    assert [(one.trace, one.fatal) for one in found] == [("t1", True)]
-    assert (found[0].text, found[0].note) == ("the words", "stopped early")
-    assert extras(workspace, "bob").examples == ()
-    spoken = [
-        example
-        for example in extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
-        if example.group == "m"
-    ]
-    assert len(spoken) == MOST_EXAMPLES
-    assert [one.text for one in spoken] == ["a of t1", "b of t3", "a of t2"]
-    # Without the files nobody knows where the spans stand.
-    assert {one.first for one in found} == {None}
-
-
-def test_nobody_has_said_anything_of_traces_that_succeeded(workspace: Workspace) -> None:
     for labels in ("gold", "ann", "bob"):
-        assert all(one.trace in FAILED for one in extras(workspace, labels).examples)
+        assert extras(workspace, labels).decided == {OVERALL: {"3.1": 2}, "m": {"3.1": 2}}
+        assert all(example.trace in FAILED for example in extras(workspace, labels).examples)
+
+
+def test_examples_are_labels_with_words_fatal_ones_first(workspace: Workspace) -> None:
+    examples = extras(workspace, "ann").examples
+    of_model = [example for example in examples if example.group == "m"]
+    assert examples == (*(replace(example, group=OVERALL) for example in of_model), *of_model)
+    # The label on t2 has neither a quote, nor a note, nor a known text of its spans.
+    assert [(example.trace, example.fatal) for example in of_model] == [("t1", True)]
+    assert (of_model[0].text, of_model[0].note) == ("the words", "stopped early")
+    assert of_model[0].first is None  # without files the places of spans are unknown
+    assert extras(workspace, "bob").examples == ()
+    with_texts = extras(workspace, "bob", lambda trace, key: f"{key} of {trace}").examples
+    texts = [example.text for example in with_texts if example.group == "m"]
+    assert len(texts) == MOST_EXAMPLES
+    assert texts == ["a of t1", "b of t3", "a of t2"]

@@ -1,4 +1,4 @@
-"""A report as a page: one file, every part of it, and foreign words that stay words."""
+"""Reports as HTML pages."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from mast_tui.reports.model import Column, Estimate, Kind, Text
+from mast_tui.reports.model import Column, Estimate, Kind, ReportSection, Row, Table, Text
 from mast_tui.reports.render.html import render_html
 from tests.reports import sample
 
 EMPTY = {"meta", "br", "link", "img", "input", "rect", "line", "circle"}
 
 
-class Read(HTMLParser):
-    """All elements of a page with their attributes, and its words; fails where they cross."""
+class PageParser(HTMLParser):
+    """Elements of a page with their attributes, and its text; fails if elements cross."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.elements: list[tuple[str, dict[str, Any]]] = []
-        self.words = ""
+        self.text = ""
         self.feed(page)
         self.close()
         assert self.open == []
@@ -42,63 +42,56 @@ class Read(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.open[-1:] not in (["script"], ["style"]):
-            self.words += data
+            self.text += data
 
     def of(self, tag: str) -> list[dict[str, Any]]:
         return [attributes for name, attributes in self.elements if name == tag]
 
 
 @pytest.fixture(scope="module")
-def page() -> Read:
-    return Read(render_html(sample.report()))
+def page() -> PageParser:
+    return PageParser(render_html(sample.report()))
 
 
-def test_every_part_is_there_and_the_contents_name_what_stands_open(page: Read) -> None:
-    ids = [one["id"] for _, one in page.elements if "id" in one]
+def test_page_has_every_part_and_contents_of_open_ones(page: PageParser) -> None:
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
-    targets = [element["href"][1:] for element in page.of("a") if element["href"].startswith("#")]
+    targets = [link["href"][1:] for link in page.of("a") if link["href"].startswith("#")]
     assert targets == [
         "modes", "modes-modes", "modes-help", "pictures", "pictures-shares",
     ]  # fmt: skip
     assert {*targets} <= {*ids}
     assert len(page.of("svg")) == 1
     assert len(page.of("table")) == 2
-    for words in ("Write down who decides.", "Only where somebody asks.", "n = 8; labels: gold."):
-        assert words in page.words
-
-
-def test_what_is_folded_is_closed(page: Read) -> None:
-    assert [one["id"] for one in page.of("details")] == ["modes-folded", "modes-more"]
-    assert all("open" not in one for one in page.of("details"))
-
-
-def test_cells_have_their_numbers_in_full(page: Read) -> None:
-    cells = [element for element in page.of("td") if element.get("data-v") == "0.6149"]
+    text = page.text
+    for part in ("Write down who decides.", "Only where somebody asks.", "n = 8; labels: gold."):
+        assert part in text
+    assert [details["id"] for details in page.of("details")] == ["modes-folded", "modes-more"]
+    assert all("open" not in details for details in page.of("details"))
+    cells = [cell for cell in page.of("td") if cell.get("data-v") == "0.6149"]
     assert {(cell["data-low"], cell["data-high"]) for cell in cells} == {("0.4815", "0.7249")}
-    assert "[0.48, 0.72]" in page.words
-    assert "— no variance" in page.words
-    bars = [element["style"] for element in page.of("span") if element.get("class") == "bar"]
+    assert "[0.48, 0.72]" in text
+    assert "— no variance" in text
+    bars = [span["style"] for span in page.of("span") if span.get("class") == "bar"]
     assert bars[:2] == ["--share: 12.5%", "--share: 0%"]
+    # Warnings come before figures, notes after them.
+    assert text.index("Pairs share few") < text.index("4 of 8 traces") < text.index("Disobey")
+    assert text.index("Disobey") < text.index("† κ is low") < text.index("Left out")
 
 
-def test_warnings_come_before_figures(page: Read) -> None:
-    words = page.words
-    assert words.index("Pairs share few") < words.index("4 of 8 traces") < words.index("Disobey")
-    assert words.index("Disobey") < words.index("† κ is low") < words.index("Left out")
-
-
-def test_foreign_words_are_words(page: Read) -> None:
+def test_foreign_text_is_no_markup(page: PageParser) -> None:
     assert len(page.of("script")) == 1
     assert page.of("img") == []
-    assert not [one for _, one in page.elements if any(name.startswith("on") for name in one)]
-    assert all(element["href"].startswith(("#", "https://")) for element in page.of("a"))
-    assert "window.hacked=1" in page.words
-    assert "javascript:window.hacked=3" in page.words
-    assert "␛[31m bell ␇ line⏎break ⟨U+202E⟩exe.gpj" in page.words
+    names = [name for _, attributes in page.elements for name in attributes]
+    assert not [name for name in names if name.startswith("on")]
+    assert all(link["href"].startswith(("#", "https://")) for link in page.of("a"))
+    assert "window.hacked=1" in page.text
+    assert "javascript:window.hacked=3" in page.text
+    assert "␛[31m bell ␇ line⏎break ⟨U+202E⟩exe.gpj" in page.text
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", render_html(sample.report()))
 
 
-def test_the_policy_lets_only_its_own_script_run(page: Read) -> None:
+def test_policy_allows_only_the_own_script(page: PageParser) -> None:
     (policy,) = (
         element["content"]
         for element in page.of("meta")
@@ -111,30 +104,20 @@ def test_the_policy_lets_only_its_own_script_run(page: Read) -> None:
     )
 
 
-def test_a_folded_drawing_is_closed() -> None:
-    report = sample.report()
+def page_of(section: ReportSection, **changes: Any) -> str:
+    return render_html(replace(sample.report(), sections=(replace(section, **changes),)))
+
+
+def test_folded_chart_is_closed() -> None:
     chart = replace(sample.chart(), folded=True)
-    section = replace(report.sections[1], parts=(chart,))
-    read = Read(render_html(replace(report, sections=(section,))))
-    assert [element["id"] for element in read.of("details")] == ["pictures-shares"]
-    assert len(read.of("svg")) == 1
+    page = PageParser(page_of(sample.report().sections[1], parts=(chart,)))
+    assert [details["id"] for details in page.of("details")] == ["pictures-shares"]
+    assert len(page.of("svg")) == 1
 
 
-def test_paragraphs_keep_their_lines() -> None:
-    report = sample.report()
-    section = report.sections[0]
-    many = Text("help", "Help", ("one\ntwo\x1b",))
-    page = render_html(replace(report, sections=(replace(section, parts=(many,)),)))
+def test_paragraphs_keep_lines_and_bars_end_at_100_percent() -> None:
+    text = Text("help", "Help", ("one\ntwo\x1b",))
+    share = Table("t", "T", (Column("s", "s", Kind.SHARE),), ((Row("1", {"s": Estimate(1.5)}),),))
+    page = page_of(sample.report().sections[0], parts=(text, share))
     assert "<p>one<br>two␛</p>" in page
-
-
-def test_a_share_beyond_its_bounds_fills_the_bar_at_most() -> None:
-    column = Column("s", "s", Kind.SHARE)
-    report = sample.report(columns=(column,))
-    section = report.sections[0]
-    table = replace(
-        section.tables[0],
-        groups=((replace(section.tables[0].rows[0], cells={"s": Estimate(1.5)}),),),
-    )
-    page = render_html(replace(report, sections=(replace(section, parts=(table,)),)))
     assert "--share: 100%" in page

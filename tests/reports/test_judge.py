@@ -1,4 +1,4 @@
-"""A judge as a page of the report: one of no use looks so, and what was left out is said."""
+"""The section of the report on a judge: chance, tilt, prevalence, confidence, suggestions."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ from mast_tui.figures.judge.report import judge_report
 from mast_tui.labels import VerdictValue
 from mast_tui.reports.judge import judge_section
 from mast_tui.reports.model import ReportSection
-from tests.figures.agreement.build_judge import (
-    assisted,
-    counted,
-    given_words,
-    said,
-    suggestion,
-)
+from tests.figures.agreement.build_judge import assisted, counted, given_words, said, suggestion
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at
-from tests.reports.reading import detail, estimate, note, reasons, row, table, told
+from tests.reports.reading import all_notes, detail, estimate, note, reasons, row, table
 
 USELESS = (6, 13, 33, 106)
 
@@ -23,51 +17,42 @@ def of_counts(tp: int, fp: int, fn: int, tn: int) -> ReportSection:
     return judge_section(judge_report(counted(tp, fp, fn, tn), rounds=200))
 
 
-def test_a_judge_of_no_use_looks_it_though_raw_and_ac1_look_fine() -> None:
-    page = of_counts(*USELESS)
+def test_useless_judge_is_called_no_better_than_chance() -> None:
+    report = judge_report(counted(*USELESS), rounds=200)
+    page = judge_section(report)
     warning = note(page, "not_better_than_chance")
     assert warning.warning
     assert warning.text.startswith("Not shown to be better than chance: 1.3, pooled.")
-    beside = table(page, "judge_chance")
-    assert [column.key for column in beside.columns[2:5]] == [
+    chance = table(page, "judge_chance")
+    assert [column.key for column in chance.columns[2:5]] == [
         "cohen_kappa", "gwet_ac1", "raw_agreement",
     ]  # fmt: skip
-
-
-def test_rates_stand_in_cells_and_who_said_what_in_words() -> None:
-    report = judge_report(counted(*USELESS), rounds=200)
-    page = judge_section(report)
     mode = row(table(page, "judge"), MODE)
     rate = estimate(mode, "true_positive_rate")
     assert rate.value is not None
     assert round(rate.value, 2) == 0.15
     assert rate.ci == report.table("judge_mode", mode="1.3")["true_positive_rate"].interval
     assert mode.cells["present"] == "19/39"
-    assert row(table(page, "judge_chance"), MODE).cells["counts"] == "6/13/33/106"
+    assert row(chance, MODE).cells["counts"] == "6/13/33/106"
     assert "only the judge in 13, only gold in 33" in detail(mode)
     assert "present less often than gold" in detail(mode)
     assert mode.sources is not None
     assert mode.sources.part == "judge"
-
-
-def test_a_good_judge_is_not_called_useless() -> None:
     assert "not_better_than_chance" not in reasons(of_counts(40, 5, 5, 100))
 
 
-def test_few_traces_show_no_judge_to_be_better_than_chance() -> None:
-    page = judge_section(judge_report(counted(4, 1, 1, 6), rounds=50))
-    assert "better than chance: 1.3, pooled." in told(page)
+def test_judge_on_few_traces_is_not_shown_to_be_better_than_chance() -> None:
+    page = of_counts(4, 1, 1, 6)
+    assert "better than chance: 1.3, pooled." in all_notes(page)
     assert estimate(row(table(page, "judge_chance"), MODE), "cohen_kappa").withheld == "few_traces"
-    assert "it takes 16 or 50, by figure" in told(page)
+    assert "it takes 16 or 50, by figure" in all_notes(page)
 
 
-def test_what_it_calls_present_too_often_is_named() -> None:
-    page = judge_section(judge_report(counted(20, 15, 1, 60), rounds=0))
+def test_modes_called_present_too_often_are_named() -> None:
+    page = of_counts(20, 15, 1, 60)
     assert note(page, "tilted").text.startswith("Calls present more often than gold does")
     assert note(page, "tilted").text.endswith("Hochberg): 1.3 (p < 0.001).")
-
-
-def test_what_only_an_uncorrected_test_would_tell_is_not_said() -> None:
+    # A tilt is named by the adjusted test only.
     judge = said("1" * 6 + "0" * 6) | said("0101", OTHER)
     report = judge_report(given_words(judge, said("0" * 12) | said("1010", OTHER)), rounds=0)
     mode = report.table("judge_mode", mode="1.3")
@@ -79,39 +64,31 @@ def test_what_only_an_uncorrected_test_would_tell_is_not_said() -> None:
     assert shown == adjusted
 
 
-def test_a_low_kappa_at_extreme_prevalence_is_marked() -> None:
+def test_kappa_paradox_and_left_out_verdicts_are_noted() -> None:
     page = of_counts(1, 3, 4, 92)
     assert row(table(page, "judge_chance"), MODE).mark == "†"
     assert "read TPR and TNR" in note(page, "kappa_paradox").text
-
-
-def test_what_was_left_out_is_counted_in_words() -> None:
-    judge, gold = said("1100"), said("1010")
-    given = given_words(judge, gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
+    gold = said("1010")
+    given = given_words(said("1100"), gold | {("t3", MODE): UNSURE}, seen=frozenset({("t0", MODE)}))
     page = judge_section(judge_report(given, rounds=0))
     assert "1 settled with a judge on screen, 1 the reference unsure" in note(page, "left_out").text
-
-
-def test_what_nothing_can_be_divided_by_has_its_reason() -> None:
     mode = row(table(of_counts(0, 2, 0, 5), "judge"), MODE)
     assert estimate(mode, "true_positive_rate").undefined == "no_variance"
     assert "as nothing is present by the reference" in detail(mode)
 
 
-def test_without_anything_to_compare_the_reasons_stand_there() -> None:
+def test_empty_comparison_gives_its_reasons() -> None:
     page = judge_section(judge_report(given_words({}, {}), rounds=20))
-    for ident in ("judge", "judge_chance"):
+    for ident, key in (("judge", "true_positive_rate"), ("judge_chance", "cohen_kappa")):
         rows = table(page, ident).groups[0]
-        assert {estimate(one, next(iter(
-            k for k in one.cells if k in ("true_positive_rate", "cohen_kappa")
-        ))).undefined for one in rows} == {"no_overlap"}  # fmt: skip
+        assert {estimate(mode, key).undefined for mode in rows} == {"no_overlap"}
     assert "Nothing to compare" in detail(row(table(page, "judge"), MODE))
     assert note(page, "nothing_compared").warning
     assert {"no_confidence", "no_answers", "no_places", "not_withheld"} <= reasons(page)
     assert len(page.parts) == 2
 
 
-def test_corrected_prevalence_says_why_it_is_refused() -> None:
+def test_refused_correction_of_prevalence_has_its_reason() -> None:
     judge = said("1" * 6 + "0" * 4) | said("1" * 5, prefix="u")
     alone = frozenset(f"u{i}" for i in range(5))
     judge_input = given_words(judge, said("1" * 3 + "0" * 3 + "1" * 2 + "0" * 2), unlabelled=alone)
@@ -123,7 +100,7 @@ def test_corrected_prevalence_says_why_it_is_refused() -> None:
     assert "kept from who labels blind" in note(judge_section(report), "blind").text
 
 
-def test_a_prevalence_is_corrected_for_how_the_judge_errs() -> None:
+def test_prevalence_is_corrected_for_errors_of_the_judge() -> None:
     labelled = counted(9, 3, 1, 17)
     alone = {(f"u{i}", MODE): PRESENT if i < 6 else ABSENT for i in range(10)}
     judge_input = given_words(
@@ -143,7 +120,7 @@ def test_a_prevalence_is_corrected_for_how_the_judge_errs() -> None:
     assert "On 10 traces that nobody has labelled the judge says present in 60 %" in words
 
 
-def test_confidence_stands_beside_truth() -> None:
+def test_calibration_compares_confidence_with_gold() -> None:
     suggestions = tuple(
         suggestion(f"t{i}", at(1), confidence) for i, confidence in enumerate((0.95, 0.95, 0.25))
     )
@@ -157,7 +134,7 @@ def test_confidence_stands_beside_truth() -> None:
     assert "Expected calibration error: 0.1" in note(page, "calibration").text
 
 
-def test_the_pull_of_suggestions_has_a_table() -> None:
+def test_passes_with_and_without_suggestions_are_compared() -> None:
     passes = tuple(
         assisted("ann", f"t{i}", i % 2 == 0, {MODE: VerdictValue.PRESENT}) for i in range(4)
     )

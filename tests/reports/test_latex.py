@@ -1,4 +1,4 @@
-"""The tables as LaTeX: they hold together, and no name becomes a command."""
+"""Tables as LaTeX."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ ENGINES = {
 }
 
 
-def words_of(latex: str) -> str:
-    """What is left of escaped words without the commands that escaping may write."""
-    # In one go: a dollar that is escaped begins no formula.
+def without_commands(latex: str) -> str:
+    """Return escaped text without the commands that escaping may write."""
+    # In one pass, as an escaped dollar begins no formula.
     return re.sub(f"{COMMAND.pattern}|{MATH.pattern}", "", latex).replace("{}", "")
 
 
 @given(st.text() | st.text("\\{}$&#%_^~<>|\"'`-,[]*†κ\x1b\u202e\n a", max_size=12))
-def test_escaped_words_hold_no_special_sign(text: str) -> None:
+def test_escaped_text_has_no_special_sign(text: str) -> None:
     found = escaped(text)
-    assert not set('\\{}$&#%_^"`\n\x00') & set(words_of(found))
+    assert not set('\\{}$&#%_^"`\n\x00') & set(without_commands(found))
     assert "--" not in found
     assert "''" not in found
 
 
-def test_letters_of_the_field_are_letters_of_latex() -> None:
+def test_greek_letters_and_signs_become_commands() -> None:
     assert escaped("κ α † – ≥ ×") == (
         r"$\kappa$ $\alpha$ \textdagger{} \textendash{} $\geq$ $\times$"
     )
@@ -51,20 +51,20 @@ def test_letters_of_the_field_are_letters_of_latex() -> None:
 
 
 def columns_of(spec: str) -> int:
-    """How many columns a specification has."""
+    """Return the number of columns of a specification."""
     spec = re.sub(r"@\{(?:[^{}]|\{[^{}]*\})*\}", "", spec)
     return len(re.sub(r"p\{[^{}]*\}", "p", spec))
 
 
 def columns_in(row: str) -> int:
-    """How many columns the cells of a row take."""
+    """Return the number of columns that the cells of a row take."""
     cells = re.split(r"(?<!\\)&", row)
     spans = [re.match(r"\s*\\multicolumn\{(\d+)\}", cell) for cell in cells]
     return sum(int(found[1]) if found else 1 for found in spans)
 
 
 def check(latex: str) -> list[list[str]]:
-    """The rows of each table; fails where environments, braces or columns do not fit."""
+    """Return the rows of each table; fail if environments, braces or columns do not match."""
     body = "\n".join(line for line in latex.splitlines() if not line.startswith("%"))
     open_ones: list[str] = []
     for begins, name in re.findall(r"\\(begin|end)\{(\w+)\}", body):
@@ -90,7 +90,7 @@ def check(latex: str) -> list[list[str]]:
     return tables
 
 
-def test_a_whole_report_holds_together() -> None:
+def test_whole_report_is_well_formed() -> None:
     latex = render_latex(sample.report())
     tables = check(latex)
     assert [len(rows) for rows in tables] == [8] * 6, (
@@ -112,7 +112,7 @@ def test_a_whole_report_holds_together() -> None:
 
 
 @pytest.mark.slow
-def test_the_words_of_our_own_reports_need_no_other_letters() -> None:
+def test_own_reports_need_only_ascii() -> None:
     for report in (
         agreement_report(documents.agreement()),
         signatures_report(small_report(), extras=small_extras()),
@@ -125,7 +125,7 @@ def test_the_words_of_our_own_reports_need_no_other_letters() -> None:
         assert len({*labels}) == len(labels)
 
 
-def test_a_table_that_is_too_wide_is_split_by_its_columns() -> None:
+def test_wide_or_long_table_is_split() -> None:
     names = [f"figure {number:02d}" for number in range(17)]
     columns = (NAME, *(Column(name, name) for name in names))
     row = Row(
@@ -151,15 +151,20 @@ def test_a_table_that_is_too_wide_is_split_by_its_columns() -> None:
     assert re.findall(r"\\label\{(.*)\}", latex) == labels
 
 
-def test_sentences_between_tables_stand_in_quotations_and_a_question_has_no_full_stop() -> None:
+def test_sentences_between_tables_are_quotations() -> None:
     latex = render_latex(sample.report())
     outside = re.sub(r"\\begin\{(quote|table)\}.*?\\end\{\1\}", "", latex, flags=re.DOTALL)
     assert not [line for line in outside.splitlines() if line and not line.startswith("%")]
     assert "\\textbf{Modes.} 4 of 8 traces share one block" in latex
-    narrow = (NAME, Column("k", "κ"))
+
+
+def test_narrow_table_keeps_its_size_and_a_question_has_no_full_stop() -> None:
     row = Row("1", {"name": "a", "k": 0.5})
-    asked = small(row, columns=narrow, title="How many did we all miss?")
-    assert r"\caption[{How many did we all miss?}]{How many did we all miss?}" in asked
+    latex = small(row, columns=(NAME, Column("k", "κ")), title="How many did we all miss?")
+    assert r"\caption[{How many did we all miss?}]{How many did we all miss?}" in latex
+    assert "resizebox" not in latex
+    assert r"\setlength" not in latex
+    assert latex.index("Beware.") < latex.index(r"\toprule")
 
 
 def small(*rows: Row, columns: tuple[Column, ...], title: str = "T") -> str:
@@ -171,27 +176,20 @@ NAME = Column("name", "mode", Kind.TEXT)
 
 
 @given(st.lists(st.text(max_size=20), min_size=2, max_size=2), st.text(max_size=10))
-def test_no_name_breaks_a_table(names: list[str], title: str) -> None:
+def test_any_name_leaves_tables_well_formed(names: list[str], title: str) -> None:
     rows = [Row(f"{i}", {"name": f"x{name}", "k": 0.5}) for i, name in enumerate(names)]
     latex = small(*rows, columns=(NAME, Column("k", title)), title=title)
     assert [len(rows) for rows in check(latex)] == [3]
 
 
-@pytest.mark.parametrize("name", ["[2cm]", "*", " [a]"])
-def test_a_name_is_no_argument_of_the_row_before(name: str) -> None:
-    row = Row("1", {"name": name, "k": 0.5})
-    rows = check(small(row, columns=(NAME, Column("k", "κ"))))[0]
-    assert rows[1].startswith("{}")
+def test_name_is_no_argument_of_the_row_before() -> None:
+    for name in ("[2cm]", "*", " [a]"):
+        row = Row("1", {"name": name, "k": 0.5})
+        rows = check(small(row, columns=(NAME, Column("k", "κ"))))[0]
+        assert rows[1].startswith("{}")
 
 
-def test_a_narrow_table_keeps_its_size() -> None:
-    latex = small(Row("1", {"name": "a", "k": 0.5}), columns=(NAME, Column("k", "κ")))
-    assert "resizebox" not in latex
-    assert r"\setlength" not in latex
-    assert latex.index("Beware.") < latex.index(r"\toprule")
-
-
-def test_it_compiles(tmp_path: Path) -> None:
+def test_latex_compiles(tmp_path: Path) -> None:
     engine = next((words for name, words in ENGINES.items() if shutil.which(name)), None)
     if engine is None or (engine[0] == "latexmk" and not shutil.which("xelatex")):
         pytest.skip(f"none of {', '.join(ENGINES)} is installed")

@@ -1,4 +1,4 @@
-"""Failure signatures as a report: what it says, and what stands behind its rows."""
+"""The report on failure signatures: sections, tables, sources, and sentences."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from mast_tui.figures.signatures.model import (
 )
 from mast_tui.figures.signatures.report import SignatureReport, signature_report
 from mast_tui.reports.examples import Extras
-from mast_tui.reports.model import Estimate, Report, Table, Text
+from mast_tui.reports.model import Estimate, Report, Text
 from mast_tui.reports.render.markdown import render_markdown
 from mast_tui.reports.render.text import render_text
 from mast_tui.reports.signature_document import signature_document
 from mast_tui.reports.signatures import MOST_QUOTED, group_report, signatures_report
 from mast_tui.taxonomy.loader import load_mast
 from tests.figures.signatures.small_report import HOSTILE, PLAIN, small_input, small_report
+from tests.reports.reading import all_notes, table
 from tests.reports.small_extras import small_extras
 
 names = st.text(min_size=1, max_size=30)
 words = names.filter(lambda word: word.isprintable() and not set(",|@ ") & set(word))
-"""What a taxonomy file may have as a code."""
+"""Codes that a taxonomy file may have."""
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +57,8 @@ def made(figures: SignatureReport) -> Report:
     return signatures_report(figures, extras=small_extras())
 
 
-def table(report: Report, id: str) -> Table:
-    """The table of a report with this id."""
-    return next(one for one in report.tables if one.id == id)
-
-
 def texts(report: Report) -> dict[str, Text]:
-    """The texts of a report by their ids."""
+    """Return the texts of a report by their ids."""
     return {
         part.id: part
         for section in report.sections
@@ -71,34 +67,32 @@ def texts(report: Report) -> dict[str, Text]:
     }
 
 
-def said(report: Report) -> str:
-    """Every sentence of a report."""
-    notes = [note.text for note in report.notes]
-    for section in report.sections:
-        notes += [note.text for note in section.notes]
-        notes += [note.text for one in section.tables for note in one.notes]
-    paragraphs = [words for text in texts(report).values() for words in text.paragraphs]
-    return " ".join([report.about, *notes, *paragraphs])
+def all_text(report: Report) -> str:
+    """Return every sentence of a report."""
+    paragraphs = [line for text in texts(report).values() for line in text.paragraphs]
+    return " ".join([report.about, all_notes(report), *paragraphs])
 
 
-def test_there_is_a_section_for_each_group_and_for_the_method(
-    made: Report,
-) -> None:
+def test_report_has_a_section_for_each_group_and_the_method(made: Report) -> None:
     ids = [section.id for section in made.sections]
     assert ids[:2] == ["group-all", "group-plain"]
     assert ids[3:] == ["method"]
     assert [section.title for section in made.sections][:3] == ["All traces", PLAIN, HOSTILE]
-    everything = [part.id for section in made.sections for part in section.parts]
-    assert len(everything) == len(set(everything))
+    idents = [part.id for section in made.sections for part in section.parts]
+    assert len(idents) == len(set(idents))
 
 
-def test_a_mode_stands_with_both_shares_their_difference_and_its_class(
+def test_rows_of_modes_have_shares_differences_classes_and_missing_ratios(
     document: Any, made: Report
 ) -> None:
     modes = document["groups"][PLAIN]["modes"]
-    for row in table(made, "modes-plain").rows:
+    shown = table(made, "modes-plain")
+    notes = " ".join(note.text for note in shown.notes)
+    assert any(mode["risk_ratio"] is None for mode in modes.values())
+    for row in shown.rows:
         mode = modes[row.id]
-        failed, points = row.cells["rate:failed"], row.cells["difference"]
+        failed = row.cells["rate:failed"]
+        points = row.cells["difference"]
         assert isinstance(failed, Estimate)
         assert isinstance(points, Estimate)
         assert failed.value == mode["failed"]["rate"]
@@ -106,51 +100,49 @@ def test_a_mode_stands_with_both_shares_their_difference_and_its_class(
         assert 100 * (points.value or 0) == pytest.approx(mode["difference_pp"])
         assert row.cells["severity"] == mode["severity"]
         assert row.cells["stated"] == mode["stated"]
-    titles = [column.title for column in table(made, "modes-plain").columns]
+        without_ratio = mode["risk_ratio"] is None
+        assert (row.id in notes) == without_ratio
+        assert any("no ratio" in sentence for sentence in row.detail) == without_ratio
+    titles = [column.title for column in shown.columns]
     assert "published" in titles
     assert "stated" not in titles
-
-
-def test_how_many_more_traces_three_points_take_is_told_by_mode(
-    document: Any, made: Report
-) -> None:
-    modes = document["groups"][PLAIN]["modes"]
     for row in table(made, "mode_shares-plain").rows:
         mode = modes[row.id]
         assert mode["more_labels"] == more_for(mode["count"], mode["n"], MARGIN)
         assert row.cells["more_labels"] == mode["more_labels"]
-    for shown in (render_markdown(made), " ".join(render_text(made, 100))):
-        assert "more traces bring the interval to ± 3 points" in shown
+    for text in (render_markdown(made), " ".join(render_text(made, 100))):
+        assert "more traces bring the interval to ± 3 points" in text
+    counts = table(made, "counts-plain")
+    for row in counts.rows:
+        for key, side in modes[row.id]["success_given"].items():
+            share = row.cells[f"rate:success_if_{key}"]
+            assert isinstance(share, Estimate)
+            assert share.value == side["rate"]
+    assert "no effect" in counts.notes[0].text
+
+
+def test_weights_are_told() -> None:
     weighted = replace(small_input(), weights=np.ones(40))
-    words = said(signatures_report(signature_report(weighted, rounds=0)))
-    assert "weighted by one over these" in words
+    text = all_text(signatures_report(signature_report(weighted, rounds=0)))
+    assert "weighted by one over these" in text
 
 
-def test_why_a_ratio_is_missing_is_told_under_the_table_and_beside_the_row(
-    document: Any, made: Report
-) -> None:
-    modes = document["groups"][PLAIN]["modes"]
-    missing = [code for code, one in modes.items() if one["risk_ratio"] is None]
-    assert missing
-    notes = " ".join(note.text for note in table(made, "modes-plain").notes)
-    for row in table(made, "modes-plain").rows:
-        assert (row.id in notes) == (row.id in missing)
-        assert any("no ratio" in words for words in row.detail) == (row.id in missing)
-
-
-def test_it_says_whose_labels_and_what_it_cannot_say() -> None:
+def test_report_tells_its_labels_and_what_is_missing() -> None:
     report = signatures_report(small_report(outcomes=False, places=False))
     assert "labels: " in report.about
     assert "mast@3" in report.about
-    assert "No trace is known to have failed" in said(report)
+    assert "No trace is known to have failed" in all_text(report)
     assert [one.id for one in report.sections[0].tables][:1] == ["mode_shares-all"]
     assert not any(one.id.startswith("modes-") for one in report.tables)
     alone = group_report(small_report(outcomes=False, places=False), PLAIN)
-    assert "Outcomes come with the traces' files" in said(alone)
-    assert "nothing can be said of places" in said(alone)
+    assert "Outcomes come with the traces' files" in all_text(alone)
+    assert "nothing can be said of places" in all_text(alone)
+    empty = signatures_report(small_report(traces=0), extras=Extras(load_mast()))
+    assert empty.charts == []
+    assert "there is no figure" in all_text(empty)
 
 
-def test_what_helps_stands_in_the_order_of_the_traces_decided(
+def test_remedies_are_in_the_order_of_the_traces_decided(
     figures: SignatureReport, document: Any, made: Report
 ) -> None:
     shown = texts(made)["helps-plain"].paragraphs
@@ -160,7 +152,7 @@ def test_what_helps_stands_in_the_order_of_the_traces_decided(
     assert texts(made)["helps-more-plain"].folded
     for fix in load_mast().mode("premature_termination").fixes:
         assert " ".join(fix.split()) in " ".join(shown)
-    # Where nobody has said of a label how severe it is, the class decides.
+    # Without severities of labels, the class of the mode decides.
     alone = table(group_report(figures, HOSTILE, extras=small_extras()), "helps")
     for row in alone.rows:
         mode = document["groups"][HOSTILE]["modes"][row.id]
@@ -169,7 +161,7 @@ def test_what_helps_stands_in_the_order_of_the_traces_decided(
     assert "No severities were set" in alone.notes[0].text
 
 
-def test_what_was_measured_is_told_with_its_source_where_the_taxonomy_is_mast(
+def test_measured_effects_are_told_with_their_source_for_mast(
     made: Report, figures: SignatureReport
 ) -> None:
     measured = texts(made)["measured"]
@@ -178,7 +170,7 @@ def test_what_was_measured_is_told_with_its_source_where_the_taxonomy_is_mast(
     assert "measured" not in texts(signatures_report(figures))
 
 
-def test_examples_are_folded_and_cut(made: Report) -> None:
+def test_examples_are_folded_and_shortened(made: Report) -> None:
     examples = texts(made)["examples-plain"]
     assert examples.folded
     first, second = examples.paragraphs
@@ -189,7 +181,7 @@ def test_examples_are_folded_and_cut(made: Report) -> None:
     assert second.endswith("…”")
 
 
-def test_what_a_judge_says_stands_beside_what_is_left_of_it_after_correction() -> None:
+def test_judged_shares_are_shown_with_their_correction() -> None:
     inputs = small_input()
     corrected = []
     for code, value, ends, reason in (
@@ -212,7 +204,7 @@ def test_what_a_judge_says_stands_beside_what_is_left_of_it_after_correction() -
     assert [one.id for one in report.tables].count("corrected-plain") == 1
 
 
-def test_a_screen_takes_one_group_with_the_traces_behind_its_cells(
+def test_report_on_one_group_has_the_traces_behind_its_cells(
     figures: SignatureReport, document: Any
 ) -> None:
     report = group_report(figures, PLAIN, extras=small_extras())
@@ -244,7 +236,7 @@ def test_a_screen_takes_one_group_with_the_traces_behind_its_cells(
     assert dict(onset.sources.where)["placed"] == "yes"
 
 
-def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(
+def test_matrix_counts_pairs_and_single_modes_on_the_diagonal(
     figures: SignatureReport, document: Any
 ) -> None:
     group = document["groups"][PLAIN]
@@ -263,9 +255,9 @@ def test_the_matrix_counts_both_modes_and_each_alone_on_the_diagonal(
                 assert (f"with {other}" in row.cell_sources) == bool(count)
 
 
-def test_a_warning_stands_where_all_models_at_once_mislead() -> None:
+def test_reversal_within_models_is_a_warning() -> None:
     """Within each model a mode shows more often in failed traces, over all less often."""
-    shows = [
+    counts = [
         (0, FAILED, 20, 18),
         (0, SUCCEEDED, 80, 64),
         (1, FAILED, 80, 16),
@@ -273,12 +265,12 @@ def test_a_warning_stands_where_all_models_at_once_mislead() -> None:
     ]
     rows = [
         (model, outcome, PRESENT if i < present else ABSENT)
-        for model, outcome, traces, present in shows
+        for model, outcome, traces, present in counts
         for i in range(traces)
     ]
     rows += [(-1, FAILED, ABSENT)] * 3
     stratum, outcome, verdict = (np.array(column) for column in zip(*rows, strict=True))
-    made = SignatureInput(
+    given = SignatureInput(
         taxonomy_ref="small@1",
         modes=(ModeInfo("loop", "1.3", "Step repetition", "c"),),
         categories=(("c", "Design"),),
@@ -295,14 +287,14 @@ def test_a_warning_stands_where_all_models_at_once_mislead() -> None:
         stratum=stratum,
         stratum_names=("a", "b"),
     )
-    shown = table(signatures_report(signature_report(made, rounds=0)), "stratified-all")
+    shown = table(signatures_report(signature_report(given, rounds=0)), "stratified-all")
     assert shown.rows[0].mark == "†"
     assert [note.reason for note in shown.notes if note.warning] == ["reversed"]
     assert "Simpson's paradox): 1.3" in shown.notes[0].text
     assert any("3 traces of unknown model left out" in note.text for note in shown.notes)
 
 
-def test_trends_have_tables_of_their_own() -> None:
+def test_trends_have_tables() -> None:
     names = ("2.0", "10.0")
     made = replace(
         small_input(),
@@ -318,14 +310,15 @@ def test_trends_have_tables_of_their_own() -> None:
     assert trend is not None
     rows = table(report, "trend").rows
     for row in rows:
-        slope, found = row.cells["slope"], trend["modes"]["failed"][row.id]["slope_pp"]
+        slope = row.cells["slope"]
+        points = trend["modes"]["failed"][row.id]["slope_pp"]
         assert isinstance(slope, Estimate)
-        assert slope.value == (None if found is None else pytest.approx(found / 100))
+        assert slope.value == (None if points is None else pytest.approx(points / 100))
     assert table(report, "trend-all").folded
     assert [section.id for section in report.sections][-2:] == ["trend", "method"]
 
 
-def test_what_failed_runs_used_up_stands_beside_places() -> None:
+def test_tokens_of_failed_runs_have_a_table() -> None:
     spent = Spent(np.ones((40, 2), dtype=np.int64), None)
     made = small_input()
     places = replace(made.places, fatal=np.ones(len(made.places.trace), dtype=bool))
@@ -341,28 +334,9 @@ def test_what_failed_runs_used_up_stands_beside_places() -> None:
     assert row.cells["share"] == sums["share_after"]
 
 
-def test_success_with_and_without_a_mode_is_told_and_called_no_effect(
-    document: Any, made: Report
-) -> None:
-    counts = table(made, "counts-plain")
-    for row in counts.rows:
-        given = document["groups"][PLAIN]["modes"][row.id]["success_given"]
-        for key, side in given.items():
-            share = row.cells[f"rate:success_if_{key}"]
-            assert isinstance(share, Estimate)
-            assert share.value == side["rate"]
-    assert "no effect" in counts.notes[0].text
-
-
-def test_a_report_of_nothing_is_a_report_all_the_same() -> None:
-    report = signatures_report(small_report(traces=0), extras=Extras(load_mast()))
-    assert report.charts == []
-    assert "there is no figure" in said(report)
-
-
 @st.composite
 def any_reports(draw: st.DrawFn) -> SignatureReport:
-    """Reports on few traces of any kind: open verdicts, unknown outcomes, odd codes and names."""
+    """Return reports on few traces with open verdicts, unknown outcomes, odd codes and names."""
     traces = draw(st.integers(1, 6))
     codes = draw(st.lists(words, min_size=1, unique=True))
     cells = st.sampled_from([OPEN, PRESENT, PRESENT, ABSENT, UNSURE])
@@ -379,7 +353,7 @@ def any_reports(draw: st.DrawFn) -> SignatureReport:
     first = np.array(draw(spots), dtype=np.int64)
 
     def column(values: st.SearchStrategy[int]) -> Whole:
-        """A value for each trace."""
+        """Return a value for each trace."""
         lists = st.lists(values, min_size=traces, max_size=traces)
         return np.array(draw(lists), dtype=np.int64)
 
@@ -392,19 +366,11 @@ def any_reports(draw: st.DrawFn) -> SignatureReport:
         labels_kind="human",
         traces=tuple(f"t{i}" for i in range(traces)),
         group_names=groups,
-        group=np.array(
-            draw(st.lists(st.integers(0, len(groups) - 1), min_size=traces, max_size=traces)),
-            dtype=np.int64,
-        ),
-        outcome=np.array(
-            draw(st.lists(st.integers(0, 2), min_size=traces, max_size=traces)), dtype=np.int8
-        ),
+        group=column(st.integers(0, len(groups) - 1)),
+        outcome=column(st.integers(0, 2)).astype(np.int8),
         score=np.full(traces, np.nan),
         verdicts=np.array(verdicts, dtype=np.uint8),
-        spans=np.array(
-            draw(st.lists(st.sampled_from([-1, 10]), min_size=traces, max_size=traces)),
-            dtype=np.int64,
-        ),
+        spans=column(st.sampled_from([-1, 10])),
         places=Places(columns[:, 0], columns[:, 1], first, first, first > 5),
     )
     return signature_report(made, rounds=20)
@@ -412,9 +378,7 @@ def any_reports(draw: st.DrawFn) -> SignatureReport:
 
 @given(any_reports())
 @settings(max_examples=25)
-def test_a_report_that_can_say_little_is_sound_on_paper_and_on_a_screen(
-    figures: SignatureReport,
-) -> None:
+def test_any_small_report_is_sound(figures: SignatureReport) -> None:
     whole = signatures_report(figures, extras=Extras(load_mast()))
     screens = [
         group_report(figures, name, over_all_traces=every)

@@ -1,9 +1,10 @@
-"""What the tests of workspaces and sessions are made of."""
+"""Traces, labels and events for tests of workspaces and sessions."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from mast_tui.labels import Label, PassKind, Target
@@ -20,17 +21,10 @@ TRACE = "run-1"
 
 
 def trace_of(*texts: str, trace_id: str = TRACE, reader: str = "messages") -> Trace:
-    """A trace with these texts under the keys ``k0``, ``k1``…"""
+    """Return a trace with these texts under the keys ``k0``, ``k1``…"""
     steps = StepList()
     for number, text in enumerate(texts):
-        steps.add(
-            f"k{number}",
-            SpanKind.MESSAGE,
-            Role.AGENT,
-            "agent",
-            text,
-            place=f"/{number}",
-        )
+        steps.add(f"k{number}", SpanKind.MESSAGE, Role.AGENT, "agent", text, place=f"/{number}")
     content = "\n".join(texts).encode()
     identity = TraceIdentity(
         trace_id=trace_id,
@@ -54,7 +48,7 @@ def label(
     pass_number: int = 1,
     note: str = "",
 ) -> Label:
-    """A label on the span ``k0``."""
+    """Return a label on the span ``k0``."""
     return Label(
         id=workspace.new_id(),
         annotator=annotator,
@@ -71,18 +65,25 @@ def label(
 def event(
     fact: Fact, *, annotator: str = "alice", trace_id: str = TRACE, pass_number: int = 1
 ) -> NewEvent:
-    """An event about to be recorded."""
+    """Return an event to record."""
     return NewEvent(annotator, trace_id, MAST.ref, pass_number, fact)
 
 
 def started(workspace: Workspace, *labels: Label, annotator: str = "alice") -> None:
-    """Begin a first pass with these labels."""
+    """Record a first pass with these labels."""
     facts: Sequence[Fact] = [PassStarted(PassKind.ASSISTED), *map(LabelAdded, labels)]
     workspace.append([event(fact, annotator=annotator) for fact in facts])
 
 
+@contextmanager
+def open_workspaces(count: int) -> Iterator[list[Workspace]]:
+    """Open several empty workspaces in memory."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(Workspace.open(":memory:"))) for _ in range(count)]
+
+
 def state(workspace: Workspace) -> dict[str, object]:
-    """Everything that the state tables say."""
+    """Return the content of all state tables."""
     return {
         "labels": workspace.labels(pass_number=None),
         "verdicts": workspace.verdicts(pass_number=None),

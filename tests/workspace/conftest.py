@@ -1,8 +1,9 @@
-"""Where the workspaces of these tests are: what one in memory does, one on a server does too."""
+"""Workspaces of these tests, in memory or on a PostgreSQL server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,19 +13,19 @@ from hypothesis import is_hypothesis_test, settings
 from mast_tui.workspace import Workspace
 from tests.postgres import PostgresServer
 
-_ON_BOTH: Final = {
+_ON_BOTH_DATABASES: Final = {
     *("test_chain", "test_events", "test_judgements", "test_merging", "test_revisions"),
-    *("test_runs", "test_set_aside", "test_state", "test_traces", "test_versions_of_traces"),
+    *("test_runs", "test_set_aside", "test_state", "test_traces"),
 }
 """The files of tests that run on SQLite and on PostgreSQL; the others are about files."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test of those files on both; what tries much at random only in a thorough run."""
-    if metafunc.module.__name__.rpartition(".")[2] not in _ON_BOTH:
+    """Run each test of those files on both databases; random tests only in a thorough run."""
+    if metafunc.module.__name__.rpartition(".")[2] not in _ON_BOTH_DATABASES:
         return
-    at_random = is_hypothesis_test(metafunc.function)
-    if at_random and settings.get_current_profile_name() != "thorough":
+    is_random = is_hypothesis_test(metafunc.function)
+    if is_random and settings.get_current_profile_name() != "thorough":
         return
     server = pytest.param("postgresql", marks=pytest.mark.slow)
     metafunc.parametrize("database", ["sqlite", server], indirect=True)
@@ -32,20 +33,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have ``:memory:`` mean a database of the server, where the test is to run on one."""
+    """Let ``:memory:`` mean a database of the server, where the test runs on one."""
     if getattr(request, "param", "sqlite") == "postgresql":
         server: PostgresServer = request.getfixturevalue("postgres")
         monkeypatch.setattr(Workspace, "open", _on(server, Workspace.open))
 
 
-def _on(server: PostgresServer, opened: Callable[..., Workspace]) -> Callable[..., Workspace]:
-    def open_on_server(place: Path | str, **how: Any) -> Workspace:
+def _on(
+    server: PostgresServer, open_workspace: Callable[..., Workspace]
+) -> Callable[..., Workspace]:
+    def open_on_server(place: Path | str, **options: Any) -> Workspace:
         if str(place) != ":memory:":
-            return opened(place, **how)
+            return open_workspace(place, **options)
         name = server.take()
-        workspace = opened(server.url(name))
+        workspace = open_workspace(server.url(name))
         close = workspace.close
-
         taken = [name]
 
         def close_and_give_back() -> None:
@@ -57,3 +59,16 @@ def _on(server: PostgresServer, opened: Callable[..., Workspace]) -> Callable[..
         return workspace
 
     return open_on_server
+
+
+@pytest.fixture
+def workspace(database: None) -> Iterator[Workspace]:
+    with closing(Workspace.open(":memory:")) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def other(database: None) -> Iterator[Workspace]:
+    """A second workspace."""
+    with closing(Workspace.open(":memory:")) as workspace:
+        yield workspace

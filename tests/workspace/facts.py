@@ -54,7 +54,7 @@ modes = st.sampled_from(MODES[:3])
 
 @st.composite
 def quotes(draw: st.DrawFn) -> Target:
-    """A quote in one span, with or without a place in it."""
+    """Draw a quote in one span, with or without offsets."""
     key, quote = draw(keys), draw(texts)
     start = draw(st.none() | st.integers(0, 50))
     end = None if start is None else start + len(quote)
@@ -79,7 +79,7 @@ evidence = st.builds(
 
 
 def labels(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Label]:
-    """Labels of few ids, so that they meet."""
+    """Return labels with few ids, so that they collide."""
     return st.builds(
         Label,
         id=names,
@@ -106,10 +106,7 @@ reviews = st.none() | st.builds(
     ReviewGiven, st.sampled_from(ReviewAnswer), st.none() | names, texts
 )
 said = st.builds(
-    Said,
-    names,
-    st.none() | st.sampled_from(VerdictValue),
-    st.lists(targets, max_size=2).map(tuple),
+    Said, names, st.none() | st.sampled_from(VerdictValue), st.lists(targets, max_size=2).map(tuple)
 )
 decisions = st.none() | st.builds(
     Decision,
@@ -166,7 +163,7 @@ copies = st.none() | st.just(1)
 
 
 def facts(annotator: str = "alice", pass_number: int = 1) -> st.SearchStrategy[Fact]:
-    """Any fact that can be said of a trace."""
+    """Return facts of any kind on a trace."""
     mine = labels(annotator, pass_number)
     return st.one_of(
         st.builds(PassStarted, kinds, copies),

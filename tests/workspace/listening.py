@@ -1,4 +1,4 @@
-"""Hearing which statements are sent to a workspace's file, and how SQLite goes about them."""
+"""Statements that are sent to the file of a workspace, and their query plans."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 class Listening:
-    """The statements that are sent to files which are opened from now on."""
+    """Statements sent to files that are opened after this."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statements: list[str] = []
@@ -25,12 +25,12 @@ class Listening:
 
     @contextmanager
     def during(self) -> Iterator[list[str]]:
-        """What is sent meanwhile."""
+        """Collect the statements of the block."""
         self.statements.clear()
         yield self.statements
 
     def plans(self, path: Path) -> list[tuple[str, str]]:
-        """How SQLite would go about each of them that reads or changes rows."""
+        """Return the steps of the query plans of statements that read or change rows."""
         found = []
         with closing(self._connect(path)) as connection:
             for statement in self.statements:

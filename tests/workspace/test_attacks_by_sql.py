@@ -1,4 +1,4 @@
-"""Attacks of a blind annotator with SQL, by themselves and in transactions that are taken back."""
+"""Attacks of members with SQL, alone and in transactions that are rolled back."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ from tests.workspace.test_sight_by_server import (
 
 pytestmark = pytest.mark.slow
 
+Sql = psycopg.Connection[Any]
 ME: Final = "mira"
-NOBODYS_BUSINESS: Final = (SECRET, JUDGE, "'bob'", "'carol'", IMPORTED)
-"""What no row that mira reads may hold."""
+HIDDEN: Final = (SECRET, JUDGE, "'bob'", "'carol'", IMPORTED)
+"""Texts that no row may hold that mira reads."""
 READ_ALL: Final = [
     *(f"SELECT * FROM seen.{name}" for name in TABLES),
     *("SELECT * FROM seen.runs", "SELECT * FROM seen.asked", "SELECT * FROM seen.settings"),
@@ -62,7 +63,7 @@ def event(kind: str, **values: Any) -> sql.Composed:
 
 
 def reveal(*, trace: str = "run-2", pass_number: int | None = 1) -> list[sql.Composed]:
-    """Return what begins, finishes and reveals a pass."""
+    """Return the events that begin, finish and reveal a pass."""
     kinds = ("pass_started", "pass_finished", "revealed")
     return [event(kind, trace=trace, pass_number=pass_number) for kind in kinds]
 
@@ -88,55 +89,63 @@ def everything(team: Team) -> dict[str, set[str]]:
     return rows
 
 
-def check_nothing_is_seen(mira: psycopg.Connection[Any], *answers: str) -> None:
+def check_nothing_is_seen(mira: Sql, *answers: str) -> None:
     for answer in (*answers, *(asked(mira, query) for query in READ_ALL)):
-        for hidden in NOBODYS_BUSINESS:
+        for hidden in HIDDEN:
             assert hidden not in answer, (hidden, answer)
 
 
-def check_others_can_work(team: Team) -> None:
-    """Others read and write without waiting for any lock of the annotator's."""
+@contextmanager
+def other_members(team: Team) -> Iterator[tuple[Sql, Sql]]:
+    """Connect as an annotator and a lead, with a limit for their waits on locks."""
     with team.sql("bob") as bob, team.sql("lea") as lea:
         for connection in (bob, lea):
             connection.execute(f"SET lock_timeout = '{PATIENCE:g}s'".encode())
-            connection.execute("BEGIN")
-        again = append_sql("bob", "pass_started", '{"kind": "second_look"}', pass_number=2)
-        assert "SELECT 1" in asked(bob, again)
-        assert "SELECT 1" in asked(bob, f"SELECT seen.register_trace({KNOWN_TRACE})")
-        for statement in (
-            "SELECT public.take_turns(ARRAY['', 'lea'])",
-            "SELECT count(*) FROM public.labels",
-            "SELECT seen.put_taxonomies(t) FROM public.taxonomies t",
-            "SELECT seen.put_traces(t) FROM public.traces t WHERE t.id = 'run-1'",
-        ):
-            assert "SELECT 1" in asked(lea, statement)
-        for connection in (bob, lea):
-            connection.execute("ROLLBACK")
+        yield bob, lea
 
 
-# Reveals that are taken back
+def check_can_work(bob: Sql, lea: Sql) -> None:
+    """Check that others read and write without waiting for a lock of the annotator."""
+    for connection in (bob, lea):
+        connection.execute("BEGIN")
+    again = append_sql("bob", "pass_started", '{"kind": "second_look"}', pass_number=2)
+    assert "SELECT 1" in asked(bob, again)
+    assert "SELECT 1" in asked(bob, f"SELECT seen.register_trace({KNOWN_TRACE})")
+    for statement in (
+        "SELECT public.take_turns(ARRAY['', 'lea'])",
+        "SELECT count(*) FROM public.labels",
+        "SELECT seen.put_taxonomies(t) FROM public.taxonomies t",
+        "SELECT seen.put_traces(t) FROM public.traces t WHERE t.id = 'run-1'",
+    ):
+        assert "SELECT 1" in asked(lea, statement)
+    for connection in (bob, lea):
+        connection.execute("ROLLBACK")
+
+
+def check_others_can_work(team: Team) -> None:
+    with other_members(team) as others:
+        check_can_work(*others)
 
 
 @contextmanager
-def in_transaction(mira: psycopg.Connection[Any]) -> Iterator[None]:
+def in_transaction(mira: Sql) -> Iterator[None]:
     mira.execute("BEGIN")
     yield
     mira.execute("ROLLBACK")
 
 
 @contextmanager
-def in_released_savepoint(mira: psycopg.Connection[Any]) -> Iterator[None]:
+def in_released_savepoint(mira: Sql) -> Iterator[None]:
     mira.execute("BEGIN")
     mira.execute("SAVEPOINT a")
     mira.execute("SAVEPOINT b")
     with ExitStack() as stack:
         stack.callback(mira.execute, "ROLLBACK")
         yield
-    # What was written within the savepoint carries an id of its own.
 
 
 @contextmanager
-def in_savepoint_taken_back(mira: psycopg.Connection[Any]) -> Iterator[None]:
+def in_rolled_back_savepoint(mira: Sql) -> Iterator[None]:
     mira.execute("BEGIN")
     mira.execute("SAVEPOINT a")
     yield
@@ -155,9 +164,11 @@ REVEALS: Final = {
 }
 
 
-@pytest.mark.parametrize("around", [in_transaction, in_released_savepoint, in_savepoint_taken_back])
+@pytest.mark.parametrize(
+    "around", [in_transaction, in_released_savepoint, in_rolled_back_savepoint]
+)
 @pytest.mark.parametrize("name", REVEALS)
-def test_a_reveal_that_is_taken_back_shows_nothing(team: Team, name: str, around: Any) -> None:
+def test_rolled_back_reveal_shows_nothing(team: Team, name: str, around: Any) -> None:
     before = everything(team)
     with team.sql(ME) as mira:
         with around(mira):
@@ -205,7 +216,7 @@ EXCEPTION_BLOCKS: Final = {
 
 
 @pytest.mark.parametrize("name", EXCEPTION_BLOCKS)
-def test_a_block_that_takes_a_reveal_back_shows_nothing(team: Team, name: str) -> None:
+def test_reveal_rolled_back_by_an_exception_shows_nothing(team: Team, name: str) -> None:
     before = everything(team)
     with team.sql(ME) as mira:
         performed = " ".join(
@@ -219,7 +230,7 @@ def test_a_block_that_takes_a_reveal_back_shows_nothing(team: Team, name: str) -
     assert everything(team) == before
 
 
-def test_a_reveal_within_one_statement_shows_nothing(team: Team) -> None:
+def test_reveal_within_one_statement_shows_nothing(team: Team) -> None:
     before = everything(team)
     with team.sql(ME) as mira:
         mira.execute("BEGIN")
@@ -315,69 +326,58 @@ STATEMENTS: Final = [
     "SET search_path = pg_temp, seen; CREATE TEMP TABLE members AS SELECT 'mira' AS name, true AS "
     "assisted; SELECT * FROM seen.labels",
 ]
+LABEL: Final = {"id": "x", "mode": "m", "target": {}}
+
+
+def false_label(**fields: Any) -> dict[str, Any]:
+    return {"kind": "label_added", "payload": json.dumps({"label": LABEL | fields})}
+
+
 FALSE_EVENTS: Final[list[tuple[str, dict[str, Any]]]] = [
-    ("seq -1", {"kind": "spans_read", "seq": -1}),
-    ("seq far ahead", {"kind": "spans_read", "seq": 9223372036854775807}),
-    ("seq again", {"kind": "spans_read", "seq": 1}),
-    ("kind", {"kind": "spans_read", "payload": "{}"}),
-    ("payload no JSON", {"kind": "spans_read", "payload": "not json"}),
-    ("payload a list", {"kind": "spans_read", "payload": "[]"}),
-    ("payload with a bare NUL", {"kind": "spans_read", "payload": '{"keys": ["\\u0000", 5]}'}),
+    ("seq -1", {"seq": -1}),
+    ("seq far ahead", {"seq": 9223372036854775807}),
+    ("seq again", {"seq": 1}),
+    ("kind", {"payload": "{}"}),
+    ("payload no JSON", {"payload": "not json"}),
+    ("payload a list", {"payload": "[]"}),
+    ("payload with a bare NUL", {"payload": '{"keys": ["\\u0000", 5]}'}),
     ("label a number", {"kind": "label_added", "payload": '{"label": 5}'}),
     ("label without a target", {"kind": "label_added", "payload": '{"label": {"id": "x"}}'}),
-    (
-        "severity",
-        {
-            "kind": "label_added",
-            "payload": '{"label": {"id": "x", "mode": "m", "target": {}, "severity": "worst"}}',
-        },
-    ),
-    (
-        "confidence",
-        {
-            "kind": "label_added",
-            "payload": '{"label": {"id": "x", "mode": "m", "target": {}, "confidence": 7}}',
-        },
-    ),
-    (
-        "quote without a span",
-        {
-            "kind": "label_added",
-            "payload": '{"label": {"id": "x", "mode": "m", "target": {"quote": "q"}}}',
-        },
-    ),
-    ("replaces", {"kind": "spans_read", "replaces": "x"}),
-    ("replaces no texts", {"kind": "spans_read", "replaces": "[5]"}),
-    ("trace", {"kind": "spans_read", "trace": "nowhere"}),
-    ("pass 0", {"kind": "spans_read", "pass_number": 0}),
-    ("pass that has not begun", {"kind": "spans_read", "pass_number": 7}),
-    ("no pass", {"kind": "spans_read", "pass_number": None}),
-    ("id that is no id", {"kind": "spans_read", "event_id": "x"}),
-    ("id of an import", {"kind": "spans_read", "event_id": IMPORTED}),
-    ("id with SQL", {"kind": "spans_read", "event_id": "'; DROP TABLE labels; --"}),
+    ("severity", false_label(severity="worst")),
+    ("confidence", false_label(confidence=7)),
+    ("quote without a span", false_label(target={"quote": "q"})),
+    ("replaces", {"replaces": "x"}),
+    ("replaces no texts", {"replaces": "[5]"}),
+    ("trace", {"trace": "nowhere"}),
+    ("pass 0", {"pass_number": 0}),
+    ("pass that has not begun", {"pass_number": 7}),
+    ("no pass", {"pass_number": None}),
+    ("id that is no id", {"event_id": "x"}),
+    ("id of an import", {"event_id": IMPORTED}),
+    ("id with SQL", {"event_id": "'; DROP TABLE labels; --"}),
 ]
 FALSE_KINDS: Final = ("nonsense", "decided", "judged", "study_set", "guideline_set", "")
 SINGLE: Final = [
     *((text, sql.SQL(text)) for text in STATEMENTS),
-    *((name, event(**values)) for name, values in FALSE_EVENTS),
+    *((name, event(**{"kind": "spans_read"} | values)) for name, values in FALSE_EVENTS),
     *((f"kind {kind!r}", append_sql(ME, kind)) for kind in FALSE_KINDS),
     ("in bob's name", append_sql("bob", "spans_read", '{"keys": []}')),
 ]
 
 
 def test_single_statements_change_and_show_nothing(team: Team) -> None:
-    """Each is run by itself, and in a transaction that stays open while others work."""
     assert len(SINGLE) >= 60
     before = everything(team)
-    for _, statement in SINGLE:
-        with team.sql(ME) as mira:
-            check_nothing_is_seen(mira, asked(mira, statement))
-        with team.sql(ME) as mira:
-            mira.execute("BEGIN")
-            answer = asked(mira, statement)
-            check_others_can_work(team)
-            mira.execute("ROLLBACK")
-            check_nothing_is_seen(mira, answer)
+    with other_members(team) as others:
+        for _, statement in SINGLE:
+            with team.sql(ME) as mira:
+                check_nothing_is_seen(mira, asked(mira, statement))
+            with team.sql(ME) as mira:
+                mira.execute("BEGIN")
+                answer = asked(mira, statement)
+                check_can_work(*others)
+                mira.execute("ROLLBACK")
+                check_nothing_is_seen(mira, answer)
     assert everything(team) == before
     with team.workspace("lea") as lea:
         assert not lea.differences()
@@ -386,26 +386,22 @@ def test_single_statements_change_and_show_nothing(team: Team) -> None:
         assert lea.taxonomies()
 
 
-def test_events_that_no_program_could_read_are_refused(team: Team) -> None:
-    with team.sql(ME) as mira:
-        before = asked(mira, "SELECT * FROM seen.events")
-        for name, statement in SINGLE[len(STATEMENTS) :]:
-            assert not asked(mira, statement).startswith("SELECT 1"), name
-        assert asked(mira, "SELECT * FROM seen.events") == before
-
-
-def test_an_id_of_another_annotators_event_is_refused(team: Team) -> None:
-    """Files hold an event under its id alone, so that no copy could be made."""
+def test_unreadable_events_and_ids_of_others_are_refused(team: Team) -> None:
     with team.sql("postgres") as owner:
         (bobs,) = owner.execute(
             "SELECT id FROM public.events WHERE annotator = 'bob' LIMIT 1"
         ).fetchone() or ("",)
     with team.sql(ME) as mira:
+        before = asked(mira, "SELECT * FROM seen.events")
+        for name, statement in SINGLE[len(STATEMENTS) :]:
+            assert not asked(mira, statement).startswith("SELECT 1"), name
+        # Files hold an event under its id alone, so that no copy could be made.
         assert "an event of another" in asked(mira, event("spans_read", event_id=bobs))
+        assert asked(mira, "SELECT * FROM seen.events") == before
         assert asked(mira, event("spans_read", event_id=new_event_id())).startswith("SELECT 1")
 
 
-def test_an_open_transaction_keeps_no_one_from_changing_the_team(team: Team) -> None:
+def test_open_transaction_does_not_block_changes_of_the_team(team: Team) -> None:
     with team.sql(ME) as mira, team.workspace("postgres") as owner:
         mira.execute("BEGIN")
         mira.execute(event("spans_read"))
@@ -419,7 +415,7 @@ def test_an_open_transaction_keeps_no_one_from_changing_the_team(team: Team) -> 
         mira.execute("ROLLBACK")
 
 
-def test_a_new_trace_that_someone_is_registering_is_waited_for_shortly(team: Team) -> None:
+def test_trace_that_another_registers_is_waited_for_shortly(team: Team) -> None:
     row = KNOWN_TRACE.replace("'run-1'", "'run-5'")
     with team.sql(ME) as mira:
         mira.execute("BEGIN")
@@ -441,9 +437,10 @@ OWN: Final = "(SELECT e FROM public.events e WHERE e.annotator = 'lea' ORDER BY 
 
 def decision(decided_by: str) -> str:
     """Return the payload of a decision."""
+    mode = "step_repetition"
     after = {
-        "mode": "step_repetition",
-        "item": "step_repetition",
+        "mode": mode,
+        "item": mode,
         "value": "absent",
         "targets": [],
         "sides": [],
@@ -451,7 +448,7 @@ def decision(decided_by: str) -> str:
         "decided_by": decided_by,
         "decided_at": "2026-11-28T00:00:00Z",
     }
-    return json.dumps({"item": "step_repetition", "before": None, "after": after})
+    return json.dumps({"item": mode, "before": None, "after": after})
 
 
 BY_ALL: Final[list[Any]] = [
@@ -542,9 +539,7 @@ def test_no_member_has_a_right_to_change_a_table(team: Team) -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_who_reads_everything_writes_in_no_other_name_and_edits_no_event(
-    team: Team, name: str
-) -> None:
+def test_members_who_read_everything_write_only_in_their_own_name(team: Team, name: str) -> None:
     before = everything(team)
     for statement in (*BY_ALL, *BY_ROLE[name]):
         for beginning in ("", "BEGIN"):
@@ -558,31 +553,24 @@ def test_who_reads_everything_writes_in_no_other_name_and_edits_no_event(
     assert everything(team) == before
 
 
-# Locks
-
+KEEP_INDEX: Final = "SELECT seen.keep_span_index(ROW('run-1', 'k77', 7, 1)::public.span_indices)"
+REGISTER: Final = f"SELECT seen.register_trace({KNOWN_TRACE})"
 HELD: Final[dict[str, list[Any]]] = {
     "an event": [
         event("spans_read"),
         append_sql("bob", "spans_read", '{"keys": ["k1"]}', trace="run-2"),
     ],
-    "the index of a span": [
-        "SELECT seen.keep_span_index(ROW('run-1', 'k77', 7, 1)::public.span_indices)"
-    ]
-    * 2,
+    "the index of a span": [KEEP_INDEX, KEEP_INDEX],
     "a setting": [
         "SELECT seen.set_setting(ROW('open_codes.tags:mast:mira', '[]')::public.settings)",
         "SELECT seen.set_setting(ROW('open_codes.tags:mast:bob', '[]')::public.settings)",
     ],
-    "a trace": [
-        f"SELECT seen.register_trace({KNOWN_TRACE})",
-        f"SELECT seen.register_trace({KNOWN_TRACE})",
-    ],
+    "a trace": [REGISTER, REGISTER],
 }
 
 
 @pytest.mark.parametrize("name", HELD)
-def test_what_an_annotator_leaves_open_keeps_no_one_waiting(team: Team, name: str) -> None:
-    """Another's statement of the same kind is done while the transaction is still open."""
+def test_open_transaction_of_an_annotator_blocks_nobody(team: Team, name: str) -> None:
     first, second = HELD[name]
     with team.sql(ME) as mira, team.sql("bob") as bob:
         mira.execute("BEGIN")

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -35,7 +35,17 @@ from mast_tui.workspace.events.types import (
     VerdictSet,
 )
 from mast_tui.workspace.merging import merge
-from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state, trace_of
+from tests.workspace.build import (
+    MAST,
+    MODES,
+    TRACE,
+    event,
+    label,
+    open_workspaces,
+    started,
+    state,
+    trace_of,
+)
 from tests.workspace.test_events import recorded
 
 
@@ -44,65 +54,57 @@ def text(workspace: Workspace) -> str:
 
 
 @given(recorded())
-def test_an_event_is_hashed_alike_once_it_comes_back_from_a_file(one: Event) -> None:
-    assert digest(event_from_dict(json.loads(json.dumps(event_to_dict(one))))) == digest(one)
-
-
-@given(recorded())
-def test_what_is_hashed_stays_the_events_values_as_json(one: Event) -> None:
-    """Chains in workspaces that people have rest on these very bytes."""
-    assume(not isinstance(one.fact, StudySet | GuidelineSet))  # they name traces in them
+def test_event_and_its_hash_survive_json(one: Event) -> None:
+    """Chains of existing workspaces depend on the very bytes that are hashed here."""
+    back = event_from_dict(json.loads(json.dumps(event_to_dict(one))))
+    assert back == one
+    assert digest(back) == digest(one)
+    if isinstance(one.fact, StudySet | GuidelineSet):
+        return  # they name traces
     assert one.trace_id in (None, TRACE)
-    said: list[object] = [one.id, one.annotator, one.kind, one.trace_id, one.taxonomy]
+    values: list[object] = [one.id, one.annotator, one.kind, one.trace_id, one.taxonomy]
     if not one.action.startswith("import:"):
-        said += [one.seq, one.at, one.pass_number, one.action]
-        said += [one.undoes or None, one.redoes or None, list(one.replaces)]
+        values += [one.seq, one.at, one.pass_number, one.action]
+        values += [one.undoes or None, one.redoes or None, list(one.replaces)]
     payload = json.dumps(fact_to_values(one.fact), sort_keys=True, separators=(",", ":"))
-    text = json.dumps(said, separators=(",", ":")) + payload
+    text = json.dumps(values, separators=(",", ":")) + payload
     assert digest(one) == hashlib.sha256(text.encode("ascii")).digest()
 
 
-def test_a_whole_confidence_is_hashed_as_it_is_read_back() -> None:
-    with closing(Workspace.open(":memory:")) as workspace:
-        started(workspace, replace(label(workspace), confidence=1))
-        assert workspace.edited_histories() == ()
+def test_each_event_of_a_person_is_chained_to_the_one_before(workspace: Workspace) -> None:
+    for _ in range(2):
+        workspace.append([event(SpansRead(("k0",))) for _ in range(2)])
+    judged = label(workspace, annotator="judge:rules@1")
+    workspace.append([event(LabelAdded(judged), annotator="judge:rules@1")])
+    events = list(workspace.events(annotator="alice"))
+    chains = [one.chain for one in events]
+    assert len(set(chains)) == 4
+    assert {len(chain or "") for chain in chains} == {LENGTH}
+    assert [one.chain for one in workspace.events(annotator="judge:rules@1")] == [None]
+    assert first_break(events) is None
+    assert first_break(events[1:]) == events[1]
+    assert first_break([events[0], *events[2:]]) == events[2]
+    unchained = examined([replace(one, chain=None) for one in reversed(events)])
+    assert [one.chain for one in unchained.events] == chains
+    assert unchained.broken == {}
+    # A whole number is hashed as the fraction that is read back.
+    added = replace(label(workspace), confidence=1)
+    workspace.append([event(LabelAdded(added))])
+    assert workspace.edited_histories() == ()
 
 
-def test_each_event_of_a_person_hangs_on_the_one_before() -> None:
-    with closing(Workspace.open(":memory:")) as workspace:
-        for _ in range(2):
-            workspace.append([event(SpansRead(("k0",))) for _ in range(2)])
-        judged = label(workspace, annotator="judge:rules@1")
-        workspace.append([event(LabelAdded(judged), annotator="judge:rules@1")])
-        events = list(workspace.events(annotator="alice"))
-        chains = [one.chain for one in events]
-        assert len(set(chains)) == 4
-        assert {len(chain or "") for chain in chains} == {LENGTH}
-        assert [one.chain for one in workspace.events(annotator="judge:rules@1")] == [None]
-        assert first_break(events) is None
-        assert first_break(events[1:]) == events[1]
-        assert first_break([events[0], *events[2:]]) == events[2]
-        bare = examined([replace(one, chain=None) for one in reversed(events)])
-        assert [one.chain for one in bare.events] == chains
-        assert bare.broken == {}
-
-
-def test_a_trace_may_have_another_name_in_another_workspace() -> None:
-    with (
-        closing(Workspace.open(":memory:")) as here,
-        closing(Workspace.open(":memory:")) as there,
-        closing(Workspace.open(":memory:")) as third,
-    ):
+def test_renaming_a_trace_keeps_chains() -> None:
+    with open_workspaces(3) as (here, there, third):
         here.register_trace(TraceRecord.from_trace(trace_of("one")))
         there.register_trace(TraceRecord.from_trace(trace_of("another")))
         started(there, label(there))
         released = (Release("alice", (TRACE,)),)
         study = Study(MAST.ref, ("alice", "bob"), batches=((TRACE,),), releases=released)
-        words = Guideline("g", MODES[0], "only with a reason", "alice", "now", TRACE)
+        guideline = Guideline("g", MODES[0], "only with a reason", "alice", "now", TRACE)
         there.append(
             [
                 NewEvent("alice", None, MAST.ref, None, fact)
-                for fact in (StudySet(None, study), GuidelineSet("g", None, words))
+                for fact in (StudySet(None, study), GuidelineSet("g", None, guideline))
             ]
         )
         merge(here, there)
@@ -113,22 +115,18 @@ def test_a_trace_may_have_another_name_in_another_workspace() -> None:
         assert merge(there, third).people == ()
 
 
-def test_what_two_machines_import_alike_goes_on_on_either(tmp_path: Path) -> None:
-    """Its events have other hours and counters there, and nobody has edited anything."""
+def test_same_import_on_two_machines_can_be_continued_on_either(tmp_path: Path) -> None:
+    """The events have other times and counters there, but nobody has edited anything."""
     table = tmp_path / "a.csv"
     table.write_text("trace_id,annotator,mode,value\nt,alice,1.3,present\nt,alice,1.1,absent\n")
-    with (
-        closing(Workspace.open(":memory:")) as here,
-        closing(Workspace.open(":memory:")) as there,
-        closing(Workspace.open(":memory:")) as third,
-    ):
+    with open_workspaces(3) as (here, there, third):
         here.append([event(SpansRead(("k0",)), trace_id="other")])
         for workspace in (here, there):
             incoming = read_csv_long([table], taxonomy=MAST, find_taxonomy=lambda _: None)
             apply_incoming(incoming, workspace, source="csv-long")
         there.append([event(SpansRead(("k1",)), trace_id="t"), event(PassFinished(), trace_id="t")])
-        (told,) = merge(here, there).people
-        assert (told.events, told.passes_finished) == (2, 1)
+        (person,) = merge(here, there).people
+        assert (person.events, person.passes_finished) == (2, 1)
         assert here.edited_histories() == ()
         merge(third, here)
         assert third.edited_histories() == ()
@@ -147,7 +145,7 @@ steps = st.lists(
 
 
 def add(workspace: Workspace, machine: int, done: list[Step]) -> None:
-    """What one person adds on one machine; every machine has traces of its own and a shared one."""
+    """Add events of one person on one machine, on its own traces and a shared one."""
     for number, (where, kind, mode) in enumerate(done):
         trace = "shared" if where == 0 else f"{machine}-{where}"
         passes = workspace.passes(annotator="alice", trace_id=trace)
@@ -167,7 +165,7 @@ def add(workspace: Workspace, machine: int, done: list[Step]) -> None:
 
 @given(steps, st.lists(steps, min_size=3, max_size=3), st.permutations(range(3)))
 @settings(max_examples=15, deadline=None)
-def test_what_one_person_adds_on_three_machines_comes_together_in_any_order(
+def test_merging_three_machines_of_one_person_in_any_order_gives_the_same(
     common: list[Step], own: list[list[Step]], order: list[int]
 ) -> None:
     machines = [Workspace.open(":memory:") for _ in own]
@@ -190,12 +188,9 @@ def test_what_one_person_adds_on_three_machines_comes_together_in_any_order(
 
 
 @pytest.mark.parametrize("seconds", [1, 2])
-def test_chains_that_were_computed_apart_become_one(seconds: int) -> None:
-    """Files of earlier versions have none: what each workspace made of them may differ."""
-    with (
-        closing(Workspace.open(":memory:")) as first,
-        closing(Workspace.open(":memory:")) as second,
-    ):
+def test_chains_computed_on_two_machines_become_one(seconds: int) -> None:
+    """Files of earlier versions have no chains, and workspaces may have computed different ones."""
+    with open_workspaces(2) as (first, second):
         first.append([event(SpansRead(("k0",)))])
         merge(second, first)
         for workspace, key in ((first, "k1"), (second, "k2")):

@@ -1,4 +1,4 @@
-"""The one file: whole when it is left alone, private, trusted, and missed when it is gone."""
+"""The file of a workspace: checkpoints, copies, permissions, and loss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.workspace.build import event, label, started, state
 
 
 def labels_in(path: Path) -> int:
-    """How many labels the file holds by itself, without what lies beside it."""
+    """Count the labels in the file itself, without its write-ahead log."""
     copy = path.with_name("alone") / "copy.db"
     copy.parent.mkdir(exist_ok=True)
     shutil.copy(path, copy)
@@ -36,22 +36,16 @@ def add(workspace: Workspace) -> None:
     workspace.append([event(LabelAdded(label(workspace)))])
 
 
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / ".mast-tui" / "workspace.db"
 
 
-# Whole
-
-
-def test_a_workspace_that_was_closed_is_one_whole_file(path: Path) -> None:
-    with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace), label(workspace))
-    assert labels_in(path) == 2
-    assert [one.name for one in path.parent.iterdir() if one.is_file()] == [path.name]
-
-
-def test_it_can_be_made_whole_while_it_is_open(path: Path) -> None:
+def test_checkpoint_and_closing_make_one_whole_file(path: Path) -> None:
     with closing(Workspace.open(path)) as workspace:
         started(workspace, label(workspace))
         assert labels_in(path) == 0
@@ -59,9 +53,10 @@ def test_it_can_be_made_whole_while_it_is_open(path: Path) -> None:
         assert labels_in(path) == 1
         add(workspace)
     assert labels_in(path) == 2
+    assert [file.name for file in path.parent.iterdir() if file.is_file()] == [path.name]
 
 
-def test_whoever_reads_keeps_nobody_from_closing(path: Path) -> None:
+def test_reader_does_not_block_checkpoints_and_writes(path: Path) -> None:
     with closing(Workspace.open(path)) as workspace, closing(Workspace.open(path)) as other:
         started(workspace, label(workspace))
         with other._database.reading() as connection:
@@ -71,8 +66,11 @@ def test_whoever_reads_keeps_nobody_from_closing(path: Path) -> None:
         assert len(other.labels()) == 2
 
 
-def test_a_copy_holds_everything_and_replaces_nothing(path: Path, tmp_path: Path) -> None:
+def test_copy_is_complete_appears_when_whole_and_replaces_nothing(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "copy.db"
+    existed: list[bool] = []
     with closing(Workspace.open(path)) as workspace:
         started(workspace, label(workspace))
         workspace.copy_to(target)
@@ -86,88 +84,91 @@ def test_a_copy_holds_everything_and_replaces_nothing(path: Path, tmp_path: Path
         link.symlink_to(tmp_path / "elsewhere.db")
         with pytest.raises(WorkspaceError, match="link"):
             workspace.copy_to(link)
-    assert not (tmp_path / "elsewhere.db").exists()
-
-
-def test_a_copy_has_no_name_until_it_is_whole(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "copy.db"
-    existed: list[bool] = []
-    monkeypatch.setattr(
-        "mast_tui.workspace.sqlite_file._name_traces_from",
-        lambda *_: existed.append(target.exists()),
-    )
-    with closing(Workspace.open(path)) as workspace:
-        workspace.copy_to(target)
+        assert not (tmp_path / "elsewhere.db").exists()
+        second = tmp_path / "second.db"
+        monkeypatch.setattr(
+            "mast_tui.workspace.sqlite_file._name_traces_from",
+            lambda *_: existed.append(second.exists()),
+        )
+        workspace.copy_to(second)
     assert existed == [False]
-    assert labels_in(target) == 0
+    assert labels_in(second) == 1
     assert not list(tmp_path.glob(".mast-tui-*"))
 
 
-# Private and trusted
+def test_backup_command_copies_an_open_workspace(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mast_tui.cli.command_line import split_command
+    from mast_tui.cli.dispatch import run
+
+    target = tmp_path / "backup.db"
+    command = split_command(["workspace", "backup", str(target), "--workspace", str(path)])
+    with closing(Workspace.open(path)) as workspace:
+        started(workspace, label(workspace))
+        assert run(command) == 0
+        assert "2 events" in capsys.readouterr().out
+        assert run(command) == 1
+        assert "backup.db" in capsys.readouterr().err
+    assert labels_in(target) == 1
+    assert mode_of(target) == 0o600
 
 
-def test_nobody_else_can_read_a_new_workspace(path: Path) -> None:
+def test_new_workspace_is_private(path: Path) -> None:
     before = os.umask(0o022)
     try:
         with closing(Workspace.open(path)) as workspace:
             started(workspace, label(workspace))
-            modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()}
+            modes = {file.name: mode_of(file) for file in path.parent.iterdir()}
     finally:
         os.umask(before)
     assert set(modes) >= {"workspace.db", "workspace.db-wal"}
     assert set(modes.values()) == {0o600}
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert mode_of(path.parent) == 0o700
 
 
-@pytest.mark.parametrize(("before", "after"), [(0o644, 0o600), (0o660, 0o660), (0o640, 0o600)])
-def test_one_that_others_could_read_is_closed_to_them_unless_they_may_write(
-    path: Path, before: int, after: int
-) -> None:
+def test_opening_removes_read_permission_of_others_who_may_not_write(path: Path) -> None:
     Workspace.open(path).close()
-    path.chmod(before)
-    Workspace.open(path).close()
-    assert stat.S_IMODE(path.stat().st_mode) == after
+    for before, after in ((0o644, 0o600), (0o660, 0o660), (0o640, 0o600)):
+        path.chmod(before)
+        Workspace.open(path).close()
+        assert mode_of(path) == after
 
 
-@pytest.mark.parametrize(
-    "planted",
-    [
-        "CREATE TRIGGER t AFTER INSERT ON labels BEGIN DELETE FROM labels; END",
-        "CREATE VIEW v AS SELECT * FROM settings",
-    ],
-)
-def test_a_file_that_would_do_things_by_itself_is_refused(path: Path, planted: str) -> None:
+def test_file_with_a_trigger_or_view_is_refused(path: Path) -> None:
     Workspace.open(path).close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(planted)
-        connection.commit()
-    with pytest.raises(WorkspaceError, match=r"trigger|view"):
-        Workspace.open(path)
+    for kind, planted in (
+        ("TRIGGER", "CREATE TRIGGER t AFTER INSERT ON labels BEGIN DELETE FROM labels; END"),
+        ("VIEW", "CREATE VIEW t AS SELECT * FROM settings"),
+    ):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(planted)
+        with pytest.raises(WorkspaceError, match=r"trigger|view"):
+            Workspace.open(path)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"DROP {kind} t")
+    Workspace.open(path).close()
 
 
 @pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_regular_file_is_refused_unread(
-    path: Path, plant: Callable[[Path], object]
-) -> None:
+def test_special_file_is_refused_unread(path: Path, plant: Callable[[Path], object]) -> None:
     path.parent.mkdir()
     plant(path)
-    refused: list[str] = []
+    errors: list[str] = []
 
-    def try_it() -> None:
+    def open_it() -> None:
         with pytest.raises(WorkspaceError) as error:
             Workspace.open(path)
-        refused.append(str(error.value))
+        errors.append(str(error.value))
 
-    # In a thread: a pipe that is opened is waited for without an end.
-    thread = threading.Thread(target=try_it, daemon=True)
+    # In a thread, as opening a pipe would wait forever.
+    thread = threading.Thread(target=open_it, daemon=True)
     thread.start()
     thread.join(60)
-    assert refused == [f"{path}: this is no regular file; name one for the workspace"]
+    assert errors == [f"{path}: this is no regular file; name one for the workspace"]
 
 
-def test_one_that_others_may_write_is_not_trusted_unasked(path: Path) -> None:
+def test_file_that_others_may_write_is_not_trusted(path: Path) -> None:
     Workspace.open(path).close()
     assert why_not_trusted(path) is None
     path.chmod(0o666)
@@ -181,31 +182,33 @@ def test_one_that_others_may_write_is_not_trusted_unasked(path: Path) -> None:
         assert "another user" in (why_not_trusted(path) or "")
 
 
-# Gone
-
-
-def _deleted(path: Path) -> None:
+def delete(path: Path) -> None:
     shutil.rmtree(path.parent)
 
 
-def _moved(path: Path) -> None:
+def move(path: Path) -> None:
     path.rename(path.with_name("other.db"))
 
 
-def _replaced(path: Path) -> None:
+def replace(path: Path) -> None:
     copy = path.with_name("copy.db")
     copy.write_bytes(path.read_bytes())
     copy.replace(path)
 
 
-def _without_log(path: Path) -> None:
+def delete_log(path: Path) -> None:
     path.with_name(path.name + "-wal").unlink()
 
 
-@pytest.mark.parametrize("lose", [_deleted, _moved, _replaced, _without_log])
-def test_nothing_is_claimed_once_the_file_is_gone_and_all_of_it_can_be_written_elsewhere(
+def bytes_of(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+@pytest.mark.parametrize("lose", [delete, move, replace, delete_log])
+def test_lost_file_is_reported_and_its_content_can_be_written_elsewhere(
     path: Path, tmp_path: Path, lose: Callable[[Path], None]
 ) -> None:
+    target = tmp_path / "rescued" / "w.db"
     with closing(Workspace.open(path)) as workspace:
         started(workspace, label(workspace))
         before = state(workspace)
@@ -214,44 +217,20 @@ def test_nothing_is_claimed_once_the_file_is_gone_and_all_of_it_can_be_written_e
             add(workspace)
         with pytest.raises(WorkspaceGone):
             workspace.changed_elsewhere()
-        there = _bytes_of(path)
-        target = tmp_path / "rescued" / "w.db"
+        left = bytes_of(path)
         workspace.move_to(target)
         assert state(workspace) == before
         add(workspace)
         assert len(workspace.labels()) == 2
-    # What has taken its place is left alone, also at the end.
-    assert _bytes_of(path) == there
+    assert bytes_of(path) == left
     assert labels_in(target) == 2
 
 
-def _bytes_of(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
-
-
-def test_it_can_be_written_to_the_place_that_it_has_gone_from(path: Path) -> None:
+def test_lost_file_can_be_written_to_its_old_place(path: Path) -> None:
     with closing(Workspace.open(path)) as workspace:
         started(workspace, label(workspace))
-        _deleted(path)
+        delete(path)
         workspace.move_to(path)
         add(workspace)
     assert labels_in(path) == 2
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-
-
-def test_a_backup_is_made_by_command_while_the_workspace_is_open(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from mast_tui.cli.command_line import split_command
-    from mast_tui.cli.dispatch import run
-
-    target = tmp_path / "backup.db"
-    words = ["workspace", "backup", str(target), "--workspace", str(path)]
-    with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace))
-        assert run(split_command(words)) == 0
-        assert "2 events" in capsys.readouterr().out
-        assert run(split_command(words)) == 1
-        assert "backup.db" in capsys.readouterr().err
-    assert labels_in(target) == 1
-    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert mode_of(path.parent) == 0o700

@@ -1,12 +1,12 @@
-"""A judge's findings become suggestions whose names last."""
+"""Judgements: suggestions with lasting ids, verdicts, and notes of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 from mast_tui.figures.source.agreement import study_from_workspace
 from mast_tui.labels import (
@@ -26,187 +26,114 @@ from tests.figures.agreement.tables import verdicts_in
 from tests.workspace.build import MAST, MODES, TRACE, event, state
 
 JUDGE = "judge:rules@1"
-
-
-@pytest.fixture
-def workspace() -> Iterator[Workspace]:
-    with closing(Workspace.open(":memory:")) as opened:
-        yield opened
+QUOTE = Evidence(key="k0", quote="word", char_start=3, char_end=7)
+PRESENT = VerdictValue.PRESENT
+ABSENT = VerdictValue.ABSENT
+UNSURE = VerdictValue.UNSURE
 
 
 def finding(
-    mode: str = MODES[0], first: str = "k0", last: str = "k0", confidence: float = 0.5
+    mode: str = MODES[0],
+    first: str | None = "k0",
+    last: str | None = "k0",
+    confidence: float = 0.5,
+    evidence: Evidence | None = None,
 ) -> Finding:
-    return Finding(mode, first, last, "because", confidence)
+    return Finding(mode, first, last, "because", confidence, evidence=evidence)
 
 
-def store(
-    workspace: Workspace,
-    *findings: Finding,
-    looks_at: Sequence[str] = MODES[:3],
-    unsure: Sequence[str] = (),
-    partial: bool = False,
-    run_id: str | None = None,
-    trace: RunTrace | None = None,
-) -> int:
-    return store_judgement(
-        workspace,
-        judge=JUDGE,
-        taxonomy=MAST.ref,
-        trace_id=TRACE,
-        looks_at=looks_at,
-        findings=findings,
-        unsure=unsure,
-        partial=partial,
-        run_id=run_id,
-        trace=trace,
-    )
+def store(workspace: Workspace, *findings: Finding, **options: Any) -> int:
+    """Store a judgement on the first three modes; return its number of suggestions."""
+    defaults = {"judge": JUDGE, "taxonomy": MAST.ref, "trace_id": TRACE, "looks_at": MODES[:3]}
+    return store_judgement(workspace, findings=findings, **(defaults | options))
 
 
-def answer(workspace: Workspace, suggestion: str) -> None:
+def store_part(workspace: Workspace, *findings: Finding, **options: Any) -> int:
+    return store(workspace, *findings, looks_at=(), partial=True, **options)
+
+
+def reject(workspace: Workspace, suggestion: str) -> None:
     review = ReviewSet(suggestion, None, ReviewGiven(ReviewAnswer.REJECT))
     workspace.append([event(PassStarted(PassKind.ASSISTED)), event(review)])
 
 
-def test_findings_are_labels_and_verdicts_of_the_judge(workspace: Workspace) -> None:
-    assert store(workspace, finding(), finding(MODES[1], "k1", "k3", 0.9)) == 2
-    verdicts = {v.mode: v.value for v in workspace.verdicts(annotator=JUDGE)}
-    assert verdicts == {
-        MODES[0]: VerdictValue.PRESENT,
-        MODES[1]: VerdictValue.PRESENT,
-        MODES[2]: VerdictValue.ABSENT,
-    }
-    found = {one.mode: one for one in workspace.labels(annotator=JUDGE, pass_number="finished")}
-    assert found[MODES[1]].target == Target("k1", "k3")
-    assert (found[MODES[1]].confidence, found[MODES[1]].note) == (0.9, "because")
-    assert [(a.name, a.kind) for a in workspace.annotators()] == [(JUDGE, AnnotatorKind.JUDGE)]
-    (judgement,) = workspace.judgements()
-    assert (judgement.judge, judgement.looks_at) == (JUDGE, MODES[:3])
+def verdicts_of(workspace: Workspace) -> dict[str, VerdictValue]:
+    return {verdict.mode: verdict.value for verdict in workspace.verdicts(annotator=JUDGE)}
 
 
-@pytest.mark.parametrize(
-    ("one", "target"),
-    [
-        (
-            Finding(
-                MODES[0],
-                "k0",
-                "k0",
-                "r",
-                1.0,
-                evidence=Evidence(key="k0", quote="word", char_start=3, char_end=7),
-            ),
-            Target("k0", "k0", "word", 3, 7),
-        ),
-        (
-            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence(key="k0", quote="word")),
-            Target("k0", "k0"),
-        ),
-        (
-            Finding(MODES[0], "k0", "k0", "r", 1.0, evidence=Evidence(key=None, quote="word")),
-            Target("k0", "k0"),
-        ),
-        (
-            Finding(MODES[0], None, None, "r", 1.0, evidence=Evidence(key=None, quote="word")),
-            Target(),
-        ),
-        (
-            Finding(
-                MODES[0],
-                "k0",
-                "k0",
-                "r",
-                1.0,
-                evidence=Evidence(key="k5", quote="word", char_start=3, char_end=7),
-            ),
-            Target("k0", "k0"),
-        ),
-        (
-            Finding(
-                MODES[0],
-                "k0",
-                "k2",
-                "r",
-                1.0,
-                evidence=Evidence(key="k1", quote="word", char_start=3, char_end=7),
-            ),
-            Target("k0", "k2"),
-        ),
-    ],
-)
-def test_a_finding_points_at_its_range_or_at_its_words(
-    workspace: Workspace, one: Finding, target: Target
-) -> None:
-    store(workspace, one)
-    (label,) = workspace.labels()
-    assert label.target == target
-    assert one.evidence is not None
-    assert label.evidence == one.evidence
+def suggestions(workspace: Workspace) -> dict[str, str]:
+    """Return the ids of suggestions by mode."""
+    return {label.mode: label.id for label in workspace.labels(annotator=JUDGE)}
 
 
-def test_all_that_a_finding_says_is_kept(workspace: Workspace) -> None:
-    whole = Finding(
-        MODES[0],
-        "k2",
-        "k3",
-        "r",
-        1.0,
-        decisive=False,
-        evidence=Evidence(
-            key="k3",
-            quote="word",
-            char_start=3,
-            char_end=7,
-            match=Match.ALTERED,
-            named=("k0", "k1"),
-            wording="sword",
-        ),
-    )
-    store(workspace, whole)
-    (label,) = workspace.labels()
-    assert label.decisive is False
-    assert label.evidence == Evidence(
-        key="k3",
-        quote="word",
-        char_start=3,
-        char_end=7,
-        match=Match.ALTERED,
-        named=("k0", "k1"),
-        wording="sword",
-    )
+def assert_rebuild_keeps_state(workspace: Workspace) -> None:
     before = state(workspace)
     workspace.rebuild()
     assert state(workspace) == before
 
 
-def verdicts_of(workspace: Workspace) -> dict[str, VerdictValue]:
-    return {v.mode: v.value for v in workspace.verdicts(annotator=JUDGE)}
+def test_findings_become_labels_and_verdicts_once(workspace: Workspace, other: Workspace) -> None:
+    assert store(workspace, finding(), finding(MODES[1], "k1", "k3", 0.9)) == 2
+    assert verdicts_of(workspace) == {MODES[0]: PRESENT, MODES[1]: PRESENT, MODES[2]: ABSENT}
+    labels = {label.mode: label for label in workspace.labels(pass_number="finished")}
+    assert labels[MODES[1]].target == Target("k1", "k3")
+    assert (labels[MODES[1]].confidence, labels[MODES[1]].note) == (0.9, "because")
+    assert [(a.name, a.kind) for a in workspace.annotators()] == [(JUDGE, AnnotatorKind.JUDGE)]
+    (judgement,) = workspace.judgements()
+    assert (judgement.judge, judgement.looks_at) == (JUDGE, MODES[:3])
+    before = state(workspace), list(workspace.events())
+    store(workspace, finding(MODES[1], "k1", "k3", 0.9), finding())
+    assert (state(workspace), list(workspace.events())) == before
+    # The same suggestion has the same id in every workspace.
+    store(other, finding(MODES[1], "k1", "k3", 0.9), finding())
+    assert suggestions(other) == suggestions(workspace)
+    with pytest.raises(WorkspaceError, match="judge:"):
+        store(workspace, judge="alice")
 
 
-def test_where_it_is_unsure_it_says_so_unless_it_found_something(workspace: Workspace) -> None:
-    store(workspace, finding(MODES[0]), unsure=(MODES[0], MODES[1], MODES[5]))
-    assert verdicts_of(workspace) == {
-        MODES[0]: VerdictValue.PRESENT,
-        MODES[1]: VerdictValue.UNSURE,
-        MODES[2]: VerdictValue.ABSENT,
-    }
-    (said,) = (one.fact for one in workspace.events() if isinstance(one.fact, Judged))
-    assert (said.absent, said.unsure) == ((MODES[2],), (MODES[1],))
-    before, count = state(workspace), len(list(workspace.events()))
-    store(workspace, finding(MODES[0]), unsure=(MODES[1],))
+@pytest.mark.parametrize(
+    ("stored", "target"),
+    [
+        (finding(evidence=QUOTE), Target("k0", "k0", "word", 3, 7)),
+        (finding(evidence=Evidence(key="k0", quote="word")), Target("k0", "k0")),
+        (finding(evidence=Evidence(key=None, quote="word")), Target("k0", "k0")),
+        (finding(first=None, last=None, evidence=Evidence(key=None, quote="word")), Target()),
+        (finding(evidence=structs.replace(QUOTE, key="k5")), Target("k0", "k0")),
+        (finding(last="k2", evidence=structs.replace(QUOTE, key="k1")), Target("k0", "k2")),
+    ],
+)
+def test_finding_targets_its_quote_or_else_its_range(
+    workspace: Workspace, stored: Finding, target: Target
+) -> None:
+    store(workspace, stored)
+    (label,) = workspace.labels()
+    assert (label.target, label.evidence) == (target, stored.evidence)
+
+
+def test_every_field_of_a_finding_is_stored(workspace: Workspace) -> None:
+    fields: dict[str, Any] = {"match": Match.ALTERED, "named": ("k0", "k1"), "wording": "sword"}
+    evidence = structs.replace(QUOTE, key="k3", **fields)
+    store(workspace, replace(finding(first="k2", last="k3", evidence=evidence), decisive=False))
+    (label,) = workspace.labels()
+    assert (label.decisive, label.evidence) == (False, structs.replace(QUOTE, key="k3", **fields))
+    assert_rebuild_keeps_state(workspace)
+
+
+def test_unsure_modes_are_unsure_unless_found(workspace: Workspace) -> None:
+    store(workspace, finding(), unsure=(MODES[0], MODES[1], MODES[5]))
+    assert verdicts_of(workspace) == {MODES[0]: PRESENT, MODES[1]: UNSURE, MODES[2]: ABSENT}
+    (judged,) = (row.fact for row in workspace.events() if isinstance(row.fact, Judged))
+    assert (judged.absent, judged.unsure) == ((MODES[2],), (MODES[1],))
+    count = len(list(workspace.events()))
+    store(workspace, finding(), unsure=(MODES[1],))
     assert len(list(workspace.events())) == count
-    workspace.rebuild()
-    assert state(workspace) == before
-    store(workspace, finding(MODES[0]), unsure=(MODES[2],))
-    assert verdicts_of(workspace) == {
-        MODES[0]: VerdictValue.PRESENT,
-        MODES[1]: VerdictValue.ABSENT,
-        MODES[2]: VerdictValue.UNSURE,
-    }
+    assert_rebuild_keeps_state(workspace)
+    store(workspace, finding(), unsure=(MODES[2],))
+    assert verdicts_of(workspace) == {MODES[0]: PRESENT, MODES[1]: ABSENT, MODES[2]: UNSURE}
 
 
-def counted_traces(workspace: Workspace) -> tuple[object, ...]:
-    """What counts as judged for those who go on with a run, compare, or adjudicate."""
+def counted_traces(workspace: Workspace) -> tuple[int, ...]:
+    """Count what resumed runs, comparisons and adjudication take as judged."""
     study = study_from_workspace(workspace, MAST, annotators=[JUDGE])
     return (
         len(workspace.judgements()),
@@ -217,146 +144,82 @@ def counted_traces(workspace: Workspace) -> tuple[object, ...]:
     )
 
 
-def test_a_part_of_a_judgement_suggests_and_says_nothing_more(workspace: Workspace) -> None:
-    assert store(workspace, looks_at=(), partial=True) == 0
+def test_partial_judgement_only_suggests_until_the_whole_one_replaces_it(
+    workspace: Workspace,
+) -> None:
+    assert store_part(workspace) == 0
     assert list(workspace.events()) == []
-    assert store(workspace, finding(MODES[0]), looks_at=(), partial=True) == 1
-    part = list(workspace.events())
-    assert store(workspace, finding(MODES[0]), looks_at=(), partial=True) == 1
-    assert list(workspace.events()) == part
-    changed = replace(finding(MODES[0]), rationale="for another reason")
-    assert store(workspace, changed, finding(MODES[1]), looks_at=(), partial=True) == 2
-    found = {one.mode: one.note for one in workspace.labels()}
-    assert found == {MODES[0]: "for another reason", MODES[1]: "because"}
+    assert store_part(workspace, finding()) == 1
+    events = list(workspace.events())
+    assert store_part(workspace, finding()) == 1
+    assert list(workspace.events()) == events
+    changed = replace(finding(), rationale="for another reason")
+    assert store_part(workspace, changed, finding(MODES[1])) == 2
+    notes = {label.mode: label.note for label in workspace.labels()}
+    assert notes == {MODES[0]: "for another reason", MODES[1]: "because"}
     assert workspace.waiting_counts("alice", MAST.ref) == {TRACE: 2}
     assert counted_traces(workspace) == (0, 0, 0, 0, 0)
-    before = state(workspace)
-    workspace.rebuild()
-    assert state(workspace) == before
-
-
-def test_the_whole_judgement_takes_the_place_of_its_parts(workspace: Workspace) -> None:
-    store(workspace, finding(MODES[0]), finding(MODES[1]), looks_at=(), partial=True)
-    by_mode = {one.mode: one.id for one in workspace.labels(annotator=JUDGE)}
-    answer(workspace, by_mode[MODES[1]])
+    assert_rebuild_keeps_state(workspace)
+    reject(workspace, suggestions(workspace)[MODES[1]])
     assert store(workspace, finding(MODES[2])) == 2
-    assert {one.mode for one in workspace.labels(annotator=JUDGE)} == {MODES[1], MODES[2]}
-    assert verdicts_of(workspace)[MODES[0]] is VerdictValue.ABSENT
+    assert suggestions(workspace).keys() == {MODES[1], MODES[2]}
+    assert verdicts_of(workspace)[MODES[0]] is ABSENT
     assert counted_traces(workspace) == (1, 1, 3, 2, 1)
-
-
-def test_a_part_changes_nothing_where_the_whole_is_known(workspace: Workspace) -> None:
-    store(workspace, finding(MODES[0]))
     before = state(workspace)
-    assert store(workspace, finding(MODES[1]), looks_at=(), partial=True) == 0
+    assert store_part(workspace, finding(MODES[1])) == 0
     assert state(workspace) == before
 
 
-def test_what_is_noted_with_the_run_counts_what_is_kept(workspace: Workspace) -> None:
+def test_run_notes_count_the_stored_findings(workspace: Workspace) -> None:
     run = workspace.start_run(JUDGE, MAST.ref)
-    store(workspace, finding(), looks_at=(), partial=True, run_id=run)
+    store_part(workspace, finding(), run_id=run)
     assert workspace.runs()[0].traces == ()
-    noted = RunTrace("", 7, quotes=QuoteCounts(1, not_found=1), windows=3, remarks=("cut",))
-    store(workspace, finding(), finding(MODES[7]), run_id=run, trace=noted)
-    (kept,) = workspace.runs()
-    assert kept.traces == (replace(noted, trace_id=TRACE, findings=1),)
-    quoted = Finding(
-        MODES[0],
-        "k0",
-        "k0",
-        "r",
-        1.0,
-        evidence=Evidence(key="k0", quote="word", char_start=3, char_end=7),
-    )
-    lost = Finding(MODES[1], "k0", "k0", "r", 1.0, evidence=Evidence(key="k0", quote="word"))
-    reworded = Evidence(key="k0", quote="word", char_start=3, char_end=7, match=Match.ALTERED)
-    altered = replace(quoted, mode=MODES[1], evidence=reworded)
-    store(workspace, finding(MODES[2]), quoted, lost, altered, run_id=run)
+    note = RunTrace("", 7, quotes=QuoteCounts(1, not_found=1), windows=3, remarks=("cut",))
+    store(workspace, finding(), finding(MODES[7]), run_id=run, trace=note)
+    assert workspace.runs()[0].traces == (replace(note, trace_id=TRACE, findings=1),)
+    findings = [
+        finding(MODES[2]),
+        finding(evidence=QUOTE),
+        finding(MODES[1], evidence=Evidence(key="k0", quote="word")),
+        finding(MODES[1], evidence=structs.replace(QUOTE, match=Match.ALTERED)),
+    ]
+    store(workspace, *findings, run_id=run)
     counts = QuoteCounts(exact=1, altered=1, not_found=1)
     assert workspace.runs()[0].traces == (RunTrace(TRACE, 4, quotes=counts),)
+    again = workspace.start_run(JUDGE, MAST.ref)
+    store(workspace, *findings, run_id=again)
+    assert [(trace.trace_id, trace.findings) for trace in workspace.runs()[1].traces] == [
+        (TRACE, 4)
+    ]
 
 
-def test_the_same_findings_again_change_nothing(workspace: Workspace) -> None:
-    store(workspace, finding(), finding(MODES[1]))
-    before, events = state(workspace), list(workspace.events())
-    store(workspace, finding(MODES[1]), finding())
-    assert state(workspace) == before
-    assert list(workspace.events()) == events
-
-
-def test_finding_nothing_is_recorded_and_recorded_once(workspace: Workspace) -> None:
-    assert store(workspace) == 0
-    assert store(workspace) == 0
+def test_judgement_without_findings_is_recorded_once(workspace: Workspace) -> None:
+    assert (store(workspace), store(workspace)) == (0, 0)
     assert len(workspace.judgements()) == 1
-    assert {v.value for v in workspace.verdicts()} == {VerdictValue.ABSENT}
-    assert len({one.action for one in workspace.events()}) == 1
+    assert {verdict.value for verdict in workspace.verdicts()} == {ABSENT}
+    assert len({row.action for row in workspace.events()}) == 1
 
 
-def test_other_findings_replace_what_nobody_has_answered(workspace: Workspace) -> None:
-    store(workspace, finding(MODES[0]), finding(MODES[1]), finding(MODES[2]))
-    by_mode = {one.mode: one.id for one in workspace.labels(annotator=JUDGE)}
-    answer(workspace, by_mode[MODES[0]])
-    answer(workspace, by_mode[MODES[1]])
-    store(workspace, replace(finding(MODES[0]), rationale="for another reason", confidence=0.7))
-    after = {one.mode: one for one in workspace.labels(annotator=JUDGE)}
-    assert set(after) == {MODES[0], MODES[1]}
-    assert after[MODES[0]].id == by_mode[MODES[0]]
-    assert (after[MODES[0]].note, after[MODES[0]].confidence) == ("for another reason", 0.7)
-    assert after[MODES[1]].id == by_mode[MODES[1]]
-    verdicts = {v.mode: v.value for v in workspace.verdicts(annotator=JUDGE)}
-    assert verdicts[MODES[2]] is VerdictValue.ABSENT
-
-
-def test_a_suggestion_has_the_same_name_in_every_workspace(workspace: Workspace) -> None:
-    with closing(Workspace.open(":memory:")) as other:
-        store(workspace, finding(), finding(MODES[1]))
-        store(other, finding(MODES[1]), finding())
-        ours = {(one.mode, one.id) for one in workspace.labels()}
-        assert {(one.mode, one.id) for one in other.labels()} == ours
-
-
-def test_of_findings_at_one_place_the_surest_is_kept(workspace: Workspace) -> None:
-    assert store(workspace, finding(confidence=0.2), finding(confidence=0.8)) == 1
-    assert [one.confidence for one in workspace.labels()] == [0.8]
-
-
-def test_what_it_does_not_look_at_it_does_not_find(workspace: Workspace) -> None:
-    assert store(workspace, finding(MODES[0]), looks_at=MODES[1:2]) == 0
-    assert workspace.labels() == ()
-
-
-def test_a_run_notes_its_traces_even_where_nothing_changes(workspace: Workspace) -> None:
-    store(workspace, finding())
-    run = workspace.start_run(JUDGE, MAST.ref)
-    store_judgement(
-        workspace,
-        judge=JUDGE,
-        taxonomy=MAST.ref,
-        trace_id=TRACE,
-        looks_at=MODES[:3],
-        findings=[finding()],
-        run_id=run,
-    )
-    (kept,) = workspace.runs()
-    assert [(trace.trace_id, trace.findings) for trace in kept.traces] == [(TRACE, 1)]
-
-
-def test_people_are_no_judges(workspace: Workspace) -> None:
-    with pytest.raises(WorkspaceError, match="judge:"):
-        store_judgement(
-            workspace,
-            judge="alice",
-            taxonomy=MAST.ref,
-            trace_id=TRACE,
-            looks_at=MODES,
-            findings=[],
-        )
-
-
-def test_waiting_suggestions_are_counted_for_each_person(workspace: Workspace) -> None:
-    store(workspace, finding(MODES[0]), finding(MODES[1]))
-    answer(workspace, workspace.labels(annotator=JUDGE)[0].id)
+def test_new_findings_replace_unanswered_suggestions(workspace: Workspace) -> None:
+    store(workspace, finding(), finding(MODES[1]), finding(MODES[2]))
+    before = suggestions(workspace)
+    reject(workspace, before[MODES[0]])
+    reject(workspace, before[MODES[1]])
     assert workspace.waiting_counts("alice", MAST.ref) == {TRACE: 1}
-    assert workspace.waiting_counts("bob", MAST.ref) == {TRACE: 2}
+    assert workspace.waiting_counts("bob", MAST.ref) == {TRACE: 3}
     assert workspace.waiting_counts("bob", "other@1") == {}
-    assert workspace.label_counts(JUDGE, MAST.ref) == {TRACE: 2}
+    assert workspace.label_counts(JUDGE, MAST.ref) == {TRACE: 3}
+    store(workspace, replace(finding(), rationale="for another reason", confidence=0.7))
+    assert suggestions(workspace) == {mode: before[mode] for mode in MODES[:2]}
+    changed = next(label for label in workspace.labels() if label.mode == MODES[0])
+    assert (changed.note, changed.confidence) == ("for another reason", 0.7)
+    assert verdicts_of(workspace)[MODES[2]] is ABSENT
+
+
+def test_surest_finding_of_a_place_is_stored_and_modes_outside_are_ignored(
+    workspace: Workspace,
+) -> None:
+    assert store(workspace, finding(), looks_at=MODES[1:2]) == 0
+    assert workspace.labels() == ()
+    assert store(workspace, finding(confidence=0.2), finding(confidence=0.8)) == 1
+    assert [label.confidence for label in workspace.labels()] == [0.8]

@@ -1,9 +1,7 @@
-"""Two workspaces become one."""
+"""Merging of two workspaces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,35 +9,48 @@ import pytest
 from msgspec import structs
 
 from mast_tui.gold import Guideline
-from mast_tui.labels import AnnotatorKind, Target
+from mast_tui.labels import AnnotatorKind, PassKind, Target, VerdictValue
 from mast_tui.study import Assignment, Draw, Membership, Release, Study
 from mast_tui.workspace import NewEvent, RunTrace, TraceRecord, Workspace, WorkspaceError
+from mast_tui.workspace.events.changes import only_adds
 from mast_tui.workspace.events.types import (
+    Fact,
     GuidelineSet,
     LabelAdded,
     LabelChanged,
     LabelRemoved,
+    PassFinished,
+    PassStarted,
+    SightSet,
     StudySet,
+    VerdictSet,
 )
 from mast_tui.workspace.merging import merge
+from mast_tui.workspace.records import MergeRefused
 from mast_tui.workspace.registers.tags import keep_tags, tags_by
 from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, TRACE, event, label, started, state, trace_of
 
 
 @pytest.fixture
-def here() -> Iterator[Workspace]:
-    with closing(Workspace.open(":memory:")) as opened:
-        yield opened
+def here(workspace: Workspace) -> Workspace:
+    return workspace
 
 
 @pytest.fixture
-def there() -> Iterator[Workspace]:
-    with closing(Workspace.open(":memory:")) as opened:
-        yield opened
+def there(other: Workspace) -> Workspace:
+    return other
 
 
-def test_everything_comes_over(here: Workspace, there: Workspace) -> None:
+@pytest.fixture
+def moved(here: Workspace, there: Workspace) -> str:
+    """The id here of the trace there, as another trace has its id here."""
+    here.register_trace(TraceRecord.from_trace(trace_of("one")))
+    there.register_trace(TraceRecord.from_trace(trace_of("another")))
+    return f"{TRACE}~2"
+
+
+def test_merging_brings_every_register_and_event_once(here: Workspace, there: Workspace) -> None:
     there.add_taxonomy(MAST)
     there.add_annotator("bob", AnnotatorKind.IMPORTED)
     there.register_trace(TraceRecord.from_trace(trace_of("one")))
@@ -59,23 +70,21 @@ def test_everything_comes_over(here: Workspace, there: Workspace) -> None:
     assert state(here) == before
 
 
-def test_another_content_under_the_same_id_keeps_its_labels(
-    here: Workspace, there: Workspace
+def test_labels_follow_the_new_id_of_their_trace(
+    here: Workspace, there: Workspace, moved: str
 ) -> None:
-    here.register_trace(TraceRecord.from_trace(trace_of("one")))
-    there.register_trace(TraceRecord.from_trace(trace_of("another")))
-    one, gone = label(there), label(there)
-    started(there, one, gone)
-    after = structs.replace(one, note="changed")
-    there.append([event(LabelChanged(one, after)), event(LabelRemoved(gone))])
+    kept = label(there)
+    removed = label(there)
+    started(there, kept, removed)
+    after = structs.replace(kept, note="changed")
+    there.append([event(LabelChanged(kept, after)), event(LabelRemoved(removed))])
     merge(here, there)
     assert merge(here, there).altered == ()
-    assert [found.trace_id for found in here.labels()] == [f"{TRACE}~2"]
-    assert [found.note for found in here.labels()] == ["changed"]
+    assert [(row.trace_id, row.note) for row in here.labels()] == [(moved, "changed")]
     assert len(here.traces()) == 2
 
 
-def test_where_a_trace_was_seen_here_stays(here: Workspace, there: Workspace) -> None:
+def test_path_known_here_stays(here: Workspace, there: Workspace) -> None:
     record = TraceRecord.from_trace(trace_of("one"))
     here.register_trace(record)
     there.register_trace(replace(record, path=Path("far") / "away.json", task="known there"))
@@ -84,7 +93,7 @@ def test_where_a_trace_was_seen_here_stays(here: Workspace, there: Workspace) ->
     assert (kept.path, kept.task) == (record.path, "known there")
 
 
-def test_nothing_comes_over_where_a_taxonomy_does_not_fit(
+def test_different_taxonomy_of_one_version_prevents_the_merge(
     here: Workspace, there: Workspace
 ) -> None:
     here.add_taxonomy(MAST)
@@ -97,11 +106,9 @@ def test_nothing_comes_over_where_a_taxonomy_does_not_fit(
     assert list(here.events()) == []
 
 
-def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
-    here: Workspace, there: Workspace
+def test_study_and_guidelines_follow_the_new_ids_of_traces(
+    here: Workspace, there: Workspace, moved: str
 ) -> None:
-    here.register_trace(TraceRecord.from_trace(trace_of("one")))
-    there.register_trace(TraceRecord.from_trace(trace_of("another")))
     study = Study(
         MAST.ref,
         ("alice", "bob"),
@@ -111,45 +118,40 @@ def test_a_study_and_its_guidelines_speak_of_the_traces_under_their_names_here(
         draws=(Draw(1, 7, ("outcome", "length"), 3),),
         assignments=(Assignment(TRACE, ("bob",)),),
     )
-    words = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "now", TRACE)
+    guideline = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "now", TRACE)
     there.append(
         [
             NewEvent("bob", None, MAST.ref, None, fact)
-            for fact in (StudySet(None, study), GuidelineSet("g", None, words))
+            for fact in (StudySet(None, study), GuidelineSet("g", None, guideline))
         ]
     )
     merge(here, there)
-    moved = f"{TRACE}~2"
     assert here.study(MAST.ref) == structs.replace(
         study,
         batches=((moved,), ("not there",)),
         releases=(Release("alice", ("not there", moved)),),
         assignments=(Assignment(moved, ("bob",)),),
     )
-    assert here.guidelines(MAST.ref) == (structs.replace(words, trace_id=moved),)
+    assert here.guidelines(MAST.ref) == (structs.replace(guideline, trace_id=moved),)
     assert merge(here, there).added == 0
 
 
-def test_tags_given_to_open_codes_come_over_beside_those_that_are_here(
-    here: Workspace, there: Workspace
+def test_tags_of_open_codes_are_added_once_to_those_here(
+    here: Workspace, there: Workspace, moved: str
 ) -> None:
     first, second = (("alice", TRACE, Target(key, key), False) for key in ("k0", "k1"))
-    for place, text, tags in (
-        (here, "one", {first: ("money",)}),
-        (there, "another", {first: ("money", "refund"), second: ("late",)}),
-    ):
+    theirs = {first: ("money", "refund"), second: ("late",)}
+    for place, tags in ((here, {first: ("money",)}), (there, theirs)):
         place.add_taxonomy(MAST)
-        place.register_trace(TraceRecord.from_trace(trace_of(text)))
         place.add_annotator("bob", AnnotatorKind.HUMAN)
         keep_tags(place, MAST.id, "bob", tags)
-    merge(here, there)
-    moved = {(whose, f"{TRACE}~2", *rest): tags for (whose, _, *rest), tags in tags.items()}
-    assert tags_by(here, MAST.id, "bob") == {first: ("money",)} | moved
-    merge(here, there)
-    assert tags_by(here, MAST.id, "bob") == {first: ("money",)} | moved
+    added = {(who, moved, *rest): tags for (who, _, *rest), tags in theirs.items()}
+    for _ in range(2):
+        merge(here, there)
+        assert tags_by(here, MAST.id, "bob") == {first: ("money",)} | added
 
 
-def test_of_two_peoples_studies_the_last_one_stands(here: Workspace, there: Workspace) -> None:
+def test_last_study_of_two_people_stands(here: Workspace, there: Workspace) -> None:
     study = Study(MAST.ref, ("alice", "bob"))
     for place, name, seed in ((here, "alice", 1), (there, "bob", 2)):
         fact = StudySet(None, structs.replace(study, seed=seed))
@@ -158,7 +160,7 @@ def test_of_two_peoples_studies_the_last_one_stands(here: Workspace, there: Work
     assert here.study(MAST.ref) == structs.replace(study, seed=2)
 
 
-def test_a_guideline_is_there_as_it_was_put_last_until_it_is_taken_back(here: Workspace) -> None:
+def test_last_guideline_stands_until_it_is_emptied(here: Workspace) -> None:
     first = Guideline("g", MAST.modes[0].slug, "only with a reason", "bob", "2026-05-04T10:00:00Z")
     later = structs.replace(
         first, text="always", written_by="carol", written_at="2026-05-05T10:00:00Z"
@@ -169,3 +171,41 @@ def test_a_guideline_is_there_as_it_was_put_last_until_it_is_taken_back(here: Wo
     gone = structs.replace(later, text="")
     here.append([NewEvent("carol", None, MAST.ref, None, GuidelineSet("g", later, gone))])
     assert here.guidelines(MAST.ref) == ()
+
+
+def test_only_a_later_guideline_overrules_that_of_another(
+    here: Workspace, there: Workspace
+) -> None:
+    mode = MAST.modes[0].slug
+    ours = Guideline("g", mode, "always", "bob", "2026-05-05T10:00:00Z")
+    here.append([NewEvent("bob", None, MAST.ref, None, GuidelineSet("g", None, ours))])
+    older = Guideline("g", mode, "never", "carol", "2026-05-04T10:00:00Z")
+    there.append([NewEvent("carol", None, MAST.ref, None, GuidelineSet("g", None, older))])
+    (person,) = merge(here, there).people
+    assert (person.annotator, person.needs, person.overruled) == ("carol", (), {})
+    assert here.guidelines(MAST.ref) == (ours,)
+    later = structs.replace(older, written_at="2026-05-06T10:00:00Z")
+    there.append([NewEvent("carol", None, MAST.ref, None, GuidelineSet("g", older, later))])
+    with pytest.raises(MergeRefused):
+        merge(here, there)
+    assert here.guidelines(MAST.ref) == (ours,)
+
+
+def test_events_that_only_add_are_told_from_changes(here: Workspace) -> None:
+    facts: dict[str, Fact] = {
+        "start": PassStarted(PassKind.BLIND),
+        "label": LabelAdded(label(here)),
+        "finish": PassFinished(),
+        "sight": SightSet(None, True),
+        "verdict removed": VerdictSet(MAST.modes[0].slug, VerdictValue.ABSENT, None),
+    }
+    here.append([event(fact) for fact in facts.values()])
+    events = dict(zip(facts, here.events(), strict=True))
+    for names, whole, expected in (
+        (("start", "label", "finish"), False, True),
+        (("label", "finish"), True, False),  # of a pass that began elsewhere
+        (("sight",), True, True),
+        (("sight",), False, False),
+        (("label", "verdict removed"), True, False),
+    ):
+        assert only_adds([events[name] for name in names], whole=whole) is expected

@@ -1,4 +1,4 @@
-"""A file of an earlier version opens with all that it holds, and as one of today."""
+"""Files of earlier versions opened by this one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -40,52 +41,20 @@ ROOT = Path(__file__).parents[2]
 JUDGE = "judge:rules@1"
 
 
-def judge(workspace: Workspace, run: str, *findings: Finding) -> None:
+QUOTE = Evidence(key="k0", quote="look", char_start=0, char_end=4)
+
+
+def judge(workspace: Workspace, run: str, finding: Finding) -> None:
     store_judgement(
         workspace,
         judge=JUDGE,
         taxonomy=MAST.ref,
         trace_id=TRACE,
         looks_at=MODES[:3],
-        findings=findings,
+        findings=[finding],
         run_id=run,
         trace=RunTrace(TRACE, 0),
     )
-
-
-@pytest.fixture
-def held(tmp_path: Path) -> dict[str, Any]:
-    """What the file ``old.db`` of version 1 holds: labels, a run, and an answer to it."""
-    with closing(Workspace.open(tmp_path / "today.db")) as workspace:
-        workspace.add_taxonomy(MAST)
-        workspace.register_trace(TraceRecord.from_trace(trace_of("look", "at", "it")))
-        run = workspace.start_run(JUDGE, MAST.ref, note="a run")
-        judge(
-            workspace,
-            run,
-            Finding(
-                MODES[0],
-                "k0",
-                "k0",
-                "why",
-                0.5,
-                evidence=Evidence(key="k0", quote="look", char_start=0, char_end=4),
-            ),
-        )
-        workspace.finish_run(run)
-        started(workspace, label(workspace, note="mine"))
-        (suggestion,) = workspace.labels(annotator=JUDGE)
-        workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(ReviewAnswer.REJECT)))])
-        workspace.set_setting("a", "b")
-        found = content(workspace)
-    write_version_one(tmp_path / "old.db", tmp_path / "today.db")
-    assert everything(tmp_path / "old.db")["version"] == 1
-    return found
-
-
-@pytest.fixture
-def old(tmp_path: Path, held: dict[str, Any]) -> Path:
-    return tmp_path / "old.db"
 
 
 def content(workspace: Workspace) -> dict[str, Any]:
@@ -99,67 +68,57 @@ def content(workspace: Workspace) -> dict[str, Any]:
     }
 
 
+def content_of(path: Path) -> dict[str, Any]:
+    with closing(Workspace.open(path)) as workspace:
+        return content(workspace)
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A file of version 1 with labels, a run, and an answer to a suggestion."""
+    with closing(Workspace.open(tmp_path / "today.db")) as workspace:
+        workspace.add_taxonomy(MAST)
+        workspace.register_trace(TraceRecord.from_trace(trace_of("look", "at", "it")))
+        run = workspace.start_run(JUDGE, MAST.ref, note="a run")
+        judge(workspace, run, Finding(MODES[0], "k0", "k0", "why", 0.5, evidence=QUOTE))
+        workspace.finish_run(run)
+        started(workspace, label(workspace, note="mine"))
+        (suggestion,) = workspace.labels(annotator=JUDGE)
+        workspace.append([event(ReviewSet(suggestion.id, None, ReviewGiven(ReviewAnswer.REJECT)))])
+        workspace.set_setting("a", "b")
+    write_version_one(tmp_path / "old.db", tmp_path / "today.db")
+    assert everything(tmp_path / "old.db")["version"] == 1
+    return tmp_path / "old.db"
+
+
+@pytest.fixture
+def held(old: Path) -> dict[str, Any]:
+    """The content of the file before it was written as version 1."""
+    return content_of(old.with_name("today.db"))
+
+
 def shape(path: Path) -> dict[str, Any]:
-    """What SQLite knows of the tables and indexes of a file, but for how it was written down."""
+    """Return the tables and indexes as SQLite knows them, without how they were written."""
     with closing(sqlite3.connect(path)) as connection:
-        found: dict[str, Any] = {}
+        tables: dict[str, Any] = {}
         for table in columns(connection):
-            found[table] = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
+            tables[table] = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
             for row in connection.execute(f"PRAGMA index_list({table})").fetchall():
                 keys = connection.execute(f"PRAGMA index_xinfo({row[1]})").fetchall()
-                found[row[1]] = (row[2:], keys)
-        written = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
-        found["indexes"] = {
+                tables[row[1]] = (row[2:], keys)
+        indexes = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        tables["indexes"] = {
             name: " ".join(sql.replace('"', "").split())
-            for name, sql in connection.execute(written)
+            for name, sql in connection.execute(indexes)
         }
-        found["kinds"] = sorted(
+        tables["kinds"] = sorted(
             row[1:] for row in connection.execute("PRAGMA table_list") if row[1] != "sqlite_schema"
         )
-        return found
+        return tables
 
 
-def test_everything_is_there_and_new_things_can_be_kept(old: Path, held: dict[str, Any]) -> None:
-    with closing(Workspace.open(old)) as workspace:
-        assert content(workspace) == held
-        workspace.rebuild()
-        assert content(workspace) == held
-        assert workspace.unfinished_run(JUDGE, MAST.ref) is None
-        settings = RunSettings("m-1", "0123abcd", "models.example")
-        run = workspace.start_run(JUDGE, MAST.ref, settings=settings)
-        judge(
-            workspace,
-            run,
-            Finding(
-                MODES[1],
-                "k0",
-                "k0",
-                "why",
-                0.5,
-                decisive=True,
-                evidence=Evidence(key=None, quote="lost"),
-            ),
-        )
-        assert workspace.runs()[1].settings == settings
-        assert workspace.runs()[0].usage == Usage()
-        (added,) = (one for one in workspace.labels(annotator=JUDGE) if one.mode == MODES[1])
-        assert added.decisive
-    with closing(Workspace.open(old, create=False)) as workspace:
-        assert len(workspace.runs()) == 2
-
-
-def test_the_events_of_people_are_chained(old: Path) -> None:
-    with closing(Workspace.open(old)) as workspace:
-        chains = {one.annotator: one.chain for one in workspace.events()}
-        assert {name: chain is None for name, chain in chains.items()} == {
-            "alice": False,
-            JUDGE: True,
-        }
-        assert workspace.edited_histories() == ()
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_files_of_the_versions_between_hold_the_same(
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_file_of_an_early_version_keeps_its_content_and_gets_todays_tables(
     old: Path, tmp_path: Path, held: dict[str, Any], version: int
 ) -> None:
     with closing(sqlite3.connect(old)) as raw, raw:
@@ -172,8 +131,23 @@ def test_files_of_the_versions_between_hold_the_same(
         workspace.rebuild()
         assert content(workspace) == held
         assert workspace.edited_histories() == ()
-    Workspace.open(tmp_path / "new.db").close()
-    assert shape(old) == shape(tmp_path / "new.db")
+        chained = {row.annotator: row.chain is not None for row in workspace.events()}
+        assert chained == {"alice": True, JUDGE: False}
+        assert workspace.unfinished_run(JUDGE, MAST.ref) is None
+    assert shape(old) == shape(tmp_path / "today.db")
+    with closing(Workspace.open(old, create=False)) as workspace:
+        settings = RunSettings("m-1", "0123abcd", "models.example")
+        run = workspace.start_run(JUDGE, MAST.ref, settings=settings)
+        lost = Evidence(key=None, quote="lost")
+        judge(
+            workspace,
+            run,
+            Finding(MODES[1], "k0", "k0", "why", 0.5, decisive=True, evidence=lost),
+        )
+        assert workspace.runs()[1].settings == settings
+        assert workspace.runs()[0].usage == Usage()
+        (added,) = (row for row in workspace.labels(annotator=JUDGE) if row.mode == MODES[1])
+        assert added.decisive
 
 
 WITHOUT_VERSIONS_OF_TRACES: Final = (
@@ -193,7 +167,7 @@ WITHOUT_VERSIONS_OF_TRACES: Final = (
         (11, WITHOUT_TASKS),
     ],
 )
-def test_a_file_of_a_later_version_becomes_one_as_it_is_made_today(
+def test_file_of_a_later_version_gets_todays_tables(
     tmp_path: Path, version: int, statements: tuple[str, ...]
 ) -> None:
     file = tmp_path / "old.db"
@@ -218,20 +192,14 @@ def test_a_file_of_a_later_version_becomes_one_as_it_is_made_today(
     assert shape(file) == today
 
 
-def test_an_event_that_cannot_be_read_keeps_nobody_out(old: Path) -> None:
+def test_unreadable_event_does_not_prevent_migration(old: Path) -> None:
     with closing(sqlite3.connect(old)) as raw, raw:
         raw.execute("UPDATE events SET payload = '{' WHERE annotator = 'alice' AND seq = 1")
     with closing(Workspace.open(old)) as workspace:
         assert [one.annotator for one in workspace.labels(annotator="alice")] == ["alice"]
 
 
-def test_the_file_becomes_one_as_it_is_made_today(old: Path, tmp_path: Path) -> None:
-    Workspace.open(old).close()
-    Workspace.open(tmp_path / "new.db").close()
-    assert shape(old) == shape(tmp_path / "new.db")
-
-
-def test_a_step_that_fails_leaves_the_file_as_it_was(
+def test_failing_step_leaves_the_file_unchanged(
     old: Path, held: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = everything(old)
@@ -241,28 +209,25 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(
         with pytest.raises(WorkspaceError, match=str(old)):
             Workspace.open(old)
     assert everything(old) == before
-    with closing(Workspace.open(old)) as workspace:
-        assert content(workspace) == held
+    assert content_of(old) == held
 
 
 KILLED = """
 import os, signal, sys
 from mast_tui.workspace import Workspace, migration, sqlite_file
 
-def begin_and_die(connection, version):
+def migrate_and_die(connection, version):
     migration.migrate(connection, version)
     print("all was written", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
-sqlite_file.migrate = begin_and_die
+sqlite_file.migrate = migrate_and_die
 Workspace.open(sys.argv[1])
 """
 
 
 @pytest.mark.slow
-def test_a_program_that_is_killed_in_the_midst_leaves_the_file_as_it_was(
-    old: Path, held: dict[str, Any]
-) -> None:
+def test_killed_migration_leaves_the_file_unchanged(old: Path, held: dict[str, Any]) -> None:
     before = everything(old)
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(old)],
@@ -275,44 +240,39 @@ def test_a_program_that_is_killed_in_the_midst_leaves_the_file_as_it_was(
     assert done.stdout == "all was written\n", done.stderr
     assert done.returncode < 0
     assert everything(old) == before
-    with closing(Workspace.open(old)) as workspace:
-        assert content(workspace) == held
+    assert content_of(old) == held
 
 
-def test_whoever_comes_second_finds_it_done(
+def test_migration_by_another_program_meanwhile_is_used(
     old: Path, held: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, quicker = SqliteFile._migrate_tables, list[Workspace]()
+    migrate_tables = SqliteFile._migrate_tables
+    quicker: list[Workspace] = []
 
-    def when_another_was_quicker(self: SqliteFile) -> None:
-        monkeypatch.setattr(SqliteFile, "_migrate_tables", begin)
+    def open_elsewhere_first(self: SqliteFile) -> None:
+        monkeypatch.setattr(SqliteFile, "_migrate_tables", migrate_tables)
         quicker.append(Workspace.open(old))
-        begin(self)
+        migrate_tables(self)
 
-    monkeypatch.setattr(SqliteFile, "_migrate_tables", when_another_was_quicker)
+    monkeypatch.setattr(SqliteFile, "_migrate_tables", open_elsewhere_first)
     with closing(Workspace.open(old)) as workspace, closing(quicker[0]) as other:
         assert content(workspace) == content(other) == held
 
 
 @pytest.mark.slow
-def test_several_may_open_it_at_once(old: Path, held: dict[str, Any]) -> None:
-    together, found = threading.Barrier(4), list[dict[str, Any]]()
+def test_four_threads_migrate_the_same_file(old: Path, held: dict[str, Any]) -> None:
+    barrier = threading.Barrier(4)
 
-    def work() -> None:
-        together.wait()
-        with closing(Workspace.open(old)) as workspace:
-            found.append(content(workspace))
+    def work(_: int) -> dict[str, Any]:
+        barrier.wait()
+        return content_of(old)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [held] * 4
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(work, range(4))] == [held] * 4
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everything")
-def test_a_file_that_may_not_be_written_is_refused_as_it_is(old: Path) -> None:
+def test_read_only_file_is_refused_and_unchanged(old: Path) -> None:
     before = old.read_bytes()
     old.chmod(0o400)
     with pytest.raises(WorkspaceError, match="may be read but not written"):
@@ -320,7 +280,7 @@ def test_a_file_that_may_not_be_written_is_refused_as_it_is(old: Path) -> None:
     assert old.read_bytes() == before
 
 
-def test_a_workspace_without_a_version_is_damaged(old: Path) -> None:
+def test_version_zero_is_refused_as_damaged(old: Path) -> None:
     with closing(sqlite3.connect(old)) as raw:
         raw.execute("PRAGMA user_version = 0")
     with pytest.raises(WorkspaceError, match="damaged"):

@@ -1,4 +1,4 @@
-"""A workspace is opened or refused in words, and what is refused is not touched."""
+"""Opening of workspaces: refusals, file systems, and threads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import os
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +19,12 @@ from mast_tui.workspace.sqlite_file import bsd_mounts, is_on_network, linux_moun
 from tests.workspace.build import event, label, started, state
 
 
-def contents(folder: Path) -> dict[str, str]:
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "w.db"
+
+
+def hashes(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")
@@ -26,52 +32,75 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def refused(path: Path) -> str:
-    """The words with which a path is refused; nothing in its folder has changed."""
-    before = contents(path.parent)
-    with pytest.raises(WorkspaceError) as caught:
-        Workspace.open(path)
-    assert contents(path.parent) == before
-    message = str(caught.value)
-    assert str(path) in message
-    assert "\n" not in message
-    return message
-
-
-def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "folder" / "w.db"
-    with closing(Workspace.open(path)) as workspace:
+def test_reopened_workspace_has_the_same_content(tmp_path: Path, path: Path) -> None:
+    deep = tmp_path / "deep" / "folder" / "w.db"
+    with closing(Workspace.open(deep)) as workspace:
         started(workspace, label(workspace))
         workspace.set_setting("a", "b")
-        before, happened = state(workspace), list(workspace.events())
-    with closing(Workspace.open(path, create=False)) as workspace:
-        assert state(workspace) == before
-        assert list(workspace.events()) == happened
+        before = state(workspace), list(workspace.events())
+    with closing(Workspace.open(deep, create=False)) as workspace:
+        assert (state(workspace), list(workspace.events())) == before
         assert workspace.get_setting("a") == "b"
         assert workspace.get_setting("c") is None
+    path.touch()
+    with closing(Workspace.open(path)) as workspace:
+        assert workspace.labels() == ()
 
 
-def test_without_create_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="no workspace"):
-        Workspace.open(tmp_path / "x" / "w.db", create=False)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_newer_schema_is_refused_and_nothing_is_touched(tmp_path: Path) -> None:
-    path = tmp_path / "w.db"
+def newer_schema(path: Path) -> None:
     with closing(Workspace.open(path)) as workspace:
         started(workspace, label(workspace))
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("PRAGMA user_version = 99")
-    message = refused(path)
-    assert "newer" in message
-    assert "upgrade" in message
 
 
-def test_a_newer_schema_in_the_write_ahead_log_is_refused_too(tmp_path: Path) -> None:
-    path = tmp_path / "w.db"
-    with closing(Workspace.open(path)):
-        pass
+def other_program(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("CREATE TABLE mine (x)")
+
+
+def read_only(path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("the superuser may write everything")
+    Workspace.open(path).close()
+    path.chmod(0o400)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (newer_schema, "newer.*upgrade"),
+        (other_program, "another program"),
+        (lambda path: path.write_bytes(b"not a database at all"), "no workspace"),
+        (lambda path: path.write_bytes(b"SQLite format 3\0 cut off"), "no workspace"),
+        (Path.mkdir, "folder"),
+        (read_only, "may be read but not written"),
+    ],
+    ids=["newer", "other program", "text", "cut off", "folder", "read only"],
+)
+def test_refused_file_is_named_with_the_reason_and_unchanged(
+    path: Path, make: Callable[[Path], object], reason: str
+) -> None:
+    make(path)
+    before = hashes(path.parent)
+    with pytest.raises(WorkspaceError, match=reason) as caught:
+        Workspace.open(path)
+    assert hashes(path.parent) == before
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_refused_places_stay_empty(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="no workspace"):
+        Workspace.open(tmp_path / "x" / "w.db", create=False)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(WorkspaceError, match="file"):
+        Workspace.open(tmp_path / "file" / "w.db")
+
+
+def test_newer_schema_in_the_write_ahead_log_is_refused(path: Path) -> None:
+    Workspace.open(path).close()
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("PRAGMA user_version = 99")
         with pytest.raises(WorkspaceError, match="newer"):
@@ -79,48 +108,7 @@ def test_a_newer_schema_in_the_write_ahead_log_is_refused_too(tmp_path: Path) ->
         assert raw.execute("PRAGMA user_version").fetchone() == (99,)
 
 
-def test_another_programs_database_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.db"
-    with closing(sqlite3.connect(path)) as raw:
-        raw.execute("CREATE TABLE mine (x)")
-    assert "another program" in refused(path)
-
-
-@pytest.mark.parametrize("content", [b"not a database at all", b"SQLite format 3\0 cut off"])
-def test_another_kind_of_file_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "w.db"
-    path.write_bytes(content)
-    assert "no workspace" in refused(path)
-
-
-def test_a_folder_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.db"
-    path.mkdir()
-    assert "folder" in refused(path)
-
-
-def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(WorkspaceError, match="file"):
-        Workspace.open(tmp_path / "file" / "w.db")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everything")
-def test_a_file_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.db"
-    Workspace.open(path).close()
-    path.chmod(0o400)
-    assert "may be read but not written" in refused(path)
-
-
-def test_an_empty_file_becomes_a_workspace(tmp_path: Path) -> None:
-    path = tmp_path / "w.db"
-    path.touch()
-    with closing(Workspace.open(path)) as workspace:
-        assert workspace.labels() == ()
-
-
-def test_a_closed_workspace_says_so() -> None:
+def test_closed_workspace_refuses_reads_and_writes() -> None:
     workspace = Workspace.open(":memory:")
     workspace.close()
     workspace.close()
@@ -131,11 +119,10 @@ def test_a_closed_workspace_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_a_writer_that_holds_on_too_long_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_write_is_refused_while_another_program_holds_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writes, "PATIENCE", 0.05)
-    path = tmp_path / "w.db"
     with (
         closing(Workspace.open(path)) as workspace,
         closing(sqlite3.connect(path, isolation_level=None)) as other,
@@ -149,29 +136,25 @@ def test_a_writer_that_holds_on_too_long_is_told_of(
         assert len(workspace.labels()) == 1
 
 
-def test_half_a_character_is_refused_in_words_and_nothing_is_written() -> None:
-    with closing(Workspace.open(":memory:")) as workspace:
-        with pytest.raises(WorkspaceError, match="half a character"):
-            started(workspace, label(workspace, note="\ud800"))
-        assert list(workspace.events()) == []
-        assert workspace.labels() == ()
+def test_lone_surrogate_is_refused_and_nothing_is_written(workspace: Workspace) -> None:
+    with pytest.raises(WorkspaceError, match="half a character"):
+        started(workspace, label(workspace, note="\ud800"))
+    assert list(workspace.events()) == []
+    assert workspace.labels() == ()
 
 
-def test_a_local_file_has_a_write_ahead_log_and_a_remote_one_has_none(
+def test_only_local_files_have_a_write_ahead_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(Workspace.open(tmp_path / "local.db")) as workspace:
-        started(workspace, label(workspace))
-        assert (tmp_path / "local.db-wal").exists()
     monkeypatch.setattr(sqlite_file, "is_on_network", lambda path: path.name == "remote.db")
-    path = tmp_path / "remote.db"
-    with closing(Workspace.open(path)) as workspace:
-        started(workspace, label(workspace))
-        assert {p.name for p in tmp_path.iterdir()} >= {"remote.db"}
-        assert not list(tmp_path.glob("remote.db-wal"))
+    for name, has_log in (("local.db", True), ("remote.db", False)):
+        with closing(Workspace.open(tmp_path / name)) as workspace:
+            started(workspace, label(workspace))
+            assert (tmp_path / name).exists()
+            assert (tmp_path / f"{name}-wal").exists() == has_log
 
 
-MOUNTS = """\
+LINUX_MOUNTS = """\
 proc /proc proc rw 0 0
 /dev/sda1 / ext4 rw 0 0
 server:/export /home nfs4 rw 0 0
@@ -181,26 +164,7 @@ over /srv overlay rw 0 0
 //nas/x /srv cifs rw 0 0
 broken
 """
-
-
-@pytest.mark.parametrize(
-    ("path", "found"),
-    [
-        ("/opt/w.db", "ext4"),
-        ("/home/me/w.db", "nfs4"),
-        ("/homework/w.db", "ext4"),
-        ("/home/me/with space/w.db", "xfs"),
-        ("/home/me/far/.mast-tui/w.db", "fuse.sshfs"),
-        ("/srv/w.db", "cifs"),
-    ],
-)
-def test_the_file_system_is_that_of_the_nearest_mount(path: str, found: str) -> None:
-    mount = mount_of(Path(path), linux_mounts(MOUNTS))
-    assert mount is not None
-    assert mount.kind == found
-
-
-MACOS = """\
+MACOS_MOUNTS = """\
 /dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)
 devfs on /dev (devfs, local, nobrowse)
 /dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse, protect, root data)
@@ -213,64 +177,65 @@ broken
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "kind", "network"),
-    [
-        ("/Users/ann/w.db", "apfs", False),
-        ("/System/Volumes/Data/w.db", "apfs", False),
-        ("/Volumes/work (1)/w.db", "smbfs", True),
-        ("/Volumes/on tape/w.db", "nfs", True),
-        ("/Users/ann/far/.mast-tui/w.db", "macfuse", True),
-        ("/Volumes/stick/w.db", "msdos", False),
-    ],
-)
-def test_macos_says_itself_what_is_local(path: str, kind: str, network: bool) -> None:
-    mount = mount_of(Path(path), bsd_mounts(MACOS))
-    assert mount is not None
-    assert (mount.kind, mount.network) == (kind, network)
-
-
-def test_where_there_is_no_table_the_command_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command, absent = tmp_path / "mount", tmp_path / "mounts"
-    command.write_text(f"#!/bin/sh\ncat <<'END'\n{MACOS}END\n")
-    command.chmod(0o700)
-    monkeypatch.setattr(sqlite_file, "_MOUNT", str(command))
-    assert is_on_network(Path("/Users/ann/far/w.db"), absent)
-    assert not is_on_network(Path("/Users/ann/w.db"), absent)
-    command.write_text("#!/bin/sh\nexit 1\n")
-    assert not is_on_network(Path("/Users/ann/far/w.db"), absent)
-
-
-def test_what_cannot_be_told_counts_as_local(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nearest_mount_tells_the_file_system() -> None:
+    expected = {
+        "/opt/w.db": "ext4",
+        "/home/me/w.db": "nfs4",
+        "/homework/w.db": "ext4",
+        "/home/me/with space/w.db": "xfs",
+        "/home/me/far/.mast-tui/w.db": "fuse.sshfs",
+        "/srv/w.db": "cifs",
+    }
+    mounts = {path: mount_of(Path(path), linux_mounts(LINUX_MOUNTS)) for path in expected}
+    assert {path: mount and mount.kind for path, mount in mounts.items()} == expected
     assert mount_of(Path("/x"), linux_mounts("")) is None
-    monkeypatch.setattr(sqlite_file, "_MOUNT", str(tmp_path / "no such command"))
-    mounts = tmp_path / "mounts"
-    assert not is_on_network(Path("/home/me/w.db"), mounts)
-    mounts.write_text(MOUNTS)
-    assert is_on_network(Path("/home/me/w.db"), mounts)
-    assert not is_on_network(Path("/opt/w.db"), mounts)
 
 
-def test_it_is_used_from_several_threads() -> None:
-    with closing(Workspace.open(":memory:")) as workspace:
+def test_macos_mount_options_tell_network_file_systems() -> None:
+    expected = {
+        "/Users/ann/w.db": ("apfs", False),
+        "/System/Volumes/Data/w.db": ("apfs", False),
+        "/Volumes/work (1)/w.db": ("smbfs", True),
+        "/Volumes/on tape/w.db": ("nfs", True),
+        "/Users/ann/far/.mast-tui/w.db": ("macfuse", True),
+        "/Volumes/stick/w.db": ("msdos", False),
+    }
+    mounts = {path: mount_of(Path(path), bsd_mounts(MACOS_MOUNTS)) for path in expected}
+    kinds = {path: mount and (mount.kind, mount.network) for path, mount in mounts.items()}
+    assert kinds == expected
 
-        def work(name: str) -> None:
-            started(workspace, annotator=name)
-            for _ in range(20):
-                one = label(workspace, annotator=name)
-                workspace.append([event(LabelAdded(one), annotator=name)])
 
-        threads = [threading.Thread(target=work, args=(name,)) for name in ("alice", "bob")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(workspace.labels(annotator="alice")) == 20
-        assert len(workspace.labels(annotator="bob")) == 20
-        for name in ("alice", "bob"):
-            counted = [one.seq for one in workspace.events(annotator=name)]
-            assert counted == list(range(1, 22))
+def test_network_is_told_by_mount_table_or_command_or_assumed_local(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "mounts"
+    command = tmp_path / "mount"
+    monkeypatch.setattr(sqlite_file, "_MOUNT", str(command))
+    assert not is_on_network(Path("/home/me/w.db"), table)  # no table and no command
+    command.write_text(f"#!/bin/sh\ncat <<'END'\n{MACOS_MOUNTS}END\n")
+    command.chmod(0o700)
+    assert is_on_network(Path("/Users/ann/far/w.db"), table)
+    assert not is_on_network(Path("/Users/ann/w.db"), table)
+    command.write_text("#!/bin/sh\nexit 1\n")
+    assert not is_on_network(Path("/Users/ann/far/w.db"), table)
+    table.write_text(LINUX_MOUNTS)
+    assert is_on_network(Path("/home/me/w.db"), table)
+    assert not is_on_network(Path("/opt/w.db"), table)
+
+
+def test_threads_share_a_workspace(workspace: Workspace) -> None:
+    def work(name: str) -> None:
+        started(workspace, annotator=name)
+        for _ in range(20):
+            added = LabelAdded(label(workspace, annotator=name))
+            workspace.append([event(added, annotator=name)])
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("alice", "bob")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in ("alice", "bob"):
+        assert len(workspace.labels(annotator=name)) == 20
+        counters = [row.seq for row in workspace.events(annotator=name)]
+        assert counters == list(range(1, 22))

@@ -1,4 +1,4 @@
-"""What somebody does while the server is away waits on this machine, and is sent in its order."""
+"""The outbox: changes that wait on this machine while the server is away."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from mast_tui.workspace.events.types import PassStarted, SpansRead
 from mast_tui.workspace.records import TeamRole
 from tests.postgres import PostgresServer
 from tests.workspace.build import MAST, MODES, TRACE, event, trace_of
-from tests.workspace.test_server import somebody_writes
+from tests.workspace.test_server import another_writer
 
 pytestmark = pytest.mark.slow
 
 
 @dataclass
-class Team:
-    """A database with a workspace, and where this machine keeps what waits for it."""
+class ServerWorkspace:
+    """A database with a workspace, and the folder of the outbox."""
 
     postgres: PostgresServer
     database: str
@@ -42,21 +42,21 @@ class Team:
         return self.postgres.url(self.database)
 
     def away(self) -> AbstractContextManager[None]:
-        """Nobody gets at the database, and who was at it has lost the connection."""
+        """Cut all connections to the database, and refuse new ones."""
         return self.postgres.keeping_out(self.database)
 
     @contextmanager
     def window(self) -> Iterator[Workspace]:
-        """The workspace as the app opens it."""
+        """Open the workspace like the app."""
         with closing(Workspace.open(self.url)) as workspace:
             workspace.keep_waiting(self.folder, "alice")
             yield workspace
 
 
 @pytest.fixture
-def team(postgres: PostgresServer, tmp_path: Path) -> Iterator[Team]:
+def team(postgres: PostgresServer, tmp_path: Path) -> Iterator[ServerWorkspace]:
     name = postgres.take()
-    yield Team(postgres, name, tmp_path / "outbox")
+    yield ServerWorkspace(postgres, name, tmp_path / "outbox")
     postgres.give_back(name)
 
 
@@ -73,14 +73,14 @@ def modes(workspace: Workspace) -> list[str]:
     return [one.mode for one in workspace.labels(annotator="alice")]
 
 
-def sound(workspace: Workspace) -> bool:
+def is_sound(workspace: Workspace) -> bool:
     with workspace._database.reading() as connection:
         edited = edited_histories(connection, ["alice"])
     seqs = [one.seq for one in workspace.events(annotator="alice")]
     return not edited and not workspace.differences() and seqs == list(range(1, len(seqs) + 1))
 
 
-def test_what_is_done_without_the_server_waits_and_outlives_the_app(team: Team) -> None:
+def test_changes_without_the_server_wait_and_survive_the_app(team: ServerWorkspace) -> None:
     with team.window() as workspace:
         session = session_on(workspace)
         put(session, 0)
@@ -91,27 +91,27 @@ def test_what_is_done_without_the_server_waits_and_outlives_the_app(team: Team) 
             put(session, 3, "k1")
             session.mark_read(["k0"])
             assert len(session.labels) == 3
-            assert workspace.waiting == 4  # keys; that something was read is noted beside them
+            assert workspace.waiting == 4  # without the read spans
             with pytest.raises(ServerAway):
                 workspace.labels()
         assert modes(workspace) == [MODES[0]]
-        # As when it is killed: nothing is closed or sent.
+        # A second window, as after a kill: nothing is closed or sent.
         with team.window() as again:
             assert again.waiting == 4
             assert {one.mode for one in session_on(again).labels} == {MODES[0], MODES[1], MODES[3]}
             assert again.send_waiting() == ()
-            assert (again.waiting, sound(again)) == (0, True)
+            assert (again.waiting, is_sound(again)) == (0, True)
             assert sorted(modes(again)) == sorted([MODES[0], MODES[1], MODES[3]])
             before = again.event_count()
-            # The window that was killed has not heard that they were sent.
+            # The first window sends nothing a second time.
             assert workspace.send_waiting() == ()
-            assert (again.event_count(), sound(again)) == (before, True)
+            assert (again.event_count(), is_sound(again)) == (before, True)
         put(session, 4)
         assert (len(modes(workspace)), workspace.waiting) == (4, 0)
 
 
-def test_a_commit_of_which_nothing_is_known_is_not_made_twice(
-    team: Team, monkeypatch: pytest.MonkeyPatch
+def test_commit_with_a_lost_answer_is_not_made_twice(
+    team: ServerWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with team.window() as workspace:
         session = session_on(workspace)
@@ -130,12 +130,13 @@ def test_a_commit_of_which_nothing_is_known_is_not_made_twice(
         assert workspace.send_waiting() == ()
         assert (modes(workspace), workspace.waiting) == ([MODES[0], MODES[1]], 0)
         put(session, 2)
-        assert sound(workspace)
+        assert is_sound(workspace)
 
 
-def test_what_another_window_has_done_meanwhile_stays(team: Team) -> None:
+def test_changes_of_another_window_meanwhile_stay(team: ServerWorkspace) -> None:
     with team.window() as workspace, closing(Workspace.open(team.url)) as elsewhere:
-        session, finished = session_on(workspace), session_on(workspace, "run-2")
+        session = session_on(workspace)
+        finished = session_on(workspace, "run-2")
         put(session, 0)
         put(finished, 0)
         with team.away():
@@ -149,7 +150,7 @@ def test_what_another_window_has_done_meanwhile_stays(team: Team) -> None:
         assert [one.events[-1].fact.label.mode for one in refused] == [MODES[1], MODES[2]]  # type: ignore[union-attr]
         assert elsewhere.labels(trace_id="run-2") == frozen
         assert len(elsewhere.labels(trace_id=TRACE)) == 3
-        assert (workspace.waiting, sound(elsewhere)) == (0, True)
+        assert (workspace.waiting, is_sound(elsewhere)) == (0, True)
         assert workspace.outbox is not None
         lines = workspace.outbox.refused_path.read_text().splitlines()
         assert [json.loads(line)["trace_id"] for line in lines] == ["run-2", "run-2"]
@@ -158,8 +159,8 @@ def test_what_another_window_has_done_meanwhile_stays(team: Team) -> None:
         assert MODES[3] in {one.mode for one in session.labels}
 
 
-async def test_a_server_that_does_not_answer_holds_nobody_up(
-    team: Team, monkeypatch: pytest.MonkeyPatch
+async def test_silent_server_does_not_block_the_app(
+    team: ServerWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with team.window() as workspace:
         session = session_on(workspace)
@@ -171,13 +172,13 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
                 workspace.labels()
             put(session, 1)
             assert workspace.waiting == 1
-            # On the screen's thread nothing is asked until it is known to be back.
+            # On the screen's thread nothing is asked until the server is known to be back.
             patch.setattr(psycopg.Connection, "connect", None)
             with pytest.raises(ServerAway):
                 workspace.labels()
         workspace.changed_elsewhere()
         assert workspace.send_waiting() == ()
-        with somebody_writes(team.url), monkeypatch.context() as patch:
+        with another_writer(team.url), monkeypatch.context() as patch:
             patch.setattr(workspace._database, "_answer_seconds", 0.2)
             put(session, 2)
             assert workspace.waiting == 1
@@ -185,7 +186,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
         assert len(workspace.labels()) == 3
 
 
-def test_only_what_one_has_done_oneself_waits(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_own_changes_wait(team: ServerWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with team.window() as workspace, team.away():
         monkeypatch.setattr("mast_tui.writes.PATIENCE", 0.0)
         with pytest.raises(ServerAway):
@@ -194,7 +195,7 @@ def test_only_what_one_has_done_oneself_waits(team: Team, monkeypatch: pytest.Mo
         assert workspace.outbox.waiting == ()
 
 
-async def test_other_traces_are_gone_on_with_without_the_server(team: Team) -> None:
+async def test_other_traces_can_be_labelled_without_the_server(team: ServerWorkspace) -> None:
     with closing(Workspace.open(team.url)) as elsewhere:
         put(session_on(elsewhere, "run-2", "bob"), 5)
         with team.window() as workspace:
@@ -212,17 +213,17 @@ async def test_other_traces_are_gone_on_with_without_the_server(team: Team) -> N
                 assert (again.finished, len(again.labels)) == (True, 1)
                 assert workspace.finished_traces("alice", MAST.ref) == {"run-4"}
                 assert {one.annotator for one in workspace.labels()} == {"alice"}
-            # Somebody else has met another trace of that name first.
+            # Another annotator has registered another trace of that name first.
             elsewhere.register_trace(TraceRecord.from_trace(trace_of("other", trace_id="run-4")))
             with team.window() as after:  # the first one was killed
                 assert after.send_waiting() == ()
                 assert [one.trace_id for one in after.passes(taxonomy=MAST.ref)][-1] == "run-4~2"
-                assert sound(after)
+                assert is_sound(after)
                 assert len(after.labels(annotator="alice")) == 4
                 assert (after.waiting, after.outbox and after.outbox.traces) == (0, {})
 
 
-async def test_adjudicators_go_on_without_the_server(team: Team) -> None:
+async def test_adjudication_continues_without_the_server(team: ServerWorkspace) -> None:
     with closing(Workspace.open(team.url)) as elsewhere, team.window() as workspace:
         for who, mode in (("bob", 0), ("carol", 1)):
             put(said := session_on(elsewhere, who=who), mode)
@@ -251,7 +252,7 @@ async def test_adjudicators_go_on_without_the_server(team: Team) -> None:
         sent = workspace.outbox.waiting
         workspace.changed_elsewhere()
         assert workspace.send_waiting() == ()
-        assert (workspace.waiting, sound(workspace)) == (0, True)
+        assert (workspace.waiting, is_sound(workspace)) == (0, True)
         assert [one.text for one in elsewhere.guidelines(MAST.ref)] == ["only where it costs"]
         (standing,) = elsewhere.decisions(TRACE, MAST.ref)
         assert (standing.decided_by, standing.value) == ("dana", VerdictValue.ABSENT)
@@ -261,7 +262,7 @@ async def test_adjudicators_go_on_without_the_server(team: Team) -> None:
         assert work.decisions == (standing,)
 
 
-def test_a_label_of_a_member_is_one_statement(
+def test_label_of_a_member_is_one_statement(
     postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = postgres.new_database()
@@ -283,7 +284,7 @@ def test_a_label_of_a_member_is_one_statement(
         statements.clear()
         put(session, 1)
         assert len(statements) == 1
-        # What another program has added meanwhile is found out, and counted on from.
+        # Events of another program are noticed, and counted on from.
         with pytest.raises(ChangedMeanwhile):
             put(elsewhere, 2)
         put(elsewhere, 2)
@@ -293,4 +294,4 @@ def test_a_label_of_a_member_is_one_statement(
             put(session, 3)
         assert len(modes(workspace)) == 3
     with closing(Workspace.open(postgres.url(database))) as owner:
-        assert sound(owner)
+        assert is_sound(owner)

@@ -1,10 +1,9 @@
-"""What a run of a judge leaves: how it was asked for, what it did, what a model answered."""
+"""Runs of judges: settings, notes on traces, usage, and answers of models."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -22,21 +21,9 @@ from tests.workspace.facts import texts
 from tests.workspace.listening import Listening
 
 JUDGE = "judge:m-1@0123abcd"
-SETTINGS = RunSettings(
-    "m-1",
-    "0123abcd",
-    "models.example",
-    (("samples", "3"), ("temperature", "0")),
-    ("run-7", "run-9"),
-    0.5,
-    2.0,
-)
-
-
-@pytest.fixture
-def workspace() -> Iterator[Workspace]:
-    with closing(Workspace.open(":memory:")) as opened:
-        yield opened
+PARAMETERS = (("samples", "3"), ("temperature", "0"))
+EXAMPLES = ("run-7", "run-9")
+SETTINGS = RunSettings("m-1", "0123abcd", "models.example", PARAMETERS, EXAMPLES, 0.5, 2.0)
 
 
 def asked(run: str, key: str = "key", *, answer: str = "{}", usable: bool = True) -> Asked:
@@ -48,7 +35,7 @@ def only_run(workspace: Workspace) -> Run:
     return run
 
 
-def test_a_run_tells_how_it_was_asked_for_and_how_it_ended(workspace: Workspace) -> None:
+def test_run_keeps_settings_form_and_ending(workspace: Workspace) -> None:
     run_id = workspace.start_run(JUDGE, MAST.ref, note="night", settings=SETTINGS)
     assert only_run(workspace).settings == SETTINGS
     workspace.set_run_form(run_id, "json_object")
@@ -61,11 +48,10 @@ def test_a_run_tells_how_it_was_asked_for_and_how_it_ended(workspace: Workspace)
     assert run.ending == "the allowance of 1000 tokens is spent"
 
 
-def test_what_it_did_with_a_trace_is_kept_whole(workspace: Workspace) -> None:
+def test_notes_on_traces_are_kept_whole(workspace: Workspace) -> None:
     run = workspace.start_run(JUDGE, MAST.ref)
-    first = RunTrace(
-        "a", 3, None, QuoteCounts(1, 1, 0, 1, 2, 3), 5, ("#4 was cut", "1.3 is missing")
-    )
+    remarks = ("#4 was cut", "1.3 is missing")
+    first = RunTrace("a", 3, None, QuoteCounts(1, 1, 0, 1, 2, 3), 5, remarks)
     workspace.note_run_trace(run, RunTrace("a", 0, "no answer"))
     workspace.note_run_trace(run, first)
     workspace.note_run_trace(run, RunTrace("b", 1, quotes=QuoteCounts(reworded=1), windows=1))
@@ -75,37 +61,35 @@ def test_what_it_did_with_a_trace_is_kept_whole(workspace: Workspace) -> None:
     assert (kept.quotes.all, kept.quotes.found) == (9, 3)
 
 
-def test_a_run_of_an_earlier_version_did_not_tell_how_quotes_were_found(tmp_path: Path) -> None:
-    place = tmp_path / "w.db"
-    with closing(Workspace.open(place)) as workspace:
+def test_quotes_of_earlier_versions_count_as_unsorted(tmp_path: Path) -> None:
+    path = tmp_path / "w.db"
+    with closing(Workspace.open(path)) as workspace:
         run = workspace.start_run(JUDGE, MAST.ref)
         workspace.note_run_trace(run, RunTrace("a", 5, quotes=QuoteCounts(3, not_found=2)))
-    with closing(sqlite3.connect(place)) as raw:
+    with closing(sqlite3.connect(path)) as raw:
         raw.execute("UPDATE run_traces SET quote_kinds = NULL")
         raw.commit()
-    with closing(Workspace.open(place)) as workspace:
+    with closing(Workspace.open(path)) as workspace:
         quotes = only_run(workspace).quotes
     assert quotes == QuoteCounts(unsorted=3, not_found=2)
     assert (quotes.all, quotes.found, quotes.summary) == (5, 3, "2 not found, 3 unsorted")
 
 
-def test_what_was_used_is_summed_up_per_run_whether_it_was_of_use_or_not(
-    workspace: Workspace,
-) -> None:
-    one = workspace.start_run(JUDGE, MAST.ref, settings=SETTINGS)
+def test_usage_is_summed_by_run_with_unusable_answers(workspace: Workspace) -> None:
+    first = workspace.start_run(JUDGE, MAST.ref, settings=SETTINGS)
     other = workspace.start_run(JUDGE, MAST.ref)
     workspace.start_run("judge:rules@1", MAST.ref)
-    workspace.record_asked(asked(one))
-    workspace.record_asked(asked(one, "another", usable=False))
+    workspace.record_asked(asked(first))
+    workspace.record_asked(asked(first, "another", usable=False))
     workspace.record_asked(asked(other))
-    used = [Usage(2, 200, 20), Usage(1, 100, 10), Usage()]
+    usage = [Usage(2, 200, 20), Usage(1, 100, 10), Usage()]
     runs = workspace.runs()
-    assert [run.usage for run in runs] == used
-    assert [workspace.usage(run.id) for run in runs] == used
+    assert [run.usage for run in runs] == usage
+    assert [workspace.usage(run.id) for run in runs] == usage
     assert [run.cost for run in runs] == [(200 * 0.5 + 20 * 2.0) / 1e6, None, None]
 
 
-def test_an_answer_is_found_again_in_whatever_run_if_it_was_of_use(workspace: Workspace) -> None:
+def test_last_usable_answer_is_found_in_any_run(workspace: Workspace) -> None:
     first, second = (workspace.start_run(JUDGE, MAST.ref) for _ in range(2))
     assert workspace.find_answer("key") is None
     workspace.record_asked(asked(first, usable=False))
@@ -123,7 +107,7 @@ def test_an_answer_is_found_again_in_whatever_run_if_it_was_of_use(workspace: Wo
     assert workspace.find_answer("other") is None
 
 
-def test_the_last_run_that_is_not_over_can_go_on(workspace: Workspace) -> None:
+def test_last_unfinished_run_can_be_resumed(workspace: Workspace) -> None:
     assert workspace.unfinished_run(JUDGE, MAST.ref) is None
     first = workspace.start_run(JUDGE, MAST.ref)
     last = workspace.start_run(JUDGE, MAST.ref, settings=SETTINGS)
@@ -132,46 +116,42 @@ def test_the_last_run_that_is_not_over_can_go_on(workspace: Workspace) -> None:
     workspace.note_run_trace(last, RunTrace("a", 1))
     workspace.note_run_trace(first, RunTrace("b", 1))
     workspace.record_asked(asked(last))
-    going_on = workspace.unfinished_run(JUDGE, MAST.ref)
-    assert going_on is not None
-    assert going_on == next(run for run in workspace.runs() if run.id == last)
-    assert (going_on.usage.requests, len(going_on.traces)) == (1, 1)
+    runs = {run.id: run for run in workspace.runs()}
+    assert workspace.unfinished_run(JUDGE, MAST.ref) == runs[last]
+    assert (runs[last].usage.requests, len(runs[last].traces)) == (1, 1)
     workspace.finish_run(last)
-    going_on = workspace.unfinished_run(JUDGE, MAST.ref)
-    assert going_on is not None
-    assert going_on.id == first
+    assert workspace.unfinished_run(JUDGE, MAST.ref) == runs[first]
     workspace.finish_run(first, ending="stopped")
     assert workspace.unfinished_run(JUDGE, MAST.ref) is None
 
 
-def test_a_run_of_elsewhere_brings_what_it_used_and_does_not_go_on_here(
-    workspace: Workspace,
+def test_imported_run_brings_its_usage_and_is_not_resumed(
+    workspace: Workspace, other: Workspace
 ) -> None:
-    with closing(Workspace.open(":memory:")) as other:
-        run_id = other.start_run(JUDGE, MAST.ref, settings=SETTINGS)
-        other.record_asked(asked(run_id))
-        other.note_run_trace(run_id, RunTrace("a", 1, windows=1))
-        early = only_run(other)
-        other.record_asked(asked(run_id, "another"))
-        other.set_run_form(run_id, "text")
-        other.note_run_trace(run_id, RunTrace("a", 2, windows=2))
-        other.finish_run(run_id, ending="spent")
-        late = only_run(other)
-        for run in (early, late, late):
-            workspace.add_run(run)
-            assert only_run(workspace) == run
-            assert workspace.unfinished_run(JUDGE, MAST.ref) is None
-        workspace.add_run(early)
-        kept = only_run(workspace)
-        assert (kept.usage, kept.ending) == (Usage(2, 200, 20), "spent")
-        assert kept.finished_at == late.finished_at
-        # Its own export takes nothing from a run and counts nothing twice.
-        for run in (early, late, replace(late, usage=Usage(9, 9, 9))):
-            other.add_run(run)
-            assert only_run(other) == late
+    run_id = other.start_run(JUDGE, MAST.ref, settings=SETTINGS)
+    other.record_asked(asked(run_id))
+    other.note_run_trace(run_id, RunTrace("a", 1, windows=1))
+    early = only_run(other)
+    other.record_asked(asked(run_id, "another"))
+    other.set_run_form(run_id, "text")
+    other.note_run_trace(run_id, RunTrace("a", 2, windows=2))
+    other.finish_run(run_id, ending="spent")
+    late = only_run(other)
+    for run in (early, late, late):
+        workspace.add_run(run)
+        assert only_run(workspace) == run
+        assert workspace.unfinished_run(JUDGE, MAST.ref) is None
+    workspace.add_run(early)
+    kept = only_run(workspace)
+    assert (kept.usage, kept.ending) == (Usage(2, 200, 20), "spent")
+    assert kept.finished_at == late.finished_at
+    # Its own export changes nothing of a run.
+    for run in (early, late, replace(late, usage=Usage(9, 9, 9))):
+        other.add_run(run)
+        assert only_run(other) == late
 
 
-def test_answers_and_sums_are_found_by_an_index(
+def test_answers_and_sums_are_read_by_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listening = Listening(monkeypatch)
@@ -180,7 +160,7 @@ def test_answers_and_sums_are_found_by_an_index(
         run = workspace.start_run(JUDGE, MAST.ref)
         with listening.during() as sent:
             workspace.record_asked(asked(run))
-            assert [word.split()[0] for word in sent] == ["BEGIN", "INSERT", "COMMIT"]
+            assert [statement.split()[0] for statement in sent] == ["BEGIN", "INSERT", "COMMIT"]
             workspace.find_answer("key")
             workspace.usage(run)
             workspace.unfinished_run(JUDGE, MAST.ref)
@@ -211,28 +191,21 @@ counts = st.integers(0, 1 << 40)
 
 
 @given(all_settings, st.builds(Usage, counts, counts, counts))
-def test_settings_and_usage_come_back_from_json_as_they_were(
-    settings: RunSettings, usage: Usage
-) -> None:
+def test_settings_and_usage_survive_json(settings: RunSettings, usage: Usage) -> None:
     values = json.loads(json.dumps(codec.settings_to_values(settings)))
     assert codec.settings_from_values(values, settings.form) == settings
     values = json.loads(json.dumps(codec.to_values(usage)))
     assert codec.read(values, Usage, "usage") == usage
 
 
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
+def test_impossible_settings_and_usage_are_named() -> None:
+    settings = {"model": "m", "prompt": "p", "host": "h"}
+    for values, reason in (
         ({"prompt": "p", "host": "h"}, "'model'"),
-        ({"model": "m", "prompt": "p", "host": "h", "parameters": {"a": 1}}, "parameters"),
-        ({"model": "m", "prompt": "p", "host": "h", "price_in": "2"}, "price_in"),
-    ],
-)
-def test_settings_that_cannot_be_are_named(values: dict[str, object], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        codec.settings_from_values(values, None)
-
-
-def test_nothing_uses_less_than_nothing() -> None:
+        (settings | {"parameters": {"a": 1}}, "parameters"),
+        (settings | {"price_in": "2"}, "price_in"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            codec.settings_from_values(values, None)
     with pytest.raises(ValueError, match=">= 0"):
         codec.read({"tokens_in": -1}, Usage, "usage")

@@ -1,4 +1,4 @@
-"""A workspace on a server: opened in words, written by many, and copied both ways."""
+"""Workspaces on a server: opening, transactions, lost connections, copies, and checks."""
 
 from __future__ import annotations
 
@@ -21,25 +21,18 @@ from mast_tui.cli.dispatch import run
 from mast_tui.errors import PasswordNeeded
 from mast_tui.labels import Target
 from mast_tui.team import postgresql
-from mast_tui.workspace import (
-    Workspace,
-    WorkspaceError,
-    migration,
-    presence,
-    schema,
-)
+from mast_tui.workspace import Workspace, WorkspaceError, migration, presence, schema
 from mast_tui.workspace.events.types import LabelAdded
 from mast_tui.workspace.records import Asked
 from tests import waiting
 from tests.postgres import ASKED, PostgresServer, running_server
 from tests.workspace.build import MAST, MODES, event, label, started, state
-from tests.workspace.test_processes import begin
-from tests.workspace.test_waiting import Pieces
+from tests.workspace.test_waiting import StepQueue
 
 pytestmark = pytest.mark.slow
 
 FOREIGN = "a\0b \x1a \x1aS \x1a0 � \U0001f600 'quoted' %s :x"
-"""What stands in traces and is kept as it is."""
+"""A text of traces that is stored unchanged."""
 
 
 @pytest.fixture
@@ -57,15 +50,11 @@ def workspace(url: str) -> Iterator[Workspace]:
         yield opened
 
 
-def add(workspace: Workspace, **how: Any) -> None:
-    annotator = how.get("annotator", "alice")
-    workspace.append([event(LabelAdded(label(workspace, **how)), annotator=annotator)])
+def add(workspace: Workspace, **options: Any) -> None:
+    workspace.append([event(LabelAdded(label(workspace, **options)))])
 
 
-# Opening
-
-
-def test_a_workspace_is_made_with_its_database_and_opened_again(postgres: PostgresServer) -> None:
+def test_workspace_is_created_with_its_database_and_opened_again(postgres: PostgresServer) -> None:
     url = postgres.url("brand%20new")
     with closing(Workspace.create_on_server(url)) as workspace:
         started(workspace, label(workspace))
@@ -75,8 +64,9 @@ def test_a_workspace_is_made_with_its_database_and_opened_again(postgres: Postgr
         assert workspace.name == url
 
 
-def test_what_is_no_workspace_is_refused_in_words(postgres: PostgresServer) -> None:
-    new, foreign = postgres.new_database(), postgres.new_database()
+def test_refused_addresses_are_explained(postgres: PostgresServer) -> None:
+    new = postgres.new_database()
+    foreign = postgres.new_database()
     postgres.run("CREATE TABLE theirs (id int)", database=foreign)
     for url, words in (
         (postgres.url(new), "no workspace in this database.*workspace create"),
@@ -94,7 +84,7 @@ def test_what_is_no_workspace_is_refused_in_words(postgres: PostgresServer) -> N
         Workspace.create_on_server(postgres.url(foreign))
 
 
-def test_a_password_is_asked_for_and_a_wrong_one_refused(
+def test_missing_or_wrong_password_is_refused(
     url: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSFILE", os.devnull)
@@ -105,61 +95,57 @@ def test_a_password_is_asked_for_and_a_wrong_one_refused(
     with pytest.raises(WorkspaceError, match="refuses the user or the password"):
         Workspace.open(mine)
     monkeypatch.setenv("PGPASSWORD", "secret")
-    # Into the database this user gets, but not at the tables.
     with pytest.raises(WorkspaceError, match="does not allow this user to do that"):
         Workspace.open(mine)
 
 
-@pytest.mark.parametrize(
-    ("url", "mode"),
-    [
-        ("postgresql://a@db.example.org/x", "require"),
-        ("postgresql://a@10.0.0.7/x", "require"),
-        ("postgresql://a@localhost,db.example.org/x", "require"),
-        ("postgresql://a@/x?service=team", "require"),
-        ("postgresql://a@db.example.org/x?sslmode=disable", "disable"),
-        ("postgresql://a@db.example.org/x?sslmode=verify-full", "verify-full"),
-        ("postgresql://a@localhost/x", None),
-        ("postgresql://a@127.0.0.1/x", None),
-        ("postgresql://a@[::1]/x", None),
-        ("postgresql:///x?host=/run/postgresql", None),
-        ("postgresql:///x", None),
-    ],
-)
-def test_a_connection_to_another_machine_is_encrypted_unless_asked_for(
-    url: str, mode: str | None, monkeypatch: pytest.MonkeyPatch
+ENCRYPTION: dict[str, str | None] = {
+    "postgresql://a@db.example.org/x": "require",
+    "postgresql://a@10.0.0.7/x": "require",
+    "postgresql://a@localhost,db.example.org/x": "require",
+    "postgresql://a@/x?service=team": "require",
+    "postgresql://a@db.example.org/x?sslmode=disable": "disable",
+    "postgresql://a@db.example.org/x?sslmode=verify-full": "verify-full",
+    "postgresql://a@localhost/x": None,
+    "postgresql://a@127.0.0.1/x": None,
+    "postgresql://a@[::1]/x": None,
+    "postgresql:///x?host=/run/postgresql": None,
+    "postgresql:///x": None,
+}
+
+
+def test_connection_to_another_machine_is_encrypted_unless_refused(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGSSLMODE"):
         monkeypatch.delenv(name, raising=False)
-    assert postgresql.parameters_of(url).get("sslmode") == mode
+    modes = {url: postgresql.parameters_of(url).get("sslmode") for url in ENCRYPTION}
+    assert modes == ENCRYPTION
 
 
-def test_without_the_extra_it_is_said_how_to_install_it() -> None:
-    code = (
+def output_of(code: str) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_server_driver_is_optional_and_not_imported_for_files() -> None:
+    without_driver = (
         "import sys; sys.modules['psycopg'] = None\n"
         "from mast_tui.workspace import Workspace, WorkspaceError\n"
         "try: Workspace.open('postgresql://localhost/x')\n"
         "except WorkspaceError as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'mast-tui[team]'" in done.stdout
-
-
-def test_who_works_with_a_file_imports_nothing_of_servers() -> None:
-    code = (
+    assert "pip install 'mast-tui[team]'" in output_of(without_driver)
+    with_file = (
         "import sys\n"
         "from mast_tui.workspace import Workspace\n"
         "Workspace.open(':memory:').close()\n"
         "print([name for name in sys.modules if 'postgresql' in name or 'psycopg' in name])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert output_of(with_file) == "[]\n"
 
 
-# Versions
-
-
-def test_an_older_one_is_brought_up_to_date_and_a_newer_one_refused(
+def test_older_schema_is_updated_and_newer_one_refused(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(Workspace.open(url)) as workspace:
@@ -181,10 +167,7 @@ def test_an_older_one_is_brought_up_to_date_and_a_newer_one_refused(
         connection.execute("UPDATE workspace_version SET schema_version = schema_version - 1")
 
 
-# Transactions
-
-
-def test_whoever_reads_cannot_write_and_sees_one_state(workspace: Workspace) -> None:
+def test_reading_connection_cannot_write_and_sees_one_state(workspace: Workspace) -> None:
     count = text("SELECT count(*) FROM labels")
     with workspace._database.reading() as connection:
         assert connection.execute(count).scalar_one() == 1
@@ -198,38 +181,18 @@ def test_whoever_reads_cannot_write_and_sees_one_state(workspace: Workspace) -> 
     assert len(workspace.labels()) == 2
 
 
-def add_and_fail(workspace: Workspace) -> None:
-    with workspace.transaction():
-        add(workspace)
-        raise KeyError
-
-
-def test_a_part_can_fail_by_itself(workspace: Workspace) -> None:
-    with workspace.transaction():
-        add(workspace)
-        with pytest.raises(KeyError):
-            add_and_fail(workspace)
-        add(workspace)
-    assert len(workspace.labels()) == 3
-    with pytest.raises(KeyError):
-        add_and_fail(workspace)
-    assert len(workspace.labels()) == 3
-
-
-def test_foreign_texts_and_great_numbers_come_back(workspace: Workspace) -> None:
+def test_odd_texts_and_great_numbers_are_stored_unchanged(workspace: Workspace) -> None:
     target = Target("k0", "k0", FOREIGN, 1 << 40, (1 << 40) + 1)
     add(workspace, target=target, note=FOREIGN)
-    kept = workspace.labels()[-1]
-    assert (kept.target, kept.note) == (target, FOREIGN)
+    stored = workspace.labels()[-1]
+    assert (stored.target, stored.note) == (target, FOREIGN)
     assert workspace.differences() == ()
     with pytest.raises(WorkspaceError, match="half a character"):
         add(workspace, note="\ud800")
     assert len(workspace.labels()) == 2
 
 
-def test_it_is_told_when_another_program_has_written_and_not_of_oneself(
-    workspace: Workspace, url: str
-) -> None:
+def test_changes_of_other_programs_are_noticed_once(workspace: Workspace, url: str) -> None:
     workspace.changed_elsewhere()
     add(workspace)
     assert not workspace.changed_elsewhere()
@@ -239,11 +202,12 @@ def test_it_is_told_when_another_program_has_written_and_not_of_oneself(
     assert not workspace.changed_elsewhere()
 
 
-def test_who_is_at_one_place_is_told_of_others_there(
+def test_people_at_one_place_see_each_other(
     workspace: Workspace, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(Workspace.open(url)) as other:
-        mine, theirs = workspace.presence, other.presence
+        mine = workspace.presence
+        theirs = other.presence
         assert mine is not None
         assert theirs is not None
 
@@ -259,47 +223,26 @@ def test_who_is_at_one_place_is_told_of_others_there(
         hear(())
         theirs.go_to("carol", "here")
         hear(("carol",))
-        # Killed, it says nothing any more.
         monkeypatch.setattr(presence, "GONE_AFTER", 0.0)
         assert mine.company() == ()
 
 
-def test_several_programs_write_at_once_and_nothing_is_lost(url: str) -> None:
-    names = ("alice", "bob", "alice")
-    said: dict[str, set[str]] = {"alice": set(), "bob": set()}
-    programs = [begin(url, name, "local", "20") for name in names]  # type: ignore[arg-type]
-    for name, program in zip(names, programs, strict=True):
-        output, _ = program.communicate(timeout=waiting.PATIENCE)
-        assert program.returncode == 0
-        said[name].update(output.split())
-    with closing(Workspace.open(url)) as workspace:
-        for name, ids in said.items():
-            assert {one.id for one in workspace.labels(annotator=name)} == ids
-            counted = [one.seq for one in workspace.events(annotator=name)]
-            assert counted == list(range(1, len(counted) + 1))
-        assert workspace.differences() == ()
-        assert workspace.edited_histories() == ()
-
-
-# Waiting, and lost connections
-
-
 @contextmanager
-def somebody_writes(url: str) -> Iterator[None]:
+def another_writer(url: str) -> Iterator[None]:
     with psycopg.connect(url) as connection:
         connection.execute("SELECT public.take_turns(ARRAY['alice'])")
         yield
 
 
-async def test_a_step_waits_for_others_while_the_loop_goes_on(
+async def test_step_waits_for_another_program_while_the_loop_goes_on(
     workspace: Workspace, url: str
 ) -> None:
-    pieces = Pieces()
-    with somebody_writes(url):
-        pieces.add(lambda: add(workspace))
-        await pieces.until(lambda: "Waiting for the server" in pieces.writes.report)
-    await pieces.over()
-    assert pieces.errors == []
+    queue = StepQueue()
+    with another_writer(url):
+        queue.add(lambda: add(workspace))
+        await queue.until(lambda: "Waiting for the server" in queue.writes.report)
+    await queue.until_idle()
+    assert queue.errors == []
     assert len(workspace.labels()) == 2
 
 
@@ -311,7 +254,7 @@ def cut_connections(url: str) -> None:
         )
 
 
-def test_a_lost_connection_is_made_anew(workspace: Workspace, url: str) -> None:
+def test_lost_connection_is_made_anew_and_rolls_back(workspace: Workspace, url: str) -> None:
     cut_connections(url)
     add(workspace)
     assert len(workspace.labels()) == 2
@@ -319,8 +262,6 @@ def test_a_lost_connection_is_made_anew(workspace: Workspace, url: str) -> None:
     assert len(workspace.labels()) == 2
     assert workspace.changed_elsewhere()  # it may have missed something
 
-
-def test_what_was_begun_on_a_lost_connection_is_taken_back(workspace: Workspace, url: str) -> None:
     def lose_it_midway() -> None:
         with workspace.transaction():
             add(workspace)
@@ -329,12 +270,12 @@ def test_what_was_begun_on_a_lost_connection_is_taken_back(workspace: Workspace,
 
     with pytest.raises(WorkspaceError, match="connection to the server was lost"):
         lose_it_midway()
-    assert len(workspace.labels()) == 1
-    add(workspace)
     assert len(workspace.labels()) == 2
+    add(workspace)
+    assert len(workspace.labels()) == 3
 
 
-def test_a_server_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_wait_for_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     with running_server() as server:
         url = server.url("labels")
         with closing(Workspace.create_on_server(url)) as workspace:
@@ -350,11 +291,8 @@ def test_a_server_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) ->
             assert len(workspace.labels()) == 2
 
 
-# Copies and checks
-
-
-def filled(workspace: Workspace) -> None:
-    """Something in every kind of table."""
+def fill(workspace: Workspace) -> None:
+    """Write rows into every kind of table."""
     workspace.add_taxonomy(MAST)
     started(workspace, label(workspace, note=FOREIGN), label(workspace, MODES[1]))
     started(workspace, label(workspace, annotator="bob"), annotator="bob")
@@ -364,7 +302,7 @@ def filled(workspace: Workspace) -> None:
 
 
 def rows(workspace: Workspace) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every table."""
+    """Return every row of every table."""
     with workspace._database.reading() as connection:
         return {
             table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
@@ -376,47 +314,39 @@ def command(*words: str) -> int:
     return run(split_command(list(words)))
 
 
-def test_a_copy_goes_to_a_server_and_back_with_all_it_holds(
+def test_copies_and_backups_of_a_server_hold_every_row(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    original, back = tmp_path / "w.db", tmp_path / "back.db"
+    original = tmp_path / "w.db"
+    back = tmp_path / "back.db"
     with closing(Workspace.open(original)) as workspace:
-        filled(workspace)
-        kept = rows(workspace)
+        fill(workspace)
+        before = rows(workspace)
     assert command("workspace", "copy", str(original), url) == 0
     assert command("workspace", "copy", url, str(back), "--json") == 0
     assert json.loads(capsys.readouterr().out.partition("\n")[2])["events"] == 5
     with closing(Workspace.open(back, create=False)) as workspace:
-        assert rows(workspace) == kept
+        assert rows(workspace) == before
+    backup = tmp_path / "backup.db"
+    assert command("workspace", "backup", str(backup), "--workspace", url) == 0
+    assert "5 events" in capsys.readouterr().out
     with closing(Workspace.open(url)) as workspace:
-        assert rows(workspace) == kept
-        # What comes later is numbered on.
-        filled(workspace)
+        with closing(Workspace.open(backup, create=False)) as copy:
+            assert rows(copy) == rows(workspace) == before
+        fill(workspace)  # later rows get new numbers
     assert command("workspace", "copy", str(original), url) == 1
     assert "there is something in the workspace" in capsys.readouterr().err
     assert command("workspace", "copy", url, str(back)) == 1
 
 
-def test_a_backup_of_a_server_is_one_file(
-    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with closing(Workspace.open(url)) as workspace:
-        filled(workspace)
-        target = tmp_path / "backup.db"
-        assert command("workspace", "backup", str(target), "--workspace", url) == 0
-        assert "5 events" in capsys.readouterr().out
-        with closing(Workspace.open(target, create=False)) as copy:
-            assert rows(copy) == rows(workspace)
-
-
 @pytest.mark.parametrize("on_server", [False, True])
-def test_a_check_tells_tables_that_are_not_what_follows_and_mends_them(
+def test_check_finds_and_mends_tables_that_differ_from_the_events(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], on_server: bool
 ) -> None:
     place = url if on_server else str(tmp_path / "w.db")
     check = ("workspace", "check", "--workspace", place)
     with closing(Workspace.open(place)) as workspace:
-        filled(workspace)
+        fill(workspace)
         before = state(workspace)
         assert command(*check) == 0
         with workspace._database.writing() as connection:

@@ -1,4 +1,4 @@
-"""State tables that the server derives from an annotator's events: they are what Python makes."""
+"""State tables that the server derives from events, beside those of Python."""
 
 from __future__ import annotations
 
@@ -56,13 +56,22 @@ from tests.workspace.build import MAST, MODES, TRACE, event, label
 pytestmark = pytest.mark.slow
 
 ODD: Final = 'a \0 and \x1a, \\u0000, \\\0, "quoted" ’ü\n'
-"""A text with all that JSON or the server keeps in another way."""
+"""A text with all characters that JSON or the server stores in another way."""
 FINISHED: Final = PassFinished("absent", 3, 4)
 
 
 def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
     """Return facts of all kinds that an annotator may record, with their passes."""
     plain = label(workspace, annotator="mira")
+    evidence = Evidence(
+        key="k1",
+        quote=ODD,
+        char_start=1,
+        char_end=5,
+        wording=ODD,
+        match=Match.REWORDED,
+        named=("kü", 'k"\0'),
+    )
     full = replace(
         plain,
         id=workspace.new_id(),
@@ -75,15 +84,7 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
         saw_suggestions=True,
         decisive=False,
         remedy=ODD,
-        evidence=Evidence(
-            key="k1",
-            quote=ODD,
-            char_start=1,
-            char_end=5,
-            match=Match.REWORDED,
-            named=("kü", 'k"\0'),
-            wording=ODD,
-        ),
+        evidence=evidence,
     )
     changed = replace(full, target=Target("k0", "k2"), evidence=None, remedy="", confidence=1.0)
     bare = replace(plain, id=workspace.new_id(), target=Target(), confidence=1e-7)
@@ -134,7 +135,9 @@ def facts_of(workspace: Workspace) -> list[tuple[int | None, Fact]]:
     ]
 
 
-def test_the_server_derives_what_python_derives(postgres: PostgresServer, tmp_path: Path) -> None:
+def test_server_derives_the_state_of_annotators_as_python_does(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
     database = postgres.new_database()
     with closing(Workspace.create_on_server(postgres.url(database))) as owner:
         owner.add_taxonomy(MAST)
@@ -153,7 +156,7 @@ def test_the_server_derives_what_python_derives(postgres: PostgresServer, tmp_pa
         recorded = list(owner.events())
         assert [event.fact for event in recorded] == [fact for _, fact in facts]
         assert not owner.edited_histories()
-        # Nothing that an annotator may record is missing above.
+        # Every kind that an annotator may record is above.
         others = {"decided", "judged", "study_set", "guideline_set"}
         assert {event.kind for event in recorded} | others == set(FACT_TYPES)
         owner.copy_to(tmp_path / "copy.db")
@@ -162,7 +165,7 @@ def test_the_server_derives_what_python_derives(postgres: PostgresServer, tmp_pa
         assert any(ODD in (one.note, one.target.quote) for one in copy.labels(pass_number=None))
 
 
-def test_the_server_derives_what_adjudicators_judges_and_leads_record(
+def test_server_derives_the_state_of_adjudicators_judges_and_leads(
     postgres: PostgresServer,
 ) -> None:
     database = postgres.new_database()
@@ -223,10 +226,9 @@ def test_the_server_derives_what_adjudicators_judges_and_leads_record(
         assert owner.study(MAST.ref) == study
 
 
-def test_a_lead_merges_histories_that_part_and_come_out_of_order(
+def test_lead_merges_diverging_histories_like_a_file(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    """The result is that of a file: events of people who are not in the team, also replaced."""
     database = postgres.new_database()
     histories = list[list[Event]]()
     for number in range(3):
@@ -235,7 +237,7 @@ def test_a_lead_merges_histories_that_part_and_come_out_of_order(
             source.register_trace(TraceRecord(TRACE))
             if number:
                 source.merge_events(histories[0])
-            elif not number:
+            else:
                 source.append([event(PassStarted(PassKind.BLIND), annotator="zoe")])
             for mode in MODES[: number + 2]:
                 one = replace(label(source, mode, annotator="zoe"), note=f"{number}")

@@ -1,4 +1,4 @@
-"""A team whose traces lie in one place: labelled from two machines, adjudicated from a third."""
+"""A team whose traces are in object storage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def traces_in(place: Path) -> dict[str, Trace]:
     return {one.identity.trace_id: one for report in scan([place]) for one in report.traces}
 
 
-def test_each_trace_of_one_place_is_dealt_to_whom_the_study_says_wherever_its_file_is(
+def test_traces_in_object_storage_are_labelled_and_adjudicated_from_three_machines(
     postgres: PostgresServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -72,7 +72,7 @@ def test_each_trace_of_one_place_is_dealt_to_whom_the_study_says_wherever_its_fi
             labelled[name] = own
         both = set(labelled["mira"]) & set(labelled["bob"])
         assert (len(both), len(labelled["mira"] + labelled["bob"])) == (2, len(runs) + 2)
-        # Whoever gets at none of the files decides by what the sides say.
+        # Without files the sides can still be compared.
         at("carol's")
         s3.troubles += ["refused"] * 9
         with team.workspace("carol") as workspace:

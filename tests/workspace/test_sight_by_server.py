@@ -1,4 +1,4 @@
-"""What the server itself shows to whom, attacked with SQL and a member's own password."""
+"""Visibility on a server, tested with SQL and the passwords of members."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ TABLES: Final = [table.name for table in (schema.events, schema.span_indices, *s
 
 
 class Team:
-    """A workspace of its own with a team, and who is at work in it."""
+    """A workspace with a team."""
 
     def __init__(self, server: PostgresServer) -> None:
         self.server, self.database = server, server.new_database()
@@ -97,14 +97,14 @@ class Team:
 
     @contextmanager
     def session(self, name: str, trace: Any = FIRST) -> Iterator[Session]:
-        """As the app has it."""
+        """Open a session like the app."""
         with self.workspace(name) as opened:
             blind = resolve_blind(opened, name, taxonomy=MAST.ref)
             yield Session.open(opened, trace, MAST, name, blind=blind)
 
     @contextmanager
     def sql(self, name: str) -> Iterator[psycopg.Connection[Any]]:
-        """As ``psql`` has it."""
+        """Connect like ``psql``."""
         with psycopg.connect(self.url(name), autocommit=True) as connection:
             connection.prepare_threshold = None
             if TEAM.get(name) is TeamRole.ANNOTATOR:
@@ -120,7 +120,7 @@ def team(postgres: PostgresServer) -> Team:
 
 @pytest.fixture(scope="module")
 def at_work(postgres: PostgresServer) -> Team:
-    """A team in which all but mira, noa and omar have worked; each of these is one test's."""
+    """A team in which all but mira, noa and omar have worked; each of these is used by one test."""
     team = Team(postgres)
     with team.workspace("lea") as lea:
         lea.append([NewEvent("lea", None, MAST.ref, None, StudySet(None, STUDY))])
@@ -131,7 +131,7 @@ def at_work(postgres: PostgresServer) -> Team:
 def work(
     team: Team, name: str, trace: Any = FIRST, *, finish: bool = True, note: str = SECRET
 ) -> None:
-    """Label, answer, note, finish, and look."""
+    """Label, answer, note, and finish."""
     with team.session(name, trace) as session:
         session.toggle_label(MODES[0], Target("k0", "k0"), suggestions_on_screen=False)
         (made,) = session.labels
@@ -143,7 +143,7 @@ def work(
 
 
 def tag(workspace: Workspace, who: str) -> None:
-    """Tag what bob says of both traces."""
+    """Tag the labels of bob on both traces."""
     for trace_id in (TRACE, "run-2"):
         code = OpenCode("bob", trace_id, Target("k0", "k0", "a \0 quote"), "", is_label=True)
         toggle_tag(workspace, MAST.id, who, [code], f"{who}-tagged")
@@ -154,7 +154,7 @@ def of_second(workspace: Workspace, name: str) -> Label:
 
 
 def everybody_works(team: Team) -> None:
-    """All that others can do, on traces that are known."""
+    """Let all members do all that they can on both traces."""
     for trace in (FIRST, SECOND):
         work(team, "bob", trace)
     with team.workspace("runner") as runner:
@@ -202,8 +202,6 @@ def everybody_works(team: Team) -> None:
         owner.execute(f"ANALYZE {', '.join(f'public.{name}' for name in TABLES)}")
 
 
-# The attack
-
 RELATIONS: Final = (
     "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c "
     "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v', 'm', 'S', 'p') "
@@ -245,7 +243,7 @@ APPEND: Final = (
     "%(pass_number)s::bigint, %(payload)s, %(replaces)s, 'a', NULL, NULL, "
     "'0123456789abcdef0123456789abcdef')::public.events)"
 )
-"""An event of one's own, by SQL; by itself it has the next counter."""
+"""A statement that appends an event; by default it has the next counter."""
 
 
 def append_sql(
@@ -302,7 +300,7 @@ WRITES: Final = (
 
 
 def asked(connection: psycopg.Connection[Any], statement: Any, *values: Any) -> str:
-    """All that comes of a statement, be it refused."""
+    """Return the rows or the error of a statement."""
     try:
         cursor = connection.execute(statement, *values)
         rows = cursor.fetchall() if cursor.description is not None else []
@@ -312,8 +310,8 @@ def asked(connection: psycopg.Connection[Any], statement: Any, *values: Any) -> 
         return f"{said.sqlstate} {said.message_primary} {said.message_detail} {said.message_hint}"
 
 
-def all_there_is(connection: psycopg.Connection[Any]) -> dict[str, str]:
-    """What a blind annotator gets out of the server, by what was asked."""
+def all_answers(connection: psycopg.Connection[Any]) -> dict[str, str]:
+    """Return the answers of the server to many statements of a blind annotator."""
     relations = [row[0] for row in connection.execute(RELATIONS)]
     found = {}
     for name in relations:
@@ -353,17 +351,16 @@ def all_there_is(connection: psycopg.Connection[Any]) -> dict[str, str]:
     return found
 
 
-def test_a_blind_annotator_learns_nothing_that_depends_on_others(team: Team) -> None:
-    """All that the server answers is the same, whether others have worked or not."""
+def test_answers_to_a_blind_annotator_do_not_depend_on_others(team: Team) -> None:
     work(team, "mira", FIRST, finish=False)
-    work(team, "mira", SECOND)  # finished, but what others say was not asked for
+    work(team, "mira", SECOND)  # finished but not revealed
     with team.sql("mira") as mira:
-        before = all_there_is(mira)
+        before = all_answers(mira)
         everybody_works(team)
-        after = all_there_is(mira)
+        after = all_answers(mira)
     assert before.keys() == after.keys()
     assert {asked for asked in after if before[asked] != after[asked]} == set()
-    # It could have been otherwise: she sees her own, and the owner sees what has changed.
+    # Her own rows are there, and the owner sees the others.
     assert "mira" in after["seen.labels"]
     assert "-tagged" not in "".join(after.values())
     with team.sql("postgres") as owner:
@@ -373,7 +370,7 @@ def test_a_blind_annotator_learns_nothing_that_depends_on_others(team: Team) -> 
     assert all(IMPORTED not in said for said in after.values())
 
 
-def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team) -> None:
+def test_revealed_trace_is_visible_and_its_labels_are_final(team: Team) -> None:
     everybody_works(team)
     work(team, "mira", SECOND)
     with team.session("mira", SECOND) as session:
@@ -406,7 +403,7 @@ def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team
         for kind, fact in facts.items():
             statement = append_sql("mira", kind, json.dumps(fact), trace="run-2")
             assert "what you said before you saw" in asked(mira, statement), kind
-        # Not by a label of the same name in the next pass, either, and that is no blind one.
+        # A second look cannot move them either, and it is no blind pass.
         blind = '{"kind": "blind"}'
         began = append_sql("mira", "pass_started", blind, trace="run-2", pass_number=2)
         assert "is a second look" in asked(mira, began)
@@ -430,11 +427,11 @@ def test_once_revealed_a_trace_is_seen_and_what_was_said_of_it_stands(team: Team
 
 
 def tags_seen(workspace: Workspace) -> set[tuple[str, str]]:
-    """Who tagged which traces, as far as it is told."""
+    """Return the visible tags as pairs of annotator and trace."""
     return {(who, place[1]) for _, who, tags in all_tags(workspace) for place in tags}
 
 
-def test_nothing_is_revealed_before_a_finish(at_work: Team) -> None:
+def test_unfinished_pass_cannot_be_revealed(at_work: Team) -> None:
     work(at_work, "noa", finish=False)
     with at_work.sql("noa") as noa:
         for pass_number, refusal in (
@@ -449,19 +446,16 @@ def test_nothing_is_revealed_before_a_finish(at_work: Team) -> None:
         assert "bob" not in asked(noa, "SELECT annotator FROM labels")
 
 
-# The app and the commands
-
-
 def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     code = run(split_command(list(words)))
     out, err = capsys.readouterr()
     return code, out, err
 
 
-def test_each_does_their_work(
+def test_members_use_the_app_and_commands_within_their_rights(
     at_work: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told(name: str, *words: str) -> tuple[int, str, str]:
+    def run_as(name: str, *words: str) -> tuple[int, str, str]:
         return command(capsys, *words, "--workspace", at_work.url(name))
 
     work(at_work, "mira")
@@ -472,23 +466,23 @@ def test_each_does_their_work(
         with at_work.workspace(name) as opened:
             assert len(opened.labels(annotator="bob")) == 2
             assert not opened.edited_histories()
-    assert (
-        json.loads(told("lea", "agree", "--rounds", "0", "--json")[1])["traces"]["finished_by_all"]
-        == 1
-    )
+    agreement = json.loads(run_as("lea", "agree", "--rounds", "0", "--json")[1])
+    assert agreement["traces"]["finished_by_all"] == 1
     for name, code in (("lea", 0), ("mira", 1)):
         for words in (
             ("export", "--format", "jsonl", "-o", str(tmp_path / f"{name}.jsonl")),
             ("workspace", "backup", str(tmp_path / f"{name}.db")),
             ("workspace", "check"),
         ):
-            got, _, error = told(name, *words)
+            got, _, error = run_as(name, *words)
             assert got == code, error
             assert code == 0 or "no more than their own work" in error
     assert not (tmp_path / "mira.db").exists()
-    assert json.loads(told("mira", "status", "--json")[1])["annotators"]
+    assert json.loads(run_as("mira", "status", "--json")[1])["annotators"]
     own = tmp_path / "own.csv"
-    assert told("mira", "export", "--format", "csv-long", "--labels", "all", "-o", str(own))[0] == 0
+    assert (
+        run_as("mira", "export", "--format", "csv-long", "--labels", "all", "-o", str(own))[0] == 0
+    )
     assert "mira" in own.read_text()
     assert ",bob," not in own.read_text()
     with at_work.session("mira") as session:
@@ -503,7 +497,7 @@ def test_each_does_their_work(
             session.workspace.start_run(JUDGE, MAST.ref)
         with pytest.raises(SessionError, match="hides judges' suggestions from you"):
             resolve_blind(session.workspace, "mira", assisted=True, taxonomy=MAST.ref)
-        # What has waited for the server goes out as from anybody.
+        # Changes that waited for the server are sent.
         place = session.workspace
         place.keep_waiting(tmp_path, "mira")
         assert place.outbox is not None
@@ -518,11 +512,11 @@ def test_each_does_their_work(
         place.outbox.put(new, place.new_id, place.new_id(), None, None, 0)
         assert place.send_waiting() == ()
         assert [one.trace_id for one in place.labels()] == [TRACE, "run-2"]
-        # Whoever is named: the one whose password it is works.
+        # The owner of the password works, whoever is named.
         assert working_person(session.workspace, "bob") == "mira"
 
 
-def test_who_is_assisted_sees_judges_and_nobody_else(at_work: Team) -> None:
+def test_assisted_annotator_sees_judges_and_nobody_else(at_work: Team) -> None:
     with at_work.workspace("postgres") as owner:
         assert owner.add_member("omar", TeamRole.ANNOTATOR, assisted=True) is None
     with at_work.session("omar") as session:
@@ -534,8 +528,9 @@ def test_who_is_assisted_sees_judges_and_nobody_else(at_work: Team) -> None:
         assert [one.judge for one in session.workspace.runs()] == [JUDGE]
 
 
-def test_a_newer_version_keeps_to_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables change under what hides them, when the owner opens it; nobody else brings it."""
+def test_owner_updates_the_schema_and_visibility_stays(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work(team, "bob")
     new = schema.SCHEMA_VERSION + 1
     step = ("ALTER TABLE labels ADD COLUMN later TEXT", "ALTER TABLE labels DROP COLUMN later")
@@ -552,21 +547,21 @@ def test_a_newer_version_keeps_to_it(team: Team, monkeypatch: pytest.MonkeyPatch
         assert "bob" not in asked(mira, "SELECT annotator FROM labels")
 
 
-def test_a_server_of_an_earlier_version_takes_the_indices_of_spans(team: Team) -> None:
+def test_server_of_an_earlier_version_gets_span_indices(team: Team) -> None:
     work(team, "bob")
     with team.sql("postgres") as owner:
         owner.execute("DROP TABLE public.span_indices CASCADE")
         owner.execute("ALTER TABLE public.traces DROP COLUMN task_id, DROP COLUMN trial")
         owner.execute("UPDATE workspace_version SET schema_version = 8")
     Workspace.open(team.url("postgres")).close()
-    # Whoever has the trace keeps the indices again, of the spans that they may know of.
+    # Members with the trace keep the indices of the spans that they may know.
     with team.session("bob") as session:
         assert session.workspace.span_indices() == {TRACE: {"k0": SpanIndex(0)}}
     with team.session("carol"), team.workspace("carol") as carol:
         assert carol.span_indices() == {TRACE: {"k0": SpanIndex(0)}}
 
 
-def test_the_index_of_a_span_tells_an_annotator_nothing_of_what_others_marked(team: Team) -> None:
+def test_span_indices_do_not_tell_marks_of_others(team: Team) -> None:
     work(team, "bob")
     with team.session("bob") as session:
         session.toggle_label(MODES[2], Target("k1", "k1"), suggestions_on_screen=False)
@@ -581,10 +576,10 @@ def test_the_index_of_a_span_tells_an_annotator_nothing_of_what_others_marked(te
         assert session.workspace.span_indices()[TRACE].keys() == {"k0", "k1"}
 
 
-def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
+def test_member_gets_a_password_that_is_not_stored(
     postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By one who owns the workspace and is no superuser; the server's log keeps all they say."""
+    """The owner is no superuser, and the log of the server has all statements."""
     name = 'Zoë "Z" O\'Neil: %s'
     postgres.run("CREATE ROLE boss LOGIN CREATEDB CREATEROLE")
     postgres.run("ALTER ROLE boss SET log_statement = 'all'")
@@ -614,7 +609,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         with pytest.raises(WorkspaceError, match="refuses the user or the password"):
             Workspace.open(theirs)
         postgres.run(f"REVOKE {ASKED} FROM {role}")
-        # What somebody is can change, and who is out sees nothing more.
+        # A role can change, and a removed member sees nothing.
         lead = command(capsys, *team[:4], "lead", *team[5:], "--json")
         assert lead[0] == 0, lead
         assert "see who is connected" not in lead[2]
@@ -625,7 +620,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         with pytest.raises(WorkspaceError):
             workspace.labels()
     assert command(capsys, "team", "remove", name, *team[5:])[0] == 1
-    # A role that is there keeps its password, and none of the rights that it had.
+    # An existing role keeps its password and loses its rights.
     of_boss = {"database": "of%20a%20team"}
     postgres.run("GRANT ALL ON ALL TABLES IN SCHEMA public TO known, PUBLIC", **of_boss)
     code, line, told = command(capsys, *team[:2], "known", *team[3:])
@@ -635,7 +630,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         assert not workspace.labels()
     with psycopg.connect(url.replace("boss@", "known@")) as known:
         assert "permission denied" in asked(known, "SELECT * FROM public.labels")
-    # A superuser has the server keep to itself who is connected.
+    # A superuser lets the server hide who is connected.
     theirs = postgres.url("of%20a%20team")
     assert command(capsys, *team[:2], "known", *team[3:-1], theirs)[0] == 0
     with closing(Workspace.open(theirs)) as workspace:
@@ -649,7 +644,7 @@ def test_a_member_is_taken_in_with_a_password_that_nobody_keeps(
         assert workspace.team() == ()
 
 
-def test_a_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "w.db")
     Workspace.open(path).close()
     code, _, told = command(capsys, "team", "add", "mira", "--role", "lead", "--workspace", path)
@@ -657,10 +652,7 @@ def test_a_file_has_no_team(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "a team has its workspace on a server" in told
 
 
-# Registers
-
-
-def test_traces_and_taxonomies_are_changed_by_the_lead_alone(team: Team) -> None:
+def test_only_the_lead_changes_traces_and_taxonomies(team: Team) -> None:
     other = replace(MAST, id="other")
     changed = TraceRecord(
         TRACE, FIRST.identity, Path("/elsewhere/run-1.json"), outcome=Outcome.SUCCEEDED, spans=99
@@ -683,7 +675,7 @@ def test_traces_and_taxonomies_are_changed_by_the_lead_alone(team: Team) -> None
         assert {one.ref for one in lea.taxonomies()} == {MAST.ref, other.ref}
 
 
-def test_a_first_member_finds_the_taxonomy_that_comes_with_the_program(
+def test_new_workspace_has_the_taxonomy_of_the_program(
     postgres: PostgresServer,
 ) -> None:
     database = postgres.new_database()

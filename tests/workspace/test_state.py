@@ -1,10 +1,9 @@
-"""What a workspace answers: registers, labels by pass, and transactions."""
+"""State of a workspace: registers, labels by pass, decisions, and transactions."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -13,17 +12,9 @@ from hypothesis import strategies as st
 
 from mast_tui.errors import ChangedElsewhere
 from mast_tui.gold.model import Decision
-from mast_tui.labels import (
-    AnnotatorKind,
-    Label,
-    PassKind,
-    Target,
-    Verdict,
-    VerdictValue,
-    annotator_kind,
-)
+from mast_tui.labels import AnnotatorKind, Label, PassKind, Target, Verdict, VerdictValue
 from mast_tui.taxonomy.loader import from_dict, to_dict
-from mast_tui.workspace import Run, RunTrace, Workspace, WorkspaceError
+from mast_tui.workspace import RunTrace, Workspace, WorkspaceError
 from mast_tui.workspace.events.model import IdSource, uuid5, uuid7
 from mast_tui.workspace.events.types import (
     Decided,
@@ -40,24 +31,20 @@ from mast_tui.workspace.events.types import (
 from tests.taxonomy.rewording import changed
 from tests.workspace.build import MAST, MODES, TRACE, event, label, started, state
 
-
-@pytest.fixture
-def workspace() -> Iterator[Workspace]:
-    with closing(Workspace.open(":memory:")) as opened:
-        yield opened
+HUMAN = AnnotatorKind.HUMAN
+JUDGE = AnnotatorKind.JUDGE
+IMPORTED = AnnotatorKind.IMPORTED
 
 
-def test_a_taxonomy_comes_back_whole(workspace: Workspace) -> None:
+def test_taxonomy_comes_back_whole_and_other_modes_need_another_version(
+    workspace: Workspace,
+) -> None:
     workspace.add_taxonomy(MAST)
     workspace.add_taxonomy(MAST)
     assert workspace.taxonomies() == (MAST,)
     assert workspace.taxonomy(MAST.ref) == MAST
     with pytest.raises(WorkspaceError, match="other@1"):
         workspace.taxonomy("other@1")
-
-
-def test_a_taxonomy_with_other_modes_needs_another_version(workspace: Workspace) -> None:
-    workspace.add_taxonomy(MAST)
     other = changed(MAST, lambda modes: [*modes[:-1], replace(modes[-1], code="3.9")])
     with pytest.raises(WorkspaceError, match=r"has the code 3.9, not 3.3.*raise the version"):
         workspace.add_taxonomy(other)
@@ -67,72 +54,73 @@ def test_a_taxonomy_with_other_modes_needs_another_version(workspace: Workspace)
 
 
 def test_annotators_have_kinds_that_fit_their_names(workspace: Workspace) -> None:
-    workspace.add_annotator("alice", AnnotatorKind.IMPORTED)
-    workspace.add_annotator("judge:rules@1", AnnotatorKind.JUDGE)
     for name, kind in (
-        ("judge:x", AnnotatorKind.HUMAN),
-        ("bob", AnnotatorKind.JUDGE),
-        ("  ", AnnotatorKind.HUMAN),
-        (" bob", AnnotatorKind.HUMAN),
-        ("a|b", AnnotatorKind.IMPORTED),
+        ("judge:x", HUMAN),
+        ("bob", JUDGE),
+        ("  ", HUMAN),
+        (" bob", HUMAN),
+        ("a|b", IMPORTED),
     ):
         with pytest.raises(WorkspaceError):
             workspace.add_annotator(name, kind)
-    assert {info.name: info.kind for info in workspace.annotators()} == {
-        "alice": AnnotatorKind.IMPORTED,
-        "judge:rules@1": AnnotatorKind.JUDGE,
-    }
+    workspace.add_annotator("judge:x", JUDGE)
+    for kind, kept in ((IMPORTED, IMPORTED), (HUMAN, HUMAN), (IMPORTED, HUMAN)):
+        workspace.add_annotator("alice", kind)
+        kinds = {row.name: row.kind for row in workspace.annotators()}
+        assert kinds == {"alice": kept, "judge:x": JUDGE}
 
 
-def test_whoever_labels_here_is_human_from_then_on(workspace: Workspace) -> None:
-    workspace.add_annotator("alice", AnnotatorKind.IMPORTED)
-    workspace.add_annotator("alice", AnnotatorKind.HUMAN)
-    workspace.add_annotator("alice", AnnotatorKind.IMPORTED)
-    assert [info.kind for info in workspace.annotators()] == [AnnotatorKind.HUMAN]
-
-
-def test_whoever_has_an_event_is_known_by_name(workspace: Workspace) -> None:
-    started(workspace, annotator="bob")
-    started(workspace, annotator="judge:rules@1")
-    assert [(a.name, a.kind) for a in workspace.annotators()] == [
-        (name, annotator_kind(name)) for name in ("bob", "judge:rules@1")
+def test_events_register_annotators_and_their_blindness(workspace: Workspace) -> None:
+    for name in ("alice", "bob", "judge:rules@1"):
+        started(workspace, annotator=name)
+    for blind in (True, False, True):
+        workspace.append([event(SightSet(None, blind))._replace(trace_id=None, pass_number=None)])
+    assert [(row.name, row.kind, row.blind) for row in workspace.annotators()] == [
+        ("alice", HUMAN, True),
+        ("bob", HUMAN, None),
+        ("judge:rules@1", JUDGE, None),
     ]
 
 
-def test_sight_is_remembered_per_annotator(workspace: Workspace) -> None:
-    started(workspace, annotator="alice")
-    started(workspace, annotator="bob")
-    for blind in (True, False, True):
-        workspace.append([event(SightSet(None, blind))._replace(trace_id=None, pass_number=None)])
-    assert [(a.name, a.blind) for a in workspace.annotators()] == [("alice", True), ("bob", None)]
-
-
-def fails_half_way(workspace: Workspace) -> None:
+def fail_half_way(workspace: Workspace) -> None:
     with workspace.transaction():
         workspace.append([event(LabelAdded(label(workspace)))])
         workspace.set_setting("a", "b")
         raise KeyError
 
 
-def test_a_transaction_that_fails_leaves_nothing(workspace: Workspace) -> None:
+def test_failed_transaction_or_part_leaves_nothing(workspace: Workspace) -> None:
     started(workspace)
     before = state(workspace)
     with pytest.raises(KeyError):
-        fails_half_way(workspace)
+        fail_half_way(workspace)
     assert state(workspace) == before
-    assert workspace.get_setting("a") is None
-
-
-def test_a_part_of_a_transaction_can_fail_alone(workspace: Workspace) -> None:
     with workspace.transaction():
-        started(workspace, label(workspace))
+        workspace.append([event(LabelAdded(label(workspace)))])
         with pytest.raises(KeyError):
-            fails_half_way(workspace)
+            fail_half_way(workspace)
     assert len(workspace.labels()) == 1
     assert workspace.get_setting("a") is None
 
 
-def test_what_came_between_is_refused(workspace: Workspace) -> None:
+def hide_failed_part(workspace: Workspace) -> None:
+    with workspace.transaction(whole=True):
+        workspace.set_setting("before", "1")
+        with suppress(KeyError):
+            fail_half_way(workspace)
+
+
+def test_failed_part_ends_a_whole_transaction(workspace: Workspace) -> None:
+    with pytest.raises(AssertionError, match="has to end the transaction"):
+        hide_failed_part(workspace)
+    assert workspace.get_setting("before") is None
+    assert workspace.get_setting("a") is None
+    with workspace.transaction(whole=True):
+        workspace.set_setting("after", "1")
+    assert workspace.get_setting("after") == "1"
+
+
+def test_append_refuses_outdated_counters_and_foreign_labels(workspace: Workspace) -> None:
     started(workspace)
     (first,) = workspace.events(trace_id=TRACE)
     workspace.append([event(LabelAdded(label(workspace)))], known_seq=first.seq)
@@ -140,20 +128,16 @@ def test_what_came_between_is_refused(workspace: Workspace) -> None:
         workspace.append([event(LabelAdded(label(workspace)))], known_seq=first.seq)
     other = label(workspace, trace_id="other")
     workspace.append([event(LabelAdded(other), trace_id="other")], known_seq=0)
+    with pytest.raises(ValueError, match="other work"):
+        workspace.append([event(LabelAdded(label(workspace, annotator="bob")))])
     assert len(workspace.labels(pass_number=None)) == 2
 
 
-def test_an_event_with_a_name_of_its_own_is_recorded_once(workspace: Workspace) -> None:
+def test_event_with_an_id_is_recorded_once(workspace: Workspace) -> None:
     named = event(PassStarted(PassKind.BLIND))._replace(id="lasting")
     assert len(workspace.append([named])) == 1
     assert workspace.append([named]) == ()
-    assert [one.id for one in workspace.events()] == ["lasting"]
-
-
-def test_a_label_of_somebody_else_is_no_event_of_mine(workspace: Workspace) -> None:
-    with pytest.raises(ValueError, match="other work"):
-        workspace.append([event(LabelAdded(label(workspace, annotator="bob")))])
-    assert list(workspace.events()) == []
+    assert [row.id for row in workspace.events()] == ["lasting"]
 
 
 def two_passes(workspace: Workspace) -> tuple[Label, Label]:
@@ -167,7 +151,7 @@ def two_passes(workspace: Workspace) -> tuple[Label, Label]:
     return first, second
 
 
-def test_labels_are_those_of_the_pass_asked_for(workspace: Workspace) -> None:
+def test_labels_verdicts_and_reads_are_those_of_the_pass(workspace: Workspace) -> None:
     first, second = two_passes(workspace)
     assert workspace.labels() == (second,)
     assert workspace.labels(pass_number="finished") == (first,)
@@ -176,51 +160,34 @@ def test_labels_are_those_of_the_pass_asked_for(workspace: Workspace) -> None:
     assert workspace.labels(annotator="bob") == ()
     assert workspace.labels(trace_id="other") == ()
     assert workspace.labels(taxonomy="other@1") == ()
-    assert [(one.number, one.finished_at) for one in workspace.passes()] == [
+    assert [(row.number, row.finished_at) for row in workspace.passes()] == [
         (1, "2026-05-04T10:00:00Z"),
         (2, None),
     ]
-
-
-def test_an_adjudication_is_nobodys_last_pass(workspace: Workspace) -> None:
-    _, second = two_passes(workspace)
-    workspace.append([event(PassStarted(PassKind.ADJUDICATION), pass_number=3)])
-    assert workspace.labels() == (second,)
-    assert len(workspace.passes()) == 3
-
-
-def test_a_withdrawn_pass_is_as_if_it_never_was(workspace: Workspace) -> None:
-    first, second = two_passes(workspace)
-    back: list[Fact] = [LabelRemoved(second), PassWithdrawn(PassKind.SECOND_LOOK, 1)]
-    workspace.append([event(fact, pass_number=2) for fact in back])
-    assert workspace.labels() == (first,)
-    assert [one.number for one in workspace.passes()] == [1]
-    workspace.append([event(PassStarted(PassKind.SECOND_LOOK, 1), pass_number=2)])
-    assert [one.number for one in workspace.passes()] == [1, 2]
-
-
-def test_a_mode_with_labels_is_present(workspace: Workspace) -> None:
-    two_passes(workspace)
     who = ("alice", TRACE, MAST.ref)
-    assert workspace.verdicts(pass_number=None) == (
-        *sorted(
-            (
-                Verdict(*who, MODES[0], VerdictValue.PRESENT, 1),
-                Verdict(*who, MODES[2], VerdictValue.ABSENT, 1),
-            ),
-            key=lambda verdict: verdict.mode,
-        ),
+    assert sorted(workspace.verdicts(pass_number=None), key=lambda row: MODES.index(row.mode)) == [
+        Verdict(*who, MODES[0], VerdictValue.PRESENT, 1),
         Verdict(*who, MODES[1], VerdictValue.PRESENT, 2),
-    )
-
-
-def test_reads_add_up_over_passes(workspace: Workspace) -> None:
-    two_passes(workspace)
+        Verdict(*who, MODES[2], VerdictValue.ABSENT, 1),
+    ]
     workspace.append([event(SpansRead(("k0", "k1")))])
     workspace.append([event(SpansRead(("k2",)), pass_number=2)])
     workspace.append([event(SpansRead(("k9",)), trace_id="other")])
-    assert workspace.reads("alice", TRACE, MAST.ref, 1) == SpansRead(("k0", "k1"))
-    assert workspace.reads("alice", TRACE, MAST.ref, 2) == SpansRead(("k0", "k1", "k2"))
+    assert workspace.reads(*who, 1) == SpansRead(("k0", "k1"))
+    assert workspace.reads(*who, 2) == SpansRead(("k0", "k1", "k2"))
+
+
+def test_adjudication_and_withdrawn_passes_are_not_the_last_pass(workspace: Workspace) -> None:
+    first, second = two_passes(workspace)
+    workspace.append([event(PassStarted(PassKind.ADJUDICATION), pass_number=3)])
+    assert workspace.labels() == (second,)
+    assert [row.number for row in workspace.passes()] == [1, 2, 3]
+    back: list[Fact] = [LabelRemoved(second), PassWithdrawn(PassKind.SECOND_LOOK, 1)]
+    workspace.append([event(fact, pass_number=2) for fact in back])
+    assert workspace.labels() == (first,)
+    assert [row.number for row in workspace.passes()] == [1, 3]
+    workspace.append([event(PassStarted(PassKind.SECOND_LOOK, 1), pass_number=2)])
+    assert [row.number for row in workspace.passes()] == [1, 2, 3]
 
 
 def decision(item: str, by: str, at: str) -> Decision:
@@ -228,55 +195,54 @@ def decision(item: str, by: str, at: str) -> Decision:
     return Decision(MODES[0], item, VerdictValue.PRESENT, (target,), ("alice",), (), by, at)
 
 
-def test_of_several_decisions_on_an_item_the_last_one_stands(workspace: Workspace) -> None:
+def test_last_decision_on_an_item_stands(workspace: Workspace) -> None:
     early = decision("x", "bob", "2026-05-04T10:00:00Z")
     other = decision("y", "alice", "2026-05-04T11:00:00Z")
     late = decision("x", "alice", "2026-05-04T12:00:00Z")
     workspace.append([event(Decided("x", None, early), annotator="bob", pass_number=2)])
-    for one in (late, other):
-        workspace.append([event(Decided(one.item, None, one), pass_number=2)])
+    for row in (late, other):
+        workspace.append([event(Decided(row.item, None, row), pass_number=2)])
     assert workspace.decisions(TRACE, MAST.ref) == (other, late)
     assert workspace.decisions(TRACE, MAST.ref, annotator="bob") == (early,)
+    older = decision("x", "carol", "2026-05-04T09:00:00Z")
+    workspace.append([event(Decided("x", None, older), annotator="carol", pass_number=2)])
+    assert workspace.decisions(TRACE, MAST.ref) == (other, late)
     workspace.append([event(Decided("x", late, None), pass_number=2)])
     assert workspace.decisions(TRACE, MAST.ref) == (early, other)
     assert workspace.decisions("other", MAST.ref) == ()
 
 
-def test_events_are_read_beyond_one_batch(workspace: Workspace) -> None:
+def test_events_are_read_in_more_than_one_batch(workspace: Workspace) -> None:
     started(workspace)
-    many = [event(SpansRead((f"k{number}",))) for number in range(2100)]
-    workspace.append(many)
+    workspace.append([event(SpansRead((f"k{number}",))) for number in range(2100)])
     workspace.append([event(SpansRead(("k",)), annotator="bob", trace_id="other")])
-    found = list(workspace.events())
-    assert [(one.annotator, one.seq) for one in found] == [
+    assert [(row.annotator, row.seq) for row in workspace.events()] == [
         *(("alice", number) for number in range(1, 2102)),
         ("bob", 1),
     ]
     assert len(list(workspace.events(trace_id="other"))) == 1
 
 
-def test_a_run_tells_what_it_did(workspace: Workspace) -> None:
+def test_run_counts_the_last_note_of_each_trace(workspace: Workspace) -> None:
     run = workspace.start_run("judge:rules@1", MAST.ref, note="all of it")
-    workspace.note_run_trace(run, RunTrace("b", 2))
-    workspace.note_run_trace(run, RunTrace("a", 0, "could not be read"))
-    workspace.note_run_trace(run, RunTrace("b", 3))
-    (kept,) = workspace.runs()
-    assert kept.finished_at is None
-    assert kept.traces == (RunTrace("a", 0, "could not be read"), RunTrace("b", 3))
-    assert kept.findings == 3
+    for note in (RunTrace("b", 2), RunTrace("a", 0, "could not be read"), RunTrace("b", 3)):
+        workspace.note_run_trace(run, note)
+    (stored,) = workspace.runs()
+    assert stored.finished_at is None
+    assert stored.traces == (RunTrace("a", 0, "could not be read"), RunTrace("b", 3))
+    assert stored.findings == 3
     workspace.finish_run(run)
-    (kept,) = workspace.runs()
-    assert kept.finished_at is not None
-    assert kept.finished_at >= kept.started_at
-    assert isinstance(kept, Run)
+    (stored,) = workspace.runs()
+    assert stored.finished_at is not None
+    assert stored.finished_at >= stored.started_at
 
 
-def test_ids_only_grow_and_tell_their_time() -> None:
+def test_ids_grow_and_are_uuids_of_version_7() -> None:
     source = IdSource()
     ids = [source.new() for _ in range(5000)]
     assert sorted(set(ids)) == ids
-    assert {one[14] for one in ids} == {"7"}
-    assert {one[19] for one in ids} <= set("89ab")
+    assert {new[14] for new in ids} == {"7"}
+    assert {new[19] for new in ids} <= set("89ab")
     # The example of RFC 9562, appendix A.6.
     low = 0xCC3 << 62 | 0x18C4DC0C0C07398F
     assert uuid7(0x017F22E279B0, low) == "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"

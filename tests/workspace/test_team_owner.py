@@ -1,4 +1,4 @@
-"""The owner of a server: set up as the example has it, and with one of an earlier version."""
+"""The owner of a server: the documented set-up, and updates of earlier versions."""
 
 from __future__ import annotations
 
@@ -37,16 +37,17 @@ EXAMPLE: Final = Path(__file__).parents[2] / "docs" / "examples" / "team.yaml"
 EARLIER: Final = {
     version: Path(__file__).with_name(f"team_of_version_{version}.sql") for version in (9, 10)
 }
-"""What earlier versions have run for a team, after the tables were made."""
+"""The statements that earlier versions ran for a team after creating the tables."""
 SHARED: Final = "public.taxonomies, public.taxonomy_revisions, public.traces, public.annotators"
 WRITTEN: Final = ("labels", "verdicts", "reviews", "span_notes", "passes", "sights", "settings")
 
 
-def test_the_owner_of_the_example_works_backs_up_and_copies(
+def test_owner_of_the_documented_example_works_and_makes_copies(
     postgres: PostgresServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = yaml.safe_load(EXAMPLE.read_text())["services"]["labels"]["environment"]
-    owner, database = settings["POSTGRES_USER"], settings["POSTGRES_DB"]
+    owner = settings["POSTGRES_USER"]
+    database = settings["POSTGRES_DB"]
     postgres.run(f"CREATE ROLE {owner} SUPERUSER LOGIN")
     url = postgres.url(database, user=owner)
     assert command("workspace", "create", url) == 0
@@ -109,10 +110,20 @@ def rights_in(version: int, role: TeamRole) -> list[str]:
     ]
 
 
-def test_the_owner_brings_a_server_of_version_10_up_to_date(
+def assert_update_is_needed(team: Team, name: str) -> None:
+    with pytest.raises(WorkspaceError, match="the user who created it updates it with"):
+        Workspace.open(team.url(name))
+
+
+def assert_owner_updates(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("team", "list", "--json", "--workspace", team.url("postgres")) == 0
+    assert len(json.loads(capsys.readouterr().out)["members"]) == len(TEAM)
+
+
+def test_owner_updates_a_server_of_version_10(
     postgres: PostgresServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until then all but annotators changed the tables of what people say themselves."""
+    """In version 10 all members but annotators changed state tables themselves."""
     team = Team(postgres)
     everybody_works(team)
     as_version(team, 10)
@@ -122,10 +133,8 @@ def test_the_owner_brings_a_server_of_version_10_up_to_date(
         assert "DELETE 1" in asked(carol, "DELETE FROM public.verdicts WHERE annotator = 'carol'")
     before = rows_of_all(team)
     for name in ("mira", "carol", "lea"):
-        with pytest.raises(WorkspaceError, match="the user who created it updates it with"):
-            Workspace.open(team.url(name))
-    assert command("team", "list", "--json", "--workspace", team.url("postgres")) == 0
-    assert len(json.loads(capsys.readouterr().out)["members"]) == len(TEAM)
+        assert_update_is_needed(team, name)
+    assert_owner_updates(team, capsys)
     assert rows_of_all(team) == before
     for name in TEAM:
         with team.sql(name) as member:
@@ -139,25 +148,17 @@ def test_the_owner_brings_a_server_of_version_10_up_to_date(
 
 
 def rows_of_all(team: Team) -> dict[str, str]:
-    """Return all rows of a workspace by table, of traces what version 10 kept."""
+    """Return all rows by table, without columns that version 10 lacked."""
     with team.sql("postgres") as owner:
-        return {
-            table.name: asked(
-                owner,
-                "SELECT {} FROM public.{}".format(
-                    ", ".join(
-                        f'"{column.name}"'
-                        for column in table.columns
-                        if column.name not in ("task_id", "trial")
-                    ),
-                    table.name,
-                ),
-            )
-            for table in metadata.sorted_tables
-        }
+        rows = {}
+        for table in metadata.sorted_tables:
+            names = [c.name for c in table.columns if c.name not in ("task_id", "trial")]
+            columns = ", ".join(f'"{name}"' for name in names)
+            rows[table.name] = asked(owner, f"SELECT {columns} FROM public.{table.name}")
+        return rows
 
 
-def test_the_owner_brings_a_server_of_version_9_up_to_date(
+def test_owner_updates_a_server_of_version_9(
     postgres: PostgresServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     team = Team(postgres)
@@ -170,7 +171,7 @@ def test_the_owner_brings_a_server_of_version_9_up_to_date(
     )
     with psycopg.connect(team.url("mira"), autocommit=True) as mira:
         mira.execute("SET search_path = seen, public")
-        # What version 9 let an annotator do.
+        # Version 9 allowed this to an annotator.
         for seq, kind, payload in (
             (101, "pass_finished", '{"open_modes": "leave"}'),
             (102, "revealed", '{"what": "all"}'),
@@ -182,10 +183,8 @@ def test_the_owner_brings_a_server_of_version_9_up_to_date(
             "INSERT INTO events VALUES ('x', 'mira', -1, 'x', 'nonsense', 'run-1', 'mast@3', 1, "
             "'not json', 'x', 'a', NULL, NULL, NULL)"
         )
-    with pytest.raises(WorkspaceError, match="the user who created it updates it with"):
-        Workspace.open(team.url("mira"))
-    assert command("team", "list", "--json", "--workspace", team.url("postgres")) == 0
-    assert len(json.loads(capsys.readouterr().out)["members"]) == len(TEAM)
+    assert_update_is_needed(team, "mira")
+    assert_owner_updates(team, capsys)
     with team.sql("mira") as mira:
         assert SECRET not in asked(mira, "SELECT * FROM seen.labels")
         for statement in (

@@ -1,4 +1,4 @@
-"""Workspace files as the first version of the schema had them."""
+"""Workspace files with the first version of the schema."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CREATE TABLE run_traces (run TEXT NOT NULL, trace_id TEXT NOT NULL, findings INT
 
 
 def columns(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """The columns of each table in a file."""
+    """Return the columns of each table in a file."""
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     return {
         name: tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})"))
@@ -71,7 +71,7 @@ def columns(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
 
 
 def write_version_one(path: Path, source: Path) -> None:
-    """Make a file of version 1 with what one of today holds and version 1 could hold."""
+    """Write a file of version 1 with the content of a current file that version 1 could hold."""
     with closing(sqlite3.connect(path)) as new, closing(sqlite3.connect(source)) as today:
         new.executescript(SCHEMA)
         for table, names in columns(new).items():
@@ -86,7 +86,7 @@ def write_version_one(path: Path, source: Path) -> None:
 
 
 def everything(path: Path) -> dict[str, Any]:
-    """The version, the tables and the rows of a file, read without the program."""
+    """Return the version, tables and rows of a file, read by SQLite alone."""
     with closing(sqlite3.connect(path)) as connection:
         found: dict[str, Any] = {
             name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
@@ -104,7 +104,7 @@ WITHOUT_TASKS: Final = (
 
 
 def without_remedies(raw: sqlite3.Connection) -> None:
-    """Take away what versions 8 and 9 brought: remedies, cached tokens, the indices of spans."""
+    """Remove the additions of versions 8 and 9: remedies, cached tokens, span indices."""
     raw.execute("DROP TABLE span_indices")
     raw.execute("ALTER TABLE labels DROP COLUMN remedy")
     raw.execute("DROP INDEX asked_of_run")

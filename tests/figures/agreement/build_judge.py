@@ -1,4 +1,4 @@
-"""Short ways to write down what a judge and its reference said."""
+"""Verdicts, suggestions and reports of judges for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VALUES = {"1": PRESENT, "0": ABSENT, "?": UNSURE}
 
 
 def said(words: str, mode: str = MODE, prefix: str = "t") -> dict[Unit, VerdictValue]:
-    """Verdicts on traces ``t0``, ``t1``, …: ``1``, ``0``, ``?`` and ``·`` for none."""
+    """Return verdicts on traces ``t0``, ``t1``, …: ``1``, ``0``, ``?`` and ``·`` for none."""
     return {
         (f"{prefix}{i}", mode): _VALUES[word] for i, word in enumerate(words) if word in _VALUES
     }
@@ -28,7 +28,7 @@ def said(words: str, mode: str = MODE, prefix: str = "t") -> dict[Unit, VerdictV
 def given_words(
     judge: Mapping[Unit, VerdictValue], reference: Mapping[Unit, VerdictValue], **more: Any
 ) -> JudgeInput:
-    """The judge's words beside gold; ``seen``, ``places``, ``unresolved`` are the reference's."""
+    """Return verdicts of a judge and gold; ``seen``, ``places``, ``unresolved`` are of gold."""
     of_reference = {
         name: more.pop(name) for name in ("seen", "places", "unresolved") if name in more
     }
@@ -38,7 +38,7 @@ def given_words(
 
 
 def counted(tp: int, fp: int, fn: int, tn: int) -> JudgeInput:
-    """A judge with these counts on the first mode."""
+    """Return a judge with these counts on the first mode."""
     return given_words(
         said("1" * (tp + fp) + "0" * (fn + tn)), said("1" * tp + "0" * fp + "1" * fn + "0" * tn)
     )
@@ -70,6 +70,6 @@ def in_order(_trace_id: str) -> Any:
 
 
 def judge_document(judge_input: JudgeInput, **settings: Any) -> Any:
-    """The report on a judge, as it comes back from strict JSON."""
+    """Return the report on a judge, read back from strict JSON."""
     document = judge_json(judge_report(judge_input, **settings))
     return json.loads(json.dumps(document, allow_nan=False))

@@ -1,4 +1,4 @@
-"""Degenerate tables, and a report with all its parts, for what renders them."""
+"""Degenerate studies, and reports with all their parts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ DEGENERATE: Final[Mapping[str, tuple[Mapping[str, str], set[str]]]] = {
     "one who said anything": ({"ann": "1010", "bob": "????"}, {"single_rater"}),
     "nobody": ({}, {"single_rater"}),
 }
-"""What each said of both modes, a letter per trace, and why κ is undefined there."""
+"""The verdicts of each on both modes, a letter per trace, and the reasons why κ is undefined."""
 
 
 def study_of(said: Mapping[str, str]) -> StudyInput:
-    """The same words on every mode; ``·`` is a trace that was not finished."""
+    """Return a study with the same verdicts on every mode; ``·`` is an unfinished trace."""
     verdicts = {
         (name, f"t{i}", slug): _VALUES[letter]
         for name, letters in said.items()
@@ -41,19 +41,13 @@ def study_of(said: Mapping[str, str]) -> StudyInput:
         name: frozenset(f"t{i}" for i, letter in enumerate(letters) if letter != "·")
         for name, letters in said.items()
     }
-    return StudyInput(
-        "mast@3",
-        MODES,
-        tuple(said),
-        "1",
-        verdict_table(MODES, finished, verdicts),
-        finished,
-        categories=(("c", "Both", ("m0", "m1")),),
-    )
+    table = verdict_table(MODES, finished, verdicts)
+    both = (("c", "Both", ("m0", "m1")),)
+    return StudyInput("mast@3", MODES, tuple(said), "1", table, finished, categories=both)
 
 
 def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int = 30) -> Agreement:
-    """A report with places that are not at hand, and with a judge of these TP, FP, FN, TN."""
+    """Return a report with places without files, and with a judge of these TP, FP, FN, TN."""
     study = study_of(said)
     report = agreement_figures(study, rounds=rounds)
     finished = {name: len(traces) for name, traces in study.finished.items()}
@@ -66,7 +60,7 @@ def whole(said: Mapping[str, str], table: tuple[int, int, int, int], rounds: int
 
 
 def figures_in(document: Any) -> Iterator[Mapping[str, Any]]:
-    """Every figure in a report: whatever has a value and an interval, or a reason."""
+    """Yield every figure in a report."""
     if isinstance(document, Mapping):
         if "value" in document:
             yield document

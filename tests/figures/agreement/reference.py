@@ -1,4 +1,4 @@
-"""Agreement coefficients by their definitions, beside which the counted ones are held."""
+"""Agreement coefficients by their definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mast_tui.figures.agreement.coefficients import (
 
 
 def raw_agreement(ratings: Ratings) -> Coefficient:
-    """The share of agreeing pairs of ratings, as the mean over units with two ratings or more."""
+    """Return the mean share of agreeing pairs over units with two ratings or more."""
     reason = _no_pairs(ratings)
     if reason:
         return Coefficient(undefined=reason)
@@ -25,7 +25,7 @@ def raw_agreement(ratings: Ratings) -> Coefficient:
 
 
 def specific_agreement(ratings: Ratings, category: int) -> Coefficient:
-    """Agreement on one category: of the pairs with a rating of it, the share where both are.
+    """Return the share of agreeing pairs among those with a rating of the category.
 
     For two raters 2a / (2a + b + c); for more, the sums over all pairs of ratings of a unit
     (Cicchetti and Feinstein 1990; Fleiss 1981). With category 1 for 'present' this is the
@@ -44,14 +44,13 @@ def specific_agreement(ratings: Ratings, category: int) -> Coefficient:
 
 
 def cohen_kappa(ratings: Ratings) -> Coefficient:
-    """Cohen's κ (1960) of two raters over the units that both rated, unweighted."""
+    """Return Cohen's κ (1960) of two raters over the units that both rated, unweighted."""
     reason = _undefined(ratings)
     if reason:
         return Coefficient(undefined=reason)
     first, second = ratings[:, (ratings != MISSING).all(axis=0)]
     n = len(first)
     agreed = int((first == second).sum())
-    # Whole numbers up to the last step, so that equal margins cannot leave a rounding error.
     by_chance = sum(
         int((first == c).sum()) * int((second == c).sum()) for c in np.unique(first).tolist()
     )
@@ -59,13 +58,13 @@ def cohen_kappa(ratings: Ratings) -> Coefficient:
 
 
 def cohen_kappa_pairs(ratings: Ratings) -> Coefficient:
-    """The mean of Cohen's κ over the pairs of raters for which it is defined (Light 1971)."""
+    """Return the mean of Cohen's κ over the pairs for which it is defined (Light 1971)."""
     pairs = combinations(range(len(ratings)), 2)
     return mean_of_defined([cohen_kappa(ratings[list(pair)]) for pair in pairs])[0]
 
 
 def fleiss_kappa(ratings: Ratings) -> Coefficient:
-    """Fleiss' κ (1971), in the form that allows for missing ratings (Gwet 2014, chapter 2).
+    """Return Fleiss' κ (1971), with missing ratings as in Gwet (2014, chapter 2).
 
     With nothing missing it is Fleiss' own, and with two raters Scott's π. A unit with a single
     rating counts for the categories' shares only.
@@ -80,13 +79,13 @@ def fleiss_kappa(ratings: Ratings) -> Coefficient:
 
 
 def complete_units(ratings: Ratings) -> Ratings:
-    """The units that every rater rated."""
+    """Return the units that every rater rated."""
     complete: Ratings = ratings[:, (ratings != MISSING).all(axis=0)]
     return complete
 
 
 def krippendorff_alpha(ratings: Ratings) -> Coefficient:
-    """Krippendorff's α with the nominal metric; missing ratings allowed (Krippendorff 2011).
+    """Return Krippendorff's nominal α with missing ratings (Krippendorff 2011).
 
     1 - D_o / D_e from the coincidences within units with two ratings or more.
     """
@@ -105,10 +104,10 @@ def krippendorff_alpha(ratings: Ratings) -> Coefficient:
 
 
 def gwet_ac1(ratings: Ratings, categories: int | None = None) -> Coefficient:
-    """Gwet's AC1 (2008; with missing ratings 2014, chapter 2), any number of raters.
+    """Return Gwet's AC1 (2008; with missing ratings 2014, chapter 2) of any number of raters.
 
-    ``categories`` is how many there are to choose from; without it, those that occur. A unit with
-    a single rating counts for the categories' shares only.
+    ``categories`` is their number, by default that of those that occur. A unit with a single rating
+    counts for the categories' shares only.
     """
     reason = _undefined(ratings)
     if reason:
@@ -121,7 +120,7 @@ def gwet_ac1(ratings: Ratings, categories: int | None = None) -> Coefficient:
 
 
 def _no_pairs(ratings: Ratings) -> Undefined | None:
-    """Why no two ratings can be compared, or None where some can."""
+    """Return the reason if no two ratings can be compared."""
     given = ratings != MISSING
     if len(ratings) < 2 or int(given.any(axis=1).sum()) == 1:
         return "single_rater"
@@ -131,7 +130,7 @@ def _no_pairs(ratings: Ratings) -> Undefined | None:
 
 
 def _undefined(ratings: Ratings) -> Undefined | None:
-    """Why nothing can be corrected for chance, or None where it can."""
+    """Return the reason if nothing can be corrected for chance."""
     reason = _no_pairs(ratings)
     if reason:
         return reason
@@ -141,7 +140,7 @@ def _undefined(ratings: Ratings) -> Undefined | None:
 
 
 def _counts(ratings: Ratings) -> NDArray[np.int_]:
-    """Units × occurring categories: how many raters chose what; units without ratings left out."""
+    """Return the ratings of each rated unit × occurring category."""
     categories = np.unique(ratings[ratings != MISSING])
     counts: NDArray[np.int_] = (ratings[:, :, None] == categories).sum(axis=0)
     rated: NDArray[np.int_] = counts[counts.sum(axis=1) > 0]
@@ -149,7 +148,7 @@ def _counts(ratings: Ratings) -> NDArray[np.int_]:
 
 
 def _observed(counts: NDArray[np.int_]) -> float:
-    """The mean share of agreeing pairs over the units with two ratings or more."""
+    """Return the mean share of agreeing pairs over the units with two ratings or more."""
     per_unit = counts.sum(axis=1)
     counts, per_unit = counts[per_unit > 1], per_unit[per_unit > 1]
     agreeing = (counts * (counts - 1)).sum(axis=1)
@@ -157,6 +156,6 @@ def _observed(counts: NDArray[np.int_]) -> float:
 
 
 def _shares(counts: NDArray[np.int_]) -> NDArray[np.float64]:
-    """Each category's share: the mean over units of its share among the unit's ratings."""
+    """Return the mean over units of each category's share."""
     shares: NDArray[np.float64] = (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)
     return shares

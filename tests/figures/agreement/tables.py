@@ -1,4 +1,4 @@
-"""Tables of verdicts for tests, from what is said of single traces and modes."""
+"""Tables of verdicts and documents of reports for tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mast_tui.figures.spans.report import span_figures, spans_json
 from mast_tui.labels import VerdictValue
 
 Verdicts = Mapping[tuple[str, str, str], VerdictValue]
-"""By annotator, trace id and slug; what is not there is open."""
+"""Verdicts by annotator, trace id and slug; missing ones are open."""
 
 
 def agreement_document(study: StudyInput, *, rounds: int = ROUNDS, seed: int = 0) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def span_document(given: SpanInput, *, rounds: int = ROUNDS, seed: int = 0) -> d
 def verdict_table(
     modes: Iterable[tuple[str, str, str]], finished: Mapping[str, frozenset[str]], said: Verdicts
 ) -> VerdictTable:
-    """The verdicts on these modes in the traces that each annotator has finished."""
+    """Return the verdicts on these modes in the traces that each annotator has finished."""
     slugs = tuple(slug for slug, _, _ in modes)
     traces = tuple(sorted(frozenset().union(*finished.values())))
     cells = np.full((len(finished), len(traces), len(slugs)), MISSING, dtype=np.int8)
@@ -49,14 +49,14 @@ def retest_table(
     first: Mapping[tuple[str, str], VerdictValue],
     again: Mapping[tuple[str, str], VerdictValue],
 ) -> VerdictTable:
-    """What somebody said of some traces at first, and again without sight of that."""
+    """Return the first verdicts of one person and those of the retest."""
     sides = {"first": first, "retest": again}
     said = {(side, *unit): value for side, of in sides.items() for unit, value in of.items()}
     return verdict_table(modes, dict.fromkeys(sides, frozenset(traces)), said)
 
 
 def verdicts_in(table: VerdictTable) -> Verdicts:
-    """What a table holds."""
+    """Return the verdicts of a table."""
     cells = table.verdicts
     return {
         (table.annotators[a], table.traces[t], table.slugs[m]): VALUE_OF[int(cells[a, t, m])]
@@ -65,7 +65,7 @@ def verdicts_in(table: VerdictTable) -> Verdicts:
 
 
 def rotating_lines() -> dict[str, str]:
-    """Three people's words on 60 traces; two of them in turn label each, of one truth for all."""
+    """Return verdicts of three people on 60 traces, of whom two in turn label each."""
     random = np.random.default_rng(3)
     lines = {"ann": "", "bob": "", "cat": ""}
     for trace in range(60):

@@ -1,4 +1,4 @@
-"""Capture and recapture: how many failures nobody found, and whether finders are independent."""
+"""Capture and recapture: failures that nobody found, and dependence of finders."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def captured(
     suggested: NDArray[np.bool_] | None = None,
     settled_absent: NDArray[np.bool_] | None = None,
 ) -> Capture:
-    """One mode: a line for each finder, a character for each trace."""
+    """Return the capture of one mode: a line for each finder, a character for each trace."""
     letters = {"1": PRESENT, "0": ABSENT, "?": UNSURE, ".": -1}
     verdicts = np.array([[[letters[one]] for one in line] for line in lines], dtype=np.int8)
     return capture(
@@ -59,29 +59,24 @@ def of_all(found: Capture) -> FigureTable:
 
 
 @given(COUNTS, COUNTS, COUNTS)
-def test_of_two_finders_it_is_chapmans(both: int, first: int, second: int) -> None:
-    n1, n2 = both + first, both + second
-    chapman = (n1 + 1) * (n2 + 1) / (both + 1) - 1
-    assert unseen_count(np.array([first, second], np.float64), both) == pytest.approx(
-        chapman - (both + first + second)
-    )
-
-
-@given(COUNTS, COUNTS, COUNTS)
-def test_of_two_finders_the_interval_is_sadinles(both: int, first: int, second: int) -> None:
+def test_two_finders_have_chapmans_estimate_and_sadinles_interval(
+    both: int, first: int, second: int
+) -> None:
+    alone = np.array([first, second], np.float64)
+    chapman = (both + first + 1) * (both + second + 1) / (both + 1) - 1
+    assert unseen_count(alone, both) == pytest.approx(chapman - (both + first + second))
     m, a, b = both + 0.5, first + 0.5, second + 0.5
     error = sqrt(1 / m + 1 / a + 1 / b + m / (a * b))
-    found = sadinle_interval(np.array([first, second], np.float64), both)
-    for end, sign in zip(found, (-1, 1), strict=True):
+    for end, sign in zip(sadinle_interval(alone, both), (-1, 1), strict=True):
         assert end == pytest.approx(a * b / m * exp(sign * 1.959964 * error) - 0.5, rel=1e-5)
 
 
-def test_of_three_finders_it_is_chaos() -> None:
+def test_three_finders_have_chaos_estimate() -> None:
     """30, 20 and 10 found by one alone, 24 by two: (60² − 900 − 400 − 100) / 50."""
     assert unseen_count(np.array([30.0, 20.0, 10.0]), 24) == pytest.approx(2200 / 50)
 
 
-def test_what_two_found_tells_what_nobody_found() -> None:
+def test_two_finders_tell_the_missed_failures() -> None:
     found = captured("1" * 12 + "1" * 4 + "0" * 24, "1" * 12 + "0" * 4 + "1" * 6 + "0" * 18)
     one = of_mode(found)
     counts = [one.value(name) for name in ("n", "found", "found_once", "found_twice")]
@@ -97,34 +92,27 @@ def test_what_two_found_tells_what_nobody_found() -> None:
     assert not any(figure.scope == "missed_pair" for figure in found.figures)
 
 
-def test_only_what_two_have_looked_at_counts() -> None:
+def test_only_units_of_two_finders_count() -> None:
     one = of_mode(captured("11?.0", "1.110"))
     assert (one.value("n"), one.value("found")) == (2, 1)
+    # Pairs that rotate are taken pair by pair.
+    both = "1" * 6
+    alone = "1100" * 5
+    other = "0011" * 5
+    study = captured(both + alone + "." * 26, both + other + both + alone, "." * 26 + both + other)
+    values = {name: of_all(study).value(name) for name in ("n", "missed", "found")}
+    assert values == {"n": 52, "missed": 0, "found": 52}
 
 
-def test_pairs_that_rotate_are_taken_pair_by_pair() -> None:
-    both, lone = "1" * 6, "1100" * 5
-    study = captured(
-        both + lone + "." * 26, both + "0011" * 5 + both + lone, "." * 26 + both + "0011" * 5
-    )
-    found = of_all(study)
-    assert found.value("n") == 52
-    assert found.value("missed") == 0  # nothing is left that could be one
-    assert found.value("found") == 52
-
-
-def test_nothing_found_is_no_figure() -> None:
+def test_few_failures_have_no_figure_or_interval() -> None:
     assert of_all(captured("000", "000"))["missed"].undefined == "no_variance"
     assert of_all(captured("1..", ".1."))["missed"].undefined == "no_overlap"
+    few = of_all(captured("11110000", "11000110"))["missed"]
+    assert few.value is not None
+    assert (few.interval, few.withheld, few.needs) == (None, "few_found_twice", 5)
 
 
-def test_what_few_found_twice_has_no_interval() -> None:
-    one = of_all(captured("11110000", "11000110"))["missed"]
-    assert one.value is not None
-    assert (one.interval, one.withheld, one.needs) == (None, "few_found_twice", 5)
-
-
-def test_traces_with_suggestions_and_what_was_settled_as_absent_are_left_out() -> None:
+def test_traces_with_suggestions_and_settled_absent_units_are_left_out() -> None:
     suggested = np.zeros((2, 6), np.bool_)
     suggested[0, :2] = True
     absent = np.zeros((6, 1), np.bool_)
@@ -138,18 +126,18 @@ def test_traces_with_suggestions_and_what_was_settled_as_absent_are_left_out() -
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 9)] * 4).filter(lambda x: sum(x) > 1), min_size=1))
-def test_dependence_is_the_test_of_mantel_and_haenszel(tables: list[tuple[int, ...]]) -> None:
+def test_dependence_is_tested_as_by_mantel_and_haenszel(tables: list[tuple[int, ...]]) -> None:
     rows = [(1, 1, 1), (1, 0, 1), (0, 1, 1), (0, 0, 1)]
     groups = [
         Catch(99, (0, 1, 2), np.repeat(np.array(rows, np.bool_), table, axis=0)) for table in tables
     ]
-    found = dependence(groups, 0, 1)
-    assert found.n == sum(map(sum, tables))
-    if found.p_value is None or found.odds_ratio is None:
+    result = dependence(groups, 0, 1)
+    assert result.n == sum(map(sum, tables))
+    if result.p_value is None or result.odds_ratio is None:
         return
     theirs = StratifiedTable([np.reshape(table, (2, 2)).astype(float) for table in tables])
-    assert found.odds_ratio == pytest.approx(theirs.oddsratio_pooled)
-    assert found.p_value == pytest.approx(theirs.test_null_odds().pvalue)
+    assert result.odds_ratio == pytest.approx(theirs.oddsratio_pooled)
+    assert result.p_value == pytest.approx(theirs.test_null_odds().pvalue)
 
 
 @pytest.mark.filterwarnings("ignore:Perfect separation")
@@ -174,7 +162,7 @@ def test_scores_of_interactions_are_those_of_log_linear_models(counts: list[int]
         assert spread[place, place] == pytest.approx(variance, rel=1e-4)
 
 
-def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() -> None:
+def test_equal_finders_are_dependent_and_have_no_interval() -> None:
     same = "1" * 20 + "0" * 20
     found = captured(same + "0" * 40, same + "0" * 40, "1" * 40 + "0" * 40)
     assert found.finders_dependent is True
@@ -188,14 +176,13 @@ def test_finders_that_find_the_same_are_called_dependent_and_have_no_interval() 
     st.lists(st.tuples(*[st.booleans()] * 3).filter(any), min_size=1, max_size=40),
     st.integers(0, 40),
 )
-def test_no_more_are_missed_than_there_are_units_left(
-    by: list[tuple[bool, ...]], more: int
-) -> None:
+def test_missed_failures_are_at_most_the_units_left(by: list[tuple[bool, ...]], more: int) -> None:
     figures = missed_figures(
         [Catch(len(by) + more, (0, 1, 2), np.array(by))], FigureScope("missed")
     )
     one = FigureTable(tuple(figures))["missed"]
-    value, ends = one.value, one.interval
+    value = one.value
+    ends = one.interval
     assert value is not None
     assert 0 <= value <= more
     if ends is not None:
@@ -203,14 +190,14 @@ def test_no_more_are_missed_than_there_are_units_left(
 
 
 @pytest.mark.slow
-def test_a_small_simulation_holds_and_tells_dependence() -> None:
+def test_simulated_intervals_hold_and_dependence_is_told() -> None:
     """``scripts/simulate_missed.py`` has 2,000 studies of each; these are few, with fixed seed."""
     skills: tuple[float, ...] = (0.8, 0.7, 0.6)
-    of_mode, _, of_all, _, _, told = simulate(
+    of_mode, _, of_all, _, _, dependent = simulate(
         skills, 100, "independent", 40, np.random.default_rng(1)
     )
     assert of_mode >= 90
     assert of_all >= 90
-    assert told <= 15
+    assert dependent <= 15
     skills = (0.8, 0.7, 0.6, 0.5)
     assert simulate(skills, 200, "hard", 5, np.random.default_rng(1))[-1] == 100

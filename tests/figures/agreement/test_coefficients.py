@@ -1,4 +1,4 @@
-"""The coefficients against published values, against other libraries, and where undefined."""
+"""Coefficients beside published values and other libraries, and undefined ones."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ CHANCE_CORRECTED = (cohen_kappa_pairs, fleiss_kappa, krippendorff_alpha, gwet_ac
 
 
 def rows(*lines: str) -> Ratings:
-    """Ratings from lines of categories, ``·`` for missing."""
+    """Return ratings from lines of categories, ``·`` for missing."""
     return np.array([[MISSING if c == "·" else int(c) for c in line.split()] for line in lines])
 
 
 def from_counts(table: list[str]) -> Ratings:
-    """Ratings whose counts per unit are these; who gave which is arbitrary."""
+    """Return ratings with these counts per unit, in arbitrary order of raters."""
     units = [[c for c, n in enumerate(row) for _ in range(int(n))] for row in table]
     return np.array(units).T
 
 
 def from_confusion(matrix: list[list[int]]) -> Ratings:
-    """The ratings of two raters behind a confusion matrix."""
+    """Return the ratings of two raters from a confusion matrix."""
     pairs = [
         (a, b) for a, row in enumerate(matrix) for b, count in enumerate(row) for _ in range(count)
     ]
@@ -47,12 +47,12 @@ def from_confusion(matrix: list[list[int]]) -> Ratings:
 
 
 def two_by_two(both: int, only_a: int, only_b: int, neither: int) -> Ratings:
-    """Present (1) and absent (0) of two raters."""
+    """Return the ratings of two raters, 1 for present and 0 for absent."""
     return from_confusion([[neither, only_b], [only_a, both]])
 
 
 def holds(coefficient: Coefficient, printed: str) -> bool:
-    """Whether the value is the printed one to half a unit of its last digit."""
+    """Return whether the value is the printed one to half a unit of its last digit."""
     assert coefficient.value is not None
     digits = len(printed.partition(".")[2])
     half_a_unit: float = 0.5 * 10**-digits
@@ -108,7 +108,7 @@ def test_published_values(ratings: Ratings, figures: dict[Callable[..., Coeffici
         assert holds(figure(ratings), printed), figure
 
 
-def test_specific_agreement_is_the_textbook_formula_and_of_three_raters_counts_pairs() -> None:
+def test_specific_agreement_counts_pairs() -> None:
     table = two_by_two(80, 10, 5, 5)
     assert specific_agreement(table, 1).value == pytest.approx(160 / 175)
     assert specific_agreement(table, 0).value == pytest.approx(10 / 25)
@@ -133,7 +133,7 @@ def tables(raters: tuple[int, int], missing: bool) -> st.SearchStrategy[Ratings]
 
 
 @given(tables((2, 2), missing=True))
-def test_kappa_is_that_of_scikit_learn_and_statsmodels(ratings: Ratings) -> None:
+def test_cohens_kappa_is_that_of_scikit_learn_and_statsmodels(ratings: Ratings) -> None:
     ours = cohen_kappa(ratings)
     assume(ours.value is not None)
     first, second = complete_units(ratings).tolist()
@@ -146,7 +146,7 @@ def test_kappa_is_that_of_scikit_learn_and_statsmodels(ratings: Ratings) -> None
 
 
 @given(tables((2, 6), missing=False))
-def test_fleiss_is_that_of_statsmodels(ratings: Ratings) -> None:
+def test_fleiss_kappa_is_that_of_statsmodels(ratings: Ratings) -> None:
     ours = fleiss_kappa(ratings)
     assume(ours.value is not None)
     counts, _ = inter_rater.aggregate_raters(ratings.T)
@@ -154,7 +154,7 @@ def test_fleiss_is_that_of_statsmodels(ratings: Ratings) -> None:
 
 
 @given(tables((2, 5), missing=True))
-def test_alpha_is_that_of_krippendorff(ratings: Ratings) -> None:
+def test_alpha_is_that_of_the_library_krippendorff(ratings: Ratings) -> None:
     ours = krippendorff_alpha(ratings)
     assume(ours.value is not None)
     with_nan = np.where(ratings == MISSING, np.nan, ratings)
@@ -174,7 +174,7 @@ UNDEFINED = {
 
 
 @pytest.mark.parametrize("name", UNDEFINED)
-def test_why_a_figure_is_undefined(name: str) -> None:
+def test_undefined_coefficient_has_its_reason(name: str) -> None:
     ratings, reason = UNDEFINED[name]
     for coefficient in CHANCE_CORRECTED:
         assert coefficient(ratings).undefined == reason
@@ -187,12 +187,12 @@ def test_why_a_figure_is_undefined(name: str) -> None:
         assert specific_agreement(ratings, 0).value == 1.0
 
 
-def test_two_constant_raters_who_differ_disagree_by_value() -> None:
+def test_constant_raters_who_differ_have_kappa_0() -> None:
     ratings = np.array([[0, 0, 0], [1, 1, 1]])
     assert cohen_kappa(ratings).value == raw_agreement(ratings).value == 0.0
 
 
-def test_means_leave_out_the_undefined() -> None:
+def test_means_leave_out_undefined_coefficients() -> None:
     # a|b is defined; c shares no unit with a or b.
     ratings = rows("0 1 1 0 ·", "0 1 0 0 ·", "· · · · 1")
     assert cohen_kappa_pairs(ratings) == cohen_kappa(ratings[:2])
@@ -201,7 +201,7 @@ def test_means_leave_out_the_undefined() -> None:
     assert mean_of_defined([*reasons, Coefficient(0.5)]) == (Coefficient(0.5), 1)
 
 
-def test_a_coefficient_has_a_value_or_a_reason() -> None:
+def test_coefficient_has_either_a_value_or_a_reason() -> None:
     with pytest.raises(ValueError, match="either"):
         Coefficient()
     with pytest.raises(ValueError, match="either"):

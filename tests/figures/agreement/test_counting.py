@@ -1,4 +1,4 @@
-"""Figures counted from sums are those of the coefficients, in every resample."""
+"""Figures counted from sums, beside the coefficients, in every resample."""
 
 from __future__ import annotations
 
@@ -38,12 +38,10 @@ ROUNDS = 4
 
 @st.composite
 def said(draw: st.DrawFn) -> VerdictArray:
-    """Annotators × traces × modes of anything that can be said; often degenerate."""
-    people, traces, modes = (
-        draw(st.integers(0, 5)),
-        draw(st.integers(0, 12)),
-        draw(st.integers(1, 3)),
-    )
+    """Draw verdicts of annotators × traces × modes, often degenerate."""
+    people = draw(st.integers(0, 5))
+    traces = draw(st.integers(0, 12))
+    modes = draw(st.integers(1, 3))
     answers = st.sampled_from(draw(st.sampled_from([(0, 1), (0, 0, 1, -1, UNSURE), (0, -1), (1,)])))
     cells = people * traces * modes
     drawn = draw(st.lists(answers, min_size=cells, max_size=cells))
@@ -51,14 +49,14 @@ def said(draw: st.DrawFn) -> VerdictArray:
 
 
 def shared_units(units: VerdictArray) -> Ratings:
-    """The units with two ratings or more; all of them where there are none."""
+    """Return the units with two ratings or more, or all if there are none."""
     ratings = np.where(units == UNSURE, MISSING, units).astype(int)
     shared = ratings[:, (ratings != MISSING).sum(axis=0) > 1]
     return shared if shared.shape[1] else ratings
 
 
 def one_by_one(units: VerdictArray) -> dict[str, Coefficient]:
-    """Every figure of raters × units by the functions that take any categories."""
+    """Return every figure of raters × units by the general functions."""
     ratings = shared_units(units)
     raw = raw_agreement(ratings)
     return {
@@ -80,34 +78,34 @@ def same(ours: Coefficient, theirs: Coefficient) -> bool:
 
 
 def pairs_with_traces(cells: VerdictArray) -> list[tuple[list[int], int]]:
-    """Every two annotators with how many traces they share; one tells nothing of chance."""
+    """Return the pairs of annotators with their numbers of shared traces."""
     pairs = [list(pair) for pair in combinations(range(len(cells)), 2)]
     return [(p, int(np.any(np.all(cells[p] >= 0, axis=0), axis=1).sum())) for p in pairs]
 
 
 def of_two_traces(cells: VerdictArray) -> dict[str, Coefficient]:
-    """Every figure of annotators × traces × modes; over chance only of two traces or more."""
+    """Return every figure of annotators × traces × modes; chance needs two traces."""
     people, traces, modes = cells.shape
-    found = one_by_one(cells.reshape(people, traces * modes))
+    figures = one_by_one(cells.reshape(people, traces * modes))
     rated = (cells >= 0).sum(axis=0)
     if people < 2:
-        return found
+        return figures
     shared = int((rated > 1).any(axis=1).sum())
     by_all = int((rated == people).any(axis=1).sum())
     alone = Coefficient(undefined="single_trace")
     shared_by = pairs_with_traces(cells)
     kappas = [one_by_one(cells[p].reshape(2, -1))["cohen_kappa"] for p, _ in shared_by]
     most = max(n for _, n in shared_by)
-    found["cohen_kappa"] = alone if most == 1 else mean_of_defined(kappas)[0]
+    figures["cohen_kappa"] = alone if most == 1 else mean_of_defined(kappas)[0]
     if shared == 1:
-        found["krippendorff_alpha"] = found["gwet_ac1"] = alone
+        figures["krippendorff_alpha"] = figures["gwet_ac1"] = alone
     if by_all == 1:
-        found["fleiss_kappa"] = alone
-    return found
+        figures["fleiss_kappa"] = alone
+    return figures
 
 
 def units_of(cells: VerdictArray, name: str) -> int:
-    """How many traces × modes a figure rests on."""
+    """Return the number of traces × modes behind a figure."""
     rated = cells >= 0
     if name == "fleiss_kappa":
         return int(rated.all(axis=0).sum()) if len(cells) > 1 else 0
@@ -122,34 +120,36 @@ def units_of(cells: VerdictArray, name: str) -> int:
     return int((rated.sum(axis=0) > 1).sum())
 
 
-def holds(table: TableSums, cells: VerdictArray) -> None:
-    """Fail unless a table has the figures of these words, with their n, and those of its pairs."""
-    ours, theirs = table_coefficients(table), of_two_traces(cells)
+def assert_figures(table: TableSums, cells: VerdictArray) -> None:
+    """Fail unless a table and its pairs have the figures of these verdicts, with their n."""
+    ours = table_coefficients(table)
+    theirs = of_two_traces(cells)
     assert [name for name in COEFFICIENTS if not same(ours[name], theirs[name])] == []
     assert {name: ours[name].n for name in COEFFICIENTS} == {
         name: units_of(cells, name) for name in COEFFICIENTS
     }
     for place, pair in enumerate(combinations(range(len(cells)), 2)):
-        ours, theirs = table_coefficients(table.pair(place)), of_two_traces(cells[list(pair)])
+        ours = table_coefficients(table.pair(place))
+        theirs = of_two_traces(cells[list(pair)])
         assert [name for name in COEFFICIENTS if not same(ours[name], theirs[name])] == []
 
 
 def no_single_trace(table: TableSums) -> bool:
-    """Whether no figure of a table over chance rests on one trace, and so has no value."""
+    """Return whether no figure of a table is of a single trace."""
     return 1 not in (table.traces, table.complete_traces, *table.pair_traces)
 
 
 @given(said())
-def test_every_figure_and_every_reason_is_that_of_the_coefficients(cells: VerdictArray) -> None:
+def test_every_figure_and_reason_is_that_of_the_coefficients(cells: VerdictArray) -> None:
     _, traces, modes = cells.shape
     sums = sums_of(cells, range(traces), 0, 0)
     for mode in range(modes):
-        holds(sums.of_modes([mode]), cells[:, :, [mode]])
-    holds(sums.everything(), cells)
+        assert_figures(sums.of_modes([mode]), cells[:, :, [mode]])
+    assert_figures(sums.everything(), cells)
 
 
 @given(said())
-def test_macro_is_the_mean_of_the_modes_that_have_a_figure(cells: VerdictArray) -> None:
+def test_macro_is_the_mean_of_defined_modes(cells: VerdictArray) -> None:
     _, traces, modes = cells.shape
     sums = sums_of(cells, range(traces), 0, 0)
     per_mode = [of_two_traces(cells[:, :, [mode]]) for mode in range(modes)]
@@ -160,9 +160,9 @@ def test_macro_is_the_mean_of_the_modes_that_have_a_figure(cells: VerdictArray) 
         assert defined[name] == count
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(said())
-def test_of_few_traces_there_are_the_figures_without_each(cells: VerdictArray) -> None:
+def test_few_traces_have_the_figures_without_each_trace(cells: VerdictArray) -> None:
     people, traces, modes = cells.shape
     table = sums_of(cells, range(traces), ROUNDS, 0).everything()
     assume(no_single_trace(table))
@@ -172,13 +172,13 @@ def test_of_few_traces_there_are_the_figures_without_each(cells: VerdictArray) -
         units = np.delete(cells, left_out, axis=1).reshape(people, (traces - 1) * modes)
         for name, theirs in one_by_one(units).items():
             expected = np.nan if theirs.value is None else theirs.value
-            found = values[name][1 + left_out]
-            assert found == pytest.approx(expected, abs=1e-12, nan_ok=True), name
+            value = values[name][1 + left_out]
+            assert value == pytest.approx(expected, abs=1e-12, nan_ok=True), name
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(said(), st.integers(0, 99))
-def test_a_resample_has_the_figures_of_its_traces(cells: VerdictArray, seed: int) -> None:
+def test_resamples_have_the_figures_of_their_traces(cells: VerdictArray, seed: int) -> None:
     people, traces, modes = cells.shape
     table = sums_of(cells, range(traces), ROUNDS, seed, resampled_from=0).everything()
     assume(no_single_trace(table))
@@ -191,7 +191,7 @@ def test_a_resample_has_the_figures_of_its_traces(cells: VerdictArray, seed: int
             assert values[name][row] == pytest.approx(expected, abs=1e-12, nan_ok=True), name
 
 
-def test_traces_that_nobody_shares_are_not_resampled() -> None:
+def test_traces_of_one_annotator_are_not_resampled() -> None:
     cells = np.array([[[1], [0], [1], [0]], [[1], [0], [-1], [-1]]], dtype=np.int8)
     alone = sums_of(cells, [0, 1], 50, 3)
     without = sums_of(cells[:, :2], [0, 1], 50, 3)
@@ -200,9 +200,7 @@ def test_traces_that_nobody_shares_are_not_resampled() -> None:
 
 
 @pytest.mark.parametrize(("traces", "noise"), [(30, 0.2), (2100, 0.2), (30, 0.0), (8, 0.2)])
-def test_pabak_has_the_interval_of_raw_agreement_on_its_own_scale(
-    traces: int, noise: float
-) -> None:
+def test_pabak_has_the_interval_of_raw_agreement(traces: int, noise: float) -> None:
     random = np.random.default_rng(traces)
     truth = random.random((traces, 3)) < 0.3
     said = np.stack([truth, truth ^ (random.random(truth.shape) < noise)]).astype(np.int8)

@@ -1,4 +1,4 @@
-"""Intervals where there are few traces, and what leads where pairs share few of them."""
+"""Intervals of few traces: their ends, and reasons to withhold them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from tests.figures.agreement.tables import agreement_document, rotating_lines
 from tests.figures.agreement.test_study import MODES, study
 
 CHANCES = np.linspace(0.05, 0.5, 14)
-TPR, TNR = (0.85, 0.80), (0.95, 0.93)
+TPR = (0.85, 0.80)
+TNR = (0.95, 0.93)
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 39, 298])
@@ -45,7 +46,7 @@ def test_students_t_is_that_of_scipy(degrees: int) -> None:
 
 
 @pytest.mark.parametrize(("traces", "quantile"), [(0, stats.t.ppf(0.975, 7)), (8, Z)])
-def test_the_score_test_of_a_share_turns_at_both_ends(traces: int, quantile: float) -> None:
+def test_ends_of_an_interval_have_the_score_of_the_quantile(traces: int, quantile: float) -> None:
     """With Student's t for traces of several units, whose variance has 7 in it and not 8."""
     answers = np.array([1.0, 0, 1, 1, 0, 1, 1, 1])
     share = answers.mean()
@@ -96,9 +97,7 @@ def test_agreement_of_two_on_one_mode_has_the_interval_of_a_share(
         (("1000000000", "0110000000", "0001000000"), "fleiss_kappa", -2 / 13),
     ],
 )
-def test_a_scale_begins_where_nobody_agrees(
-    lines: tuple[str, ...], name: str, least: float
-) -> None:
+def test_scale_begins_where_nobody_agrees(lines: tuple[str, ...], name: str, least: float) -> None:
     """On anything for AC1, else on the rarer answer."""
     verdicts = np.array([[[int(c)] for c in line] for line in lines], dtype=np.int8)
     table = sums_of(verdicts, range(10), 0, 0).everything()
@@ -107,7 +106,7 @@ def test_a_scale_begins_where_nobody_agrees(
         assert table_values(table)[name][0] == pytest.approx(least)
 
 
-def test_few_traces_with_a_rare_answer_bear_the_agreement_of_three() -> None:
+def test_scale_of_three_raters_with_a_rare_answer_is_capped() -> None:
     random = np.random.default_rng(1)
     verdicts = (random.random((3, 200, 1)) < 0.06).astype(np.int8)
     verdicts[:, :6] = 1
@@ -130,14 +129,14 @@ def test_few_traces_with_a_rare_answer_bear_the_agreement_of_three() -> None:
         (0.5, [0.4, 0.6], Scale(-1.0, 2)),
     ],
 )
-def test_what_does_not_spread_has_no_interval(
+def test_estimate_without_spread_has_no_interval(
     estimate: float, left_out: list[float], scale: Scale
 ) -> None:
     assert jackknife_interval(estimate, np.array(left_out), scale) is None
 
 
 def drawn(random: np.random.Generator, traces: int) -> VerdictArray:
-    """What two people with known error rates say of traces and modes."""
+    """Draw verdicts of two people with known error rates."""
     shows = random.random((traces, len(CHANCES))) < CHANCES
     said = [
         np.where(shows, random.random(shows.shape) < tpr, random.random(shows.shape) >= tnr)
@@ -151,7 +150,7 @@ def of_two(ann: str, bob: str) -> dict[str, Any]:
     return agreement_document(study({("ann", slug): ann, ("bob", slug): bob}), rounds=50)
 
 
-def test_a_mode_needs_sixteen_traces_and_either_answer_often_enough() -> None:
+def test_mode_needs_sixteen_traces_and_five_of_either_answer() -> None:
     few: Any = of_two("10" * 7, "11" + "10" * 6)["modes"]["1.3"]
     for name in ("raw_agreement", "cohen_kappa", "gwet_ac1"):
         assert (few[name]["ci_withheld"], few[name]["ci_needs"]) == ("few_traces", 16)
@@ -166,7 +165,7 @@ def test_a_mode_needs_sixteen_traces_and_either_answer_often_enough() -> None:
     )  # fmt: skip
 
 
-def test_a_pair_that_shares_one_trace_has_no_kappa_of_its_own() -> None:
+def test_pair_that_shares_one_trace_has_no_kappa() -> None:
     lines = {"ann": "1100", "bob": "1010", "cat": "...1"}
     three = agreement_document(study({(n, MODES[0][0]): s for n, s in lines.items()}), rounds=0)
     two = of_two(lines["ann"], lines["bob"])["modes"]["1.3"]["cohen_kappa"]
@@ -176,7 +175,7 @@ def test_a_pair_that_shares_one_trace_has_no_kappa_of_its_own() -> None:
     assert mode["pairs"]["ann|cat"]["cohen_kappa"]["undefined"] == "single_trace"
 
 
-def test_a_mode_that_one_trace_shows_has_no_interval() -> None:
+def test_mode_that_one_trace_shows_has_no_interval() -> None:
     """The figures would spread over nothing but the missing verdicts: AC1 0.963 [0.959, 0.967]."""
     mode = of_two("1" + "0" * 29, "0" * 28 + "..")["modes"]["1.3"]
     assert mode["gwet_ac1"]["value"] == pytest.approx(0.963, abs=0.001)
@@ -186,9 +185,6 @@ def test_a_mode_that_one_trace_shows_has_no_interval() -> None:
     assert mode["raw_agreement"]["ci"] is not None
     twice = of_two("11" + "0" * 28, "0" * 28 + "..")["modes"]["1.3"]
     assert twice["gwet_ac1"]["ci"] is not None
-
-
-def test_a_judges_figures_of_a_mode_in_one_trace_have_no_interval() -> None:
     mode = judge_document(counted(0, 0, 1, 30), rounds=50)["modes"]["1.3"]
     assert mode["gwet_ac1"]["ci_withheld"] == "single_trace"
     assert mode["true_negative_rate"]["ci"] is not None
@@ -214,28 +210,34 @@ def test_copies_of_a_block_count_once_for_an_interval() -> None:
     assert table_coefficients(own)["gwet_ac1"].ci is not None
 
 
-def test_sets_of_copies_have_no_interval() -> None:
-    said = np.repeat(drawn(np.random.default_rng(0), 2), (3, 2), axis=1)
-    figures = FigureTable(set_agreement(said, 50, 0, blocks=np.array([0, 0, 0, 1, 1])))
+def test_sets_of_few_traces_or_copies_have_no_interval() -> None:
+    verdicts = drawn(np.random.default_rng(0), 5)
+    copies = np.repeat(verdicts[:, :2], (3, 2), axis=1)
+    figures = FigureTable(set_agreement(copies, 50, 0, blocks=np.array([0, 0, 0, 1, 1])))
     assert figures["krippendorff_alpha_masi"].withheld == "copied_blocks"
+    few = FigureTable(set_agreement(verdicts[:, :2], 50, 0))["krippendorff_alpha_jaccard"]
+    assert (few.withheld, few.needs) == ("few_traces", 3)
+    enough = FigureTable(set_agreement(verdicts, 50, 0))
+    assert enough["krippendorff_alpha_jaccard"].interval is not None
 
 
-def test_a_mean_over_modes_needs_more() -> None:
+def test_mean_over_modes_needs_more_traces() -> None:
     macro = of_two("10" * 20, "11" + "10" * 19)["macro"]
-    assert (macro["cohen_kappa"]["ci_withheld"], macro["cohen_kappa"]["ci_needs"]) == (
-        "few_traces", 50,
-    )  # fmt: skip
+    kappa = macro["cohen_kappa"]
+    assert (kappa["ci_withheld"], kappa["ci_needs"]) == ("few_traces", 50)
     assert macro["raw_agreement"]["ci"] is not None
+    with pytest.raises(ValueError, match="none withheld"):
+        Coefficient(0.5, ci=(0.1, 0.9), withheld=("few_traces", 3))
 
 
-def test_a_corrected_prevalence_needs_thirty_labelled_traces() -> None:
+def test_corrected_prevalence_needs_thirty_labelled_traces() -> None:
     labelled, alone = np.array([12.0, 0, 5, 12]), np.array([20.0, 30])
     few = corrected_prevalence(labelled, alone)
     assert (few.ci, few.withheld) == (None, ("few_traces", 30))
     assert corrected_prevalence(2 * labelled, alone).withheld is None
 
 
-def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
+def test_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None:
     """By hand: TPR (8 + 1) / 12, TNR (36 + 1) / 42, and the judge calls 30 of 100 present."""
     estimate = corrected_prevalence(np.array([8, 4, 2, 36]), np.array([30, 70]))
     assert estimate.value == pytest.approx((0.3 + 0.9 - 1) / (0.8 + 0.9 - 1))
@@ -250,28 +252,9 @@ def test_a_corrected_prevalence_has_the_interval_of_lang_and_reiczigel() -> None
     assert estimate.ci == pytest.approx([max(0, moved - half), min(1, moved + half)])
 
 
-def test_sets_of_two_traces_have_no_interval() -> None:
-    verdicts = drawn(np.random.default_rng(0), 5)
-    few = FigureTable(set_agreement(verdicts[:, :2], 50, 0))["krippendorff_alpha_jaccard"]
-    assert (few.withheld, few.needs) == ("few_traces", 3)
-    figures = FigureTable(set_agreement(verdicts, 50, 0))
-    assert figures["krippendorff_alpha_jaccard"].interval is not None
-
-
-def test_what_is_withheld_is_no_interval() -> None:
-    with pytest.raises(ValueError, match="none withheld"):
-        Coefficient(0.5, ci=(0.1, 0.9), withheld=("few_traces", 3))
-
-
-@pytest.fixture(scope="module")
-def rotating() -> dict[str, Any]:
+def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval() -> None:
     verdicts = {(name, MODES[0][0]): line for name, line in rotating_lines().items()}
-    return agreement_document(study(verdicts), rounds=50)
-
-
-def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval(
-    rotating: dict[str, Any],
-) -> None:
+    rotating = agreement_document(study(verdicts), rounds=50)
     table = rotating["modes"]["1.3"]
     assert table["few_shared_by_pair"] == {"ann|bob": 20, "ann|cat": 20, "bob|cat": 20}
     for one in (table, rotating["pooled"], rotating["macro"]):
@@ -279,5 +262,4 @@ def test_mean_kappa_of_pairs_that_share_few_traces_has_no_interval(
         assert one["cohen_kappa"]["ci"] is None
         assert one["cohen_kappa"]["ci_withheld"] == "few_shared_traces"
     assert table["krippendorff_alpha"]["ci"] is not None
-    # A pair is a study of two.
     assert table["pairs"]["ann|bob"]["gwet_ac1"]["ci"] is not None

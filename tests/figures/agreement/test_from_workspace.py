@@ -1,4 +1,4 @@
-"""Which passes, people and traces of a workspace a study compares."""
+"""Studies from workspaces: passes, annotators, traces, rounds and retests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from mast_tui.workspace.events.types import (
     LabelAdded,
     PassFinished,
     PassStarted,
-    StudySet,
     VerdictSet,
 )
 from mast_tui.workspace.records import RunSettings
@@ -29,7 +28,7 @@ from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE, at
 
 @pytest.fixture
 def office() -> Office:
-    """Two traces; on t1 bob came round to ann's view in a second look."""
+    """Two traces; on t1 bob agreed with ann in a second look."""
     office = Office("t1", "t2")
     office.finish("ann", at(3), trace="t1")
     office.finish("bob", value=ABSENT, trace="t1")
@@ -39,55 +38,31 @@ def office() -> Office:
     return office
 
 
-def test_the_first_pass_is_what_people_said_by_themselves(office: Office) -> None:
-    study = study_from_workspace(office.workspace, TAXONOMY)
-    assert study.annotators == ("ann", "bob")
-    assert study.pass_label == "1"
-    assert verdicts_in(study.verdicts)["ann", "t1", MODE] is PRESENT
-    assert verdicts_in(study.verdicts)["bob", "t1", MODE] is ABSENT
-    assert verdicts_in(study.verdicts)["bob", "t1", OTHER] is ABSENT
-    assert study.finished == {"ann": {"t1", "t2"}, "bob": {"t1", "t2"}}
-
-
-def test_the_last_pass_is_what_they_say_now(office: Office) -> None:
-    study = study_from_workspace(office.workspace, TAXONOMY, which="last")
-    assert study.pass_label == "last"
-    assert verdicts_in(study.verdicts)["bob", "t1", MODE] is PRESENT
-
-
-def test_an_open_pass_is_not_finished_and_does_not_count(office: Office) -> None:
+def test_first_and_last_finished_passes_are_compared(office: Office) -> None:
+    office.finish("judy", at(3), trace="t1", number=2, kind=PassKind.SECOND_LOOK)
     office.start("cat", "t1")
     office.say("cat", at(1), trace="t1")
     office.start("ann", "t1", number=2, kind=PassKind.SECOND_LOOK)
-    study = study_from_workspace(office.workspace, TAXONOMY, which="last")
-    assert study.annotators == ("ann", "bob")
-    assert verdicts_in(study.verdicts)["ann", "t1", MODE] is PRESENT
+    first = study_from_workspace(office.workspace, TAXONOMY)
+    assert (first.annotators, first.pass_label) == (("ann", "bob"), "1")
+    verdicts = verdicts_in(first.verdicts)
+    assert verdicts["ann", "t1", MODE] is PRESENT
+    assert verdicts["bob", "t1", MODE] is verdicts["bob", "t1", OTHER] is ABSENT
+    assert first.finished == {"ann": {"t1", "t2"}, "bob": {"t1", "t2"}}
+    last = study_from_workspace(office.workspace, TAXONOMY, which="last")
+    assert (last.annotators, last.pass_label) == (("ann", "bob", "judy"), "last")
+    verdicts = verdicts_in(last.verdicts)
+    assert verdicts["ann", "t1", MODE] is verdicts["bob", "t1", MODE] is PRESENT
+    report = agreement_document(first)
+    assert report["taxonomy"] == TAXONOMY.ref
+    assert report["modes"]["1.3"]["raw_agreement"]["value"] == 0.5
+    assert report["categories"]["1"]["name"] == "All"
+    assert report["categories"]["1"]["modes"] == [mode.code for mode in TAXONOMY.modes]
+    two = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", "bob"], which="last")
+    assert agreement_document(two)["modes"]["1.3"]["cohen_kappa"]["value"] == 1.0
 
 
-def test_who_only_took_a_second_look_has_no_first_pass(office: Office) -> None:
-    office.finish("judy", at(3), trace="t1", number=2, kind=PassKind.SECOND_LOOK)
-    assert "judy" not in study_from_workspace(office.workspace, TAXONOMY).annotators
-    assert "judy" in study_from_workspace(office.workspace, TAXONOMY, which="last").annotators
-
-
-def test_judges_are_compared_only_where_they_are_named(office: Office) -> None:
-    judge = "judge:rules@1"
-    office.workspace.add_annotator(judge, AnnotatorKind.JUDGE)
-    store_judgement(
-        office.workspace,
-        judge=judge,
-        taxonomy=TAXONOMY.ref,
-        trace_id="t1",
-        looks_at=[MODE],
-        findings=[],
-    )
-    assert judge not in study_from_workspace(office.workspace, TAXONOMY).annotators
-    named = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
-    assert verdicts_in(named.verdicts)[judge, "t1", MODE] is ABSENT
-    assert agreement_document(named)["modes"]["1.3"]["n"] == 1
-
-
-def test_a_judge_is_not_measured_on_the_examples_in_its_prompt(office: Office) -> None:
+def test_judges_are_compared_if_named_without_examples_of_their_prompt(office: Office) -> None:
     judge = "judge:small@12ab34cd"
     settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
     office.workspace.add_annotator(judge, AnnotatorKind.JUDGE)
@@ -102,39 +77,30 @@ def test_a_judge_is_not_measured_on_the_examples_in_its_prompt(office: Office) -
             findings=[],
             run_id=run,
         )
+    assert judge not in study_from_workspace(office.workspace, TAXONOMY).annotators
     study = study_from_workspace(office.workspace, TAXONOMY, annotators=["ann", judge])
     report = agreement_document(study)
     assert study.finished[judge] == {"t2"}
+    assert verdicts_in(study.verdicts)[judge, "t2", MODE] is ABSENT
     assert report["modes"]["1.3"]["n"] == 1
     assert report["traces"]["examples_left_out"] == {judge: 1}
     assert report["left_out"]["examples"][judge] == 1
 
 
-def test_traces_and_people_can_be_named(office: Office) -> None:
+def test_annotators_and_traces_can_be_named(office: Office) -> None:
     office.start("cat", "t1")
-    study = study_from_workspace(
-        office.workspace, TAXONOMY, annotators=["bob", "cat"], traces=frozenset({"t2"})
-    )
+    names = ["bob", "cat"]
+    traces = frozenset({"t2"})
+    study = study_from_workspace(office.workspace, TAXONOMY, annotators=names, traces=traces)
     assert study.annotators == ("bob", "cat")
     assert study.finished == {"bob": {"t2"}, "cat": frozenset()}
     report = agreement_document(study)
     assert report["pooled"]["raw_agreement"] == {"value": None, "undefined": "single_rater", "n": 0}
-
-
-def test_the_report_follows(office: Office) -> None:
-    first = agreement_document(study_from_workspace(office.workspace, TAXONOMY))
-    last = agreement_document(study_from_workspace(office.workspace, TAXONOMY, which="last"))
-    assert first["taxonomy"] == TAXONOMY.ref
-    assert first["modes"]["1.3"]["raw_agreement"]["value"] == 0.5
-    assert last["modes"]["1.3"]["cohen_kappa"]["value"] == 1.0
-
-
-def test_a_name_that_nobody_has_is_refused_with_those_that_are_known(office: Office) -> None:
     with pytest.raises(WorkspaceError, match=r"'bop'.*ann, bob"):
         study_from_workspace(office.workspace, TAXONOMY, annotators=["bop"])
 
 
-def test_imported_annotators_are_compared_where_nobody_labelled_here() -> None:
+def test_imported_annotators_are_compared_if_nobody_labelled_here() -> None:
     office = Office()
     for name in ("paper-1", "paper-2"):
         office.workspace.add_annotator(name, AnnotatorKind.IMPORTED)
@@ -144,7 +110,7 @@ def test_imported_annotators_are_compared_where_nobody_labelled_here() -> None:
     assert study_from_workspace(office.workspace, TAXONOMY).annotators == ("ann",)
 
 
-def test_unfinished_traces_are_counted_and_hidden_ones_are_not(office: Office) -> None:
+def test_unfinished_traces_are_counted_unless_hidden(office: Office) -> None:
     office.start("ann", "t3")
     office.start("bob", "t2", number=2, kind=PassKind.SECOND_LOOK)
     study = study_from_workspace(office.workspace, TAXONOMY)
@@ -153,7 +119,7 @@ def test_unfinished_traces_are_counted_and_hidden_ones_are_not(office: Office) -
     assert agreement_document(some, rounds=0)["left_out"]["unfinished"] == {"ann": 0, "bob": 0}
 
 
-def test_a_retest_counts_only_against_the_first_pass_of_the_same_person(office: Office) -> None:
+def test_retest_is_compared_only_with_the_first_pass_of_the_same_person(office: Office) -> None:
     before = agreement_document(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
     office.finish("bob", value=ABSENT, trace="t1", number=3, kind=PassKind.RETEST)
     office.finish("bob", at(3), trace="t2", number=2, kind=PassKind.RETEST)
@@ -163,9 +129,9 @@ def test_a_retest_counts_only_against_the_first_pass_of_the_same_person(office: 
         assert set(study.retests) == {"bob"}
         retest = study.retests["bob"]
         assert retest.traces == ("t1", "t2")
-        said = verdicts_in(retest)
-        assert [said["first", trace, MODE] for trace in ("t1", "t2")] == [ABSENT, ABSENT]
-        assert [said["retest", trace, MODE] for trace in ("t1", "t2")] == [ABSENT, PRESENT]
+        verdicts = verdicts_in(retest)
+        assert [verdicts["first", trace, MODE] for trace in ("t1", "t2")] == [ABSENT, ABSENT]
+        assert [verdicts["retest", trace, MODE] for trace in ("t1", "t2")] == [ABSENT, PRESENT]
         report = agreement_document(study, rounds=0)
         assert report["retests"]["bob"]["n_traces"] == 2
     after = agreement_document(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
@@ -174,10 +140,9 @@ def test_a_retest_counts_only_against_the_first_pass_of_the_same_person(office: 
     assert hidden.retests["bob"].traces == ("t1",)
 
 
-def test_the_lots_of_a_study_are_its_rounds(office: Office) -> None:
+def test_batches_of_a_study_are_its_rounds(office: Office) -> None:
     def set_up(*batches: tuple[str, ...]) -> None:
-        fact = StudySet(None, Study(TAXONOMY.ref, ("ann", "bob"), batches=batches))
-        office.workspace.append([NewEvent("ann", None, TAXONOMY.ref, None, fact)])
+        office.study(Study(TAXONOMY.ref, ("ann", "bob"), batches=batches))
 
     assert study_from_workspace(office.workspace, TAXONOMY).rounds == {}
     set_up(("t1", "t2"))
@@ -189,12 +154,6 @@ def test_the_lots_of_a_study_are_its_rounds(office: Office) -> None:
     assert {name: one["traces"] for name, one in rounds.items()} == {"1": 1, "2": 1}
 
 
-def test_categories_are_those_of_the_taxonomy(office: Office) -> None:
-    report = agreement_document(study_from_workspace(office.workspace, TAXONOMY), rounds=0)
-    assert report["categories"]["1"]["name"] == "All"
-    assert report["categories"]["1"]["modes"] == [mode.code for mode in TAXONOMY.modes]
-
-
 @given(
     st.lists(
         st.dictionaries(st.integers(0, 69), st.sampled_from(["0", "?", "1", "1+1", "0+1"])),
@@ -203,10 +162,8 @@ def test_categories_are_those_of_the_taxonomy(office: Office) -> None:
     )
 )
 @settings(max_examples=15, deadline=None)
-def test_any_verdicts_on_any_number_of_modes_come_as_they_are(
-    said: list[dict[int, str]],
-) -> None:
-    """Seventy modes take three whole numbers; labels and verdicts may speak of one mode."""
+def test_any_verdicts_on_seventy_modes_are_read(drawn: list[dict[int, str]]) -> None:
+    """Seventy modes take three whole numbers; a mode may have labels and a verdict."""
     wide = replace(
         TAXONOMY,
         id="wide",
@@ -216,7 +173,7 @@ def test_any_verdicts_on_any_number_of_modes_come_as_they_are(
     workspace.add_taxonomy(wide)
     workspace.add_annotator("ann", AnnotatorKind.HUMAN)
     facts: list[tuple[str, Fact]] = []
-    for place, verdicts in enumerate(said):
+    for place, verdicts in enumerate(drawn):
         trace = workspace.register_trace(TraceRecord(f"t{place}"))
         facts.append((trace, PassStarted(PassKind.BLIND)))
         for number, answers in verdicts.items():
@@ -224,12 +181,12 @@ def test_any_verdicts_on_any_number_of_modes_come_as_they_are(
                 facts.append((trace, _fact(wide.ref, trace, f"m{number}", part, answer)))
         facts.append((trace, PassFinished()))
     workspace.append([NewEvent("ann", trace, wide.ref, 1, fact) for trace, fact in facts])
-    kept = {
+    stored = {
         (v.annotator, v.trace_id, v.mode): v.value
         for v in workspace.verdicts(taxonomy=wide.ref, pass_number=None)
     }
-    assert verdicts_in(study_from_workspace(workspace, wide).verdicts) == kept
-    assert len(kept) == sum(len(verdicts) for verdicts in said)
+    assert verdicts_in(study_from_workspace(workspace, wide).verdicts) == stored
+    assert len(stored) == sum(len(verdicts) for verdicts in drawn)
 
 
 def _fact(ref: str, trace: str, mode: str, part: int, answer: str) -> Fact:

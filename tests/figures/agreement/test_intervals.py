@@ -1,4 +1,4 @@
-"""Score intervals, McNemar's test and the correction of percentiles, beside other libraries."""
+"""Score intervals, McNemar's test, resamples, and corrected percentiles."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from statsmodels.stats.contingency_tables import mcnemar as mcnemar_elsewhere
 
 from mast_tui.figures.bootstrap import interval, resampled_sums, resamples
@@ -26,12 +27,12 @@ def test_mcnemar_is_that_of_statsmodels(first: int, second: int) -> None:
     assert mcnemar(first, second) == pytest.approx(min(1, there), rel=1e-9)
 
 
-def test_mcnemar_stays_exact_where_floats_would_not() -> None:
+def test_mcnemar_is_exact_for_large_counts() -> None:
     assert 0 < mcnemar(400, 700) < 1e-15
     assert mcnemar(0, 3000) == 0
 
 
-def test_resamples_are_the_same_whatever_is_summed() -> None:
+def test_resamples_do_not_depend_on_what_is_summed() -> None:
     features = np.arange(60, dtype=np.float64).reshape(30, 2) % 7
     sums = resampled_sums(features, 40, seed=5)
     weights = np.concatenate(list(resamples(30, 40, seed=5)))
@@ -42,43 +43,35 @@ def test_resamples_are_the_same_whatever_is_summed() -> None:
     assert resampled_sums(features[:0], 40, seed=5).shape == (0, 2)
 
 
-def means_of(
-    data: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> tuple[
-    float,
-    np.ndarray[tuple[int], np.dtype[np.float64]],
-    np.ndarray[tuple[int], np.dtype[np.float64]],
-]:
-    """The mean of whole numbers, its values in resamples, and with each number left out."""
-    drawn = resampled_sums(data[:, None], 2000, seed=1)[:, 0] / data.size
-    return float(data.mean()), drawn, (data.sum() - data) / (data.size - 1)
+Values = NDArray[np.float64]
 
 
-def test_a_skewed_figure_has_its_interval_moved_towards_the_long_tail() -> None:
+def means_of(data: Values) -> tuple[float, Values, Values]:
+    """Return the mean, its values in resamples, and those without each number."""
+    resampled = resampled_sums(data[:, None], 2000, seed=1)[:, 0] / data.size
+    return float(data.mean()), resampled, (data.sum() - data) / (data.size - 1)
+
+
+def test_interval_of_a_skewed_figure_moves_towards_the_long_tail() -> None:
     skewed = np.array([1, 1, 1, 2, 2, 3, 4, 6, 12, 40], dtype=np.float64)
-    estimate, drawn, left_out = means_of(skewed)
-    plain, moved = interval(estimate, drawn), interval(estimate, drawn, left_out=left_out)
+    estimate, resampled, left_out = means_of(skewed)
+    plain = interval(estimate, resampled)
+    moved = interval(estimate, resampled, left_out=left_out)
     assert plain is not None
     assert moved is not None
     assert moved[0] > plain[0]
     assert moved[1] > plain[1]
-    mirrored = interval(-estimate, -drawn, left_out=-left_out)
+    mirrored = interval(-estimate, -resampled, left_out=-left_out)
     assert mirrored == pytest.approx((-moved[1], -moved[0]), rel=0.02)
+    estimate, resampled, left_out = means_of(np.arange(-20.0, 21.0))
+    symmetric = np.concatenate((resampled, -resampled))
+    assert interval(estimate, symmetric, left_out=left_out) == pytest.approx(
+        interval(estimate, symmetric), abs=1e-9
+    )
 
 
-def test_an_even_figure_keeps_its_percentiles() -> None:
-    even = np.arange(-20.0, 21.0)
-    estimate, drawn, left_out = means_of(even)
-    drawn = np.concatenate((drawn, -drawn))
-    plain, moved = interval(estimate, drawn), interval(estimate, drawn, left_out=left_out)
-    assert moved == pytest.approx(plain, abs=1e-9)
-
-
-def test_resamples_that_are_all_alike_tell_nothing() -> None:
+def test_interval_needs_different_values_in_more_than_half_of_the_resamples() -> None:
     assert interval(1.0, np.ones(50), left_out=np.ones(9)) is None
-
-
-def test_an_interval_needs_more_than_half_of_the_resamples() -> None:
     values = np.array([0.1, 0.2, np.nan, np.nan])
     assert interval(0.2, values) is None
     assert interval(0.2, values[:3]) == pytest.approx((0.1025, 0.2))

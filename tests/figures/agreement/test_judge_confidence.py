@@ -1,4 +1,4 @@
-"""Whether confidence means what it says, and whether places are right."""
+"""Calibration of confidences, answers to suggestions, and places of a judge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.figures.agreement.build_judge import (
 from tests.gold.build import MODE, OTHER, at, quote
 
 
-def test_confidence_is_held_against_the_truth_in_bins() -> None:
+def test_calibration_compares_confidence_with_gold_in_bins() -> None:
     judge_input = given_words(
         said("11111"),
         said("11001"),
@@ -44,17 +44,11 @@ def test_confidence_is_held_against_the_truth_in_bins() -> None:
     assert calibration["modes"]["3.1"]["expected_calibration_error"]["value"] is None
 
 
-def test_several_suggestions_of_a_mode_are_one_claim_as_sure_as_the_surest() -> None:
-    judge_input = given_words(
-        said("1"), said("1"),
-        suggestions=(suggestion("t0", at(1), 0.3), suggestion("t0", at(4), 0.8)),
-    )  # fmt: skip
+def test_claims_have_the_surest_confidence_and_must_be_comparable() -> None:
+    twice = (suggestion("t0", at(1), 0.3), suggestion("t0", at(4), 0.8))
+    judge_input = given_words(said("1"), said("1"), suggestions=twice)
     calibration = judge_document(judge_input, rounds=0)["calibration"]
-    assert calibration["n"] == 1
-    assert calibration["mean_confidence"] == 0.8
-
-
-def test_suggestions_that_cannot_be_compared_are_not_calibrated() -> None:
+    assert (calibration["n"], calibration["mean_confidence"]) == (1, 0.8)
     judge_input = given_words(
         said("1111"),
         said("1?1"),
@@ -100,7 +94,7 @@ def test_answers_are_counted_by_confidence_mode_and_person() -> None:
     assert answers["annotators"]["bob"]["accepted"]["value"] == 0.0
 
 
-def test_a_place_is_right_where_it_meets_one_of_the_same_mode() -> None:
+def test_place_is_right_if_it_overlaps_one_of_the_same_mode() -> None:
     judge_input = given_words(
         said("1110"),
         said("1101"),
@@ -128,7 +122,7 @@ def test_a_place_is_right_where_it_meets_one_of_the_same_mode() -> None:
     assert of_merged["merged_places"] == 1
 
 
-def test_without_the_order_only_what_lies_in_one_span_can_meet() -> None:
+def test_places_without_an_order_overlap_only_in_one_span() -> None:
     judge_input = given_words(
         said("1"),
         said("1"),
@@ -143,8 +137,8 @@ def test_without_the_order_only_what_lies_in_one_span_can_meet() -> None:
     assert at_hand["without_order"] == 0
 
 
-def test_a_mode_that_is_present_nowhere_in_particular_locates_nothing() -> None:
+def test_mode_without_places_locates_nothing() -> None:
     given = given_words(said("1"), said("1"), suggestions=(suggestion("t0", at(3)),))
-    found = judge_document(given, rounds=0)["localisation"]
-    assert (found["n"], found["no_places"]) == (0, 1)
-    assert found["right_place"] == {"value": None, "undefined": "no_overlap"}
+    localisation = judge_document(given, rounds=0)["localisation"]
+    assert (localisation["n"], localisation["no_places"]) == (0, 1)
+    assert localisation["right_place"] == {"value": None, "undefined": "no_overlap"}

@@ -1,4 +1,4 @@
-"""What of a workspace a judge is measured by, and what may not count."""
+"""Input of reports on judges from workspaces."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_gold_is_what_people_settled_without_the_judge(office: Office) -> None:
     assert report["withheld"] is None
 
 
-def test_one_person_can_stand_for_the_truth(office: Office) -> None:
+def test_one_person_can_be_the_reference(office: Office) -> None:
     judge_input = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
     report = judge_document(judge_input, rounds=0)
     assert report["against"] == "ann"
@@ -82,7 +82,7 @@ def test_one_person_can_stand_for_the_truth(office: Office) -> None:
     assert judge_document(judge_input, rounds=0, with_seen=True)["modes"]["1.3"]["n"] == 3
 
 
-def test_of_a_person_the_pass_that_is_asked_for_counts(office: Office) -> None:
+def test_named_pass_of_a_person_counts(office: Office) -> None:
     office.finish("ann", at(3), trace="t2", number=2, kind=PassKind.SECOND_LOOK)
     office.finish("ann", at(3), trace="t3", number=2, kind=PassKind.RETEST)
     first = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
@@ -93,28 +93,22 @@ def test_of_a_person_the_pass_that_is_asked_for_counts(office: Office) -> None:
     assert last.reference.verdicts["t3", MODE] is ABSENT
 
 
-def test_a_mode_that_the_judge_did_not_look_at_is_no_word_of_it(office: Office) -> None:
-    judge(office, "t1", looks_at=(OTHER, THIRD))
-    given = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann")
-    assert ("t1", MODE) not in given.verdicts
-    assert given.verdicts["t1", OTHER] is ABSENT
-
-
-def test_only_traces_that_may_be_seen_are_counted(office: Office) -> None:
-    given = against_gold(office, traces=frozenset({"t2"}))
-    assert {trace for trace, _ in given.reference.verdicts} == {"t2"}
-    assert given.unlabelled == {"t4"}
-
-
-def test_examples_of_the_prompt_are_known(office: Office) -> None:
+def test_unlooked_modes_hidden_traces_and_examples_do_not_count(office: Office) -> None:
+    visible = against_gold(office, traces=frozenset({"t2"}))
+    assert {trace for trace, _ in visible.reference.verdicts} == {"t2"}
+    assert visible.unlabelled == {"t4"}
     settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
     office.workspace.start_run(JUDGE, TAXONOMY.ref, settings=settings)
     report = judge_document(against_gold(office), rounds=0)
     assert report["left_out"]["examples"] == 1
     assert report["modes"]["1.3"]["n"] == 0
+    judge(office, "t1", looks_at=(OTHER, THIRD))
+    verdicts = judge_input_from_workspace(office.workspace, TAXONOMY, JUDGE, "ann").verdicts
+    assert ("t1", MODE) not in verdicts
+    assert verdicts["t1", OTHER] is ABSENT
 
 
-def test_answers_and_what_was_kept_back_come_along(office: Office) -> None:
+def test_input_has_answers_and_passes_with_withheld_suggestions(office: Office) -> None:
     [asked] = office.workspace.labels(annotator=JUDGE, trace_id="t3")
     office.workspace.append(
         [
@@ -141,7 +135,7 @@ def test_answers_and_what_was_kept_back_come_along(office: Office) -> None:
     assert report["withheld"]["modes"]["1.3"]["agreement_with_judge"]["difference"]["value"] == -1
 
 
-def test_names_that_are_no_judge_or_nobody_are_refused_with_those_that_are(office: Office) -> None:
+def test_unknown_judges_and_annotators_are_refused(office: Office) -> None:
     with pytest.raises(WorkspaceError, match=rf"no judge 'ann'.*{JUDGE}"):
         judge_input_from_workspace(office.workspace, TAXONOMY, "ann", "bob")
     with pytest.raises(WorkspaceError, match=r"no annotator 'bop'.*ann, bob"):

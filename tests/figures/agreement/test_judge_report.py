@@ -1,4 +1,4 @@
-"""What a report on a judge counts, what it leaves out and says so, and where it has no figure."""
+"""The report on a judge: counted and left-out units, undefined figures, and prevalence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.gold.build import ABSENT, MODE, OTHER, PRESENT
 COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives")
 
 
-def test_the_published_judge() -> None:
+def test_figures_of_the_published_judge() -> None:
     report = judge_document(counted(6, 13, 33, 106), rounds=200)
     mode = report["modes"]["1.3"]
     assert [mode[name] for name in COUNTS] == [6, 13, 33, 106]
@@ -36,7 +36,7 @@ def test_the_published_judge() -> None:
     assert report["bootstrap"] == {"rounds": 200, "seed": 0, "level": 0.95, "unit": "trace"}
 
 
-def test_mcnemar_is_corrected_over_the_modes_as_statsmodels_does() -> None:
+def test_mcnemar_is_adjusted_over_modes_as_in_statsmodels() -> None:
     judge = said("1111110000") | said("0001110000", OTHER)
     report = judge_document(given_words(judge, said("0" * 10) | said("1" * 10, OTHER)), rounds=0)
     modes = report["modes"].values()
@@ -47,7 +47,7 @@ def test_mcnemar_is_corrected_over_the_modes_as_statsmodels_does() -> None:
     assert alone["1.3"]["mcnemar_p_adjusted"] == alone["1.3"]["mcnemar_p"]
 
 
-def test_only_present_and_absent_of_both_are_compared_and_the_rest_is_counted() -> None:
+def test_only_present_and_absent_of_both_are_compared() -> None:
     report = judge_document(given_words(said("110?·0"), said("10?011")), rounds=0)
     mode = report["modes"]["1.3"]
     assert [mode[name] for name in COUNTS] == [1, 1, 1, 0]
@@ -66,23 +66,17 @@ def test_verdicts_made_with_a_judge_on_screen_count_only_on_request() -> None:
     assert with_them["modes"]["1.3"]["n"] == 4
     assert with_them["left_out"]["judge_seen"] == 0
     assert with_them["judge_seen_counted"]
-
-
-def test_examples_of_the_prompt_count_nowhere() -> None:
-    report = judge_document(
-        given_words(said("1100"), said("1010"), examples=frozenset({"t0", "t7"})), rounds=0
-    )
+    # Examples of the prompt and open conflicts are left out, too.
+    examples = frozenset({"t0", "t7"})
+    report = judge_document(given_words(said("1100"), said("1010"), examples=examples), rounds=0)
     assert report["modes"]["1.3"]["n"] == 3
     assert report["left_out"]["examples"] == 1
-
-
-def test_open_conflicts_are_counted_where_the_judge_has_a_word() -> None:
     unresolved = frozenset({("t1", MODE), ("t9", MODE)})
     report = judge_document(given_words(said("11"), said("1"), unresolved=unresolved), rounds=0)
     assert report["left_out"]["unresolved"] == 1
 
 
-def test_macro_is_over_the_modes_with_a_figure_and_pooled_over_all_units() -> None:
+def test_macro_is_of_modes_with_a_figure_and_pooled_of_all_units() -> None:
     judge = {**said("1100"), **said("0001", OTHER)}
     gold = {**said("1010"), **said("0000", OTHER)}
     report = judge_document(given_words(judge, gold), rounds=300)
@@ -97,7 +91,7 @@ def test_macro_is_over_the_modes_with_a_figure_and_pooled_over_all_units() -> No
     assert report["pooled"]["n"] == first["n"] + second["n"]
 
 
-def test_a_mode_that_the_judge_does_not_look_at_has_no_figures() -> None:
+def test_mode_that_the_judge_does_not_look_at_has_no_figures() -> None:
     report = judge_document(given_words(said("10"), said("11", OTHER)), rounds=50)
     for mode in report["modes"].values():
         assert mode["n"] == 0
@@ -106,34 +100,30 @@ def test_a_mode_that_the_judge_does_not_look_at_has_no_figures() -> None:
     assert report["macro"]["cohen_kappa"]["undefined"] == "no_overlap"
 
 
-def test_the_same_seed_gives_the_same_report() -> None:
+def test_report_depends_only_on_the_seed() -> None:
     given_ = counted(480, 240, 300, 1200)
     assert judge_document(given_, rounds=100, seed=3) == judge_document(given_, rounds=100, seed=3)
     other = judge_document(given_, rounds=100, seed=4)
     assert other["pooled"]["f1"] != judge_document(given_, rounds=100, seed=3)["pooled"]["f1"]
 
 
-WORDS = st.text("10?·", min_size=0, max_size=8)
+LINES = st.text("10?·", min_size=0, max_size=8)
 
 
 @settings(max_examples=40)
-@given(WORDS, WORDS, WORDS, WORDS, WORDS)
-def test_any_words_make_strict_json(a: str, b: str, c: str, d: str, alone: str) -> None:
+@given(LINES, LINES, LINES, LINES, LINES)
+def test_any_verdicts_make_strict_json(a: str, b: str, c: str, d: str, alone: str) -> None:
     judge = {**said(a), **said(b, OTHER), **said(alone, prefix="u")}
-    report = judge_document(
-            given_words(
-                judge, {**said(c), **said(d, OTHER)},
-                unlabelled=frozenset(f"u{i}" for i in range(8)),
-            ),
-            rounds=20,
-    )  # fmt: skip
+    gold = {**said(c), **said(d, OTHER)}
+    unlabelled = frozenset(f"u{i}" for i in range(8))
+    report = judge_document(given_words(judge, gold, unlabelled=unlabelled), rounds=20)
     for mode in report["modes"].values():
         assert mode["n"] == sum(mode[name] for name in COUNTS)
         for name in ("f1", "cohen_kappa", "gwet_ac1", "precision"):
             assert ("undefined" in mode[name]) == (mode[name]["value"] is None)
 
 
-def test_the_traces_behind_a_figure_come_with_the_errors_first() -> None:
+def test_source_traces_have_errors_first() -> None:
     given_ = given_words(
         {**said("011001"), **said("1", OTHER)}, {**said("010110"), **said("1", OTHER)}
     )
@@ -146,27 +136,22 @@ def test_the_traces_behind_a_figure_come_with_the_errors_first() -> None:
     assert figures["n"] == len(behind)
 
 
-# Corrected prevalence
-
-
-def test_the_published_correction() -> None:
+def test_correction_of_prevalence_is_clipped_and_refused_at_chance() -> None:
     corrected = rogan_gladen(np.array(0.60), np.array(0.90), np.array(0.85))
     assert float(corrected) == pytest.approx(0.60)
+    apparent = np.array([0.01, 0.99, 0.5])
+    rate = np.array([0.8, 0.8, 0.5])
+    assert rogan_gladen(apparent, rate, rate) == pytest.approx([0, 1, np.nan], nan_ok=True)
 
 
 @given(st.floats(0, 1), st.floats(0.55, 1), st.floats(0.55, 1))
-def test_correction_takes_back_what_errors_do(truth: float, tpr: float, tnr: float) -> None:
+def test_correction_inverts_the_errors_of_the_judge(truth: float, tpr: float, tnr: float) -> None:
     apparent = truth * tpr + (1 - truth) * (1 - tnr)
     back = rogan_gladen(np.array(apparent), np.array(tpr), np.array(tnr))
     assert float(back) == pytest.approx(truth, abs=1e-9)
 
 
-def test_correction_is_clipped_and_refused_for_a_judge_at_chance() -> None:
-    apparent, rate = np.array([0.01, 0.99, 0.5]), np.array([0.8, 0.8, 0.5])
-    assert rogan_gladen(apparent, rate, rate) == pytest.approx([0, 1, np.nan], nan_ok=True)
-
-
-def test_prevalence_over_the_traces_that_only_the_judge_saw() -> None:
+def test_prevalence_of_unlabelled_traces_is_corrected() -> None:
     # 9 of 10 found, 17 of 20 cleared: the published rates.
     judge = {
         **said("1" * 9 + "0" + "1" * 3 + "0" * 17),
@@ -176,16 +161,16 @@ def test_prevalence_over_the_traces_that_only_the_judge_saw() -> None:
     report = judge_document(
         given_words(judge, gold, unlabelled=frozenset(f"u{i}" for i in range(101))), rounds=500
     )
-    found = report["prevalence"]["1.3"]
+    prevalence = report["prevalence"]["1.3"]
     assert report["traces"] == {"judged": 131, "compared": 30, "unlabelled": 101}
-    assert (found["n_unlabelled"], found["n_positives"], found["n_negatives"]) == (100, 10, 20)
-    assert found["n_unsure"] == 1
-    assert found["apparent"]["value"] == 0.6
-    assert found["corrected"]["value"] == pytest.approx(0.6)
-    ends = found["corrected"]["ci"]
+    counts = {"n_unlabelled": 100, "n_positives": 10, "n_negatives": 20, "n_unsure": 1}
+    assert {name: prevalence[name] for name in counts} == counts
+    assert prevalence["apparent"]["value"] == 0.6
+    assert prevalence["corrected"]["value"] == pytest.approx(0.6)
+    ends = prevalence["corrected"]["ci"]
     assert ends is not None
-    # Not knowing the judge's rates exactly makes it less sure than the share itself.
-    apparent = found["apparent"]["ci"]
+    # Uncertain rates of the judge make the interval wider than that of the share.
+    apparent = prevalence["apparent"]["ci"]
     assert apparent is not None
     assert ends[0] < apparent[0] < 0.6 < apparent[1] < ends[1]
 
@@ -200,7 +185,7 @@ def test_prevalence_over_the_traces_that_only_the_judge_saw() -> None:
         ((1, 9, 9, 1), (3, 4), "no_better_than_chance"),
     ],
 )
-def test_why_a_prevalence_cannot_be_corrected(
+def test_uncorrectable_prevalence_has_its_reason(
     labelled: tuple[int, ...], unlabelled: tuple[int, ...], reason: str
 ) -> None:
     estimate = corrected_prevalence(
@@ -209,7 +194,7 @@ def test_why_a_prevalence_cannot_be_corrected(
     assert (estimate.value, estimate.undefined) == (None, reason)
 
 
-def test_a_judge_near_chance_leaves_the_prevalence_open() -> None:
+def test_judge_near_chance_gives_an_interval_from_0_to_1() -> None:
     judge = {**said("1" * 9 + "0" * 8 + "1" * 8 + "0" * 8), **said("10" * 30, prefix="u")}
     gold = said("1" * 17 + "0" * 16)
     report = judge_document(

@@ -1,4 +1,4 @@
-"""What the report says beside the coefficients: intervals, sets, rounds, retests, what is left."""
+"""The report on agreement beside coefficients: intervals, rounds, retests, left-out verdicts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def many(rounds: int = 200, seed: int = 0) -> dict[str, Any]:
     return agreement_document(study(said), rounds=rounds, seed=seed)
 
 
-def test_intervals_are_the_percentiles_over_many_resampled_traces() -> None:
+def test_intervals_of_many_traces_are_percentiles_of_resamples() -> None:
     report = many(rounds=300, seed=4)
     drawn = np.concatenate(list(resamples(2000, 300, 4))).astype(int)
     # The report goes through its traces in the order of their ids.
@@ -64,15 +64,16 @@ def test_intervals_of_few_traces_are_those_of_the_jackknife() -> None:
     assert two(seed=1)["modes"] == two(seed=2)["modes"]
 
 
-def test_the_same_seed_gives_the_same_report_and_another_one_another() -> None:
+def test_report_depends_only_on_the_seed() -> None:
     assert many(seed=1) == many(seed=1)
-    one, other = many(seed=1), many(seed=2)
+    one = many(seed=1)
+    other = many(seed=2)
     assert one["pooled"]["gwet_ac1"] != other["pooled"]["gwet_ac1"]
     assert one["pooled"]["gwet_ac1"]["value"] == other["pooled"]["gwet_ac1"]["value"]
     assert one["bootstrap"] == {"rounds": 200, "seed": 1, "level": 0.95, "unit": "trace"}
 
 
-def test_without_rounds_there_are_no_intervals() -> None:
+def test_report_without_rounds_has_no_intervals() -> None:
     report = two(rounds=0)
     for table in (report["modes"]["1.3"], report["macro"], report["pooled"]):
         figures = cast("Mapping[str, CoefficientJson]", table)
@@ -94,7 +95,7 @@ def test_categories_pool_their_modes() -> None:
     assert late["gwet_ac1"] == report["modes"]["3.1"]["gwet_ac1"]
 
 
-def test_each_round_is_counted_by_itself() -> None:
+def test_rounds_are_counted_separately() -> None:
     rounds = {"1": frozenset({"t0", "t1", "t2"}), "2": frozenset(f"t{n}" for n in range(3, 40))}
     assert two(rounds=9)["rounds"] == {}
     answers_by_unit = {("ann", REPETITION): ANN, ("bob", REPETITION): BOB}
@@ -116,7 +117,7 @@ def retest(first: str, second: str) -> VerdictTable:
     return retest_table(MODES, (f"t{n}" for n in range(len(first))), *readings)
 
 
-def test_a_retest_is_held_against_the_first_pass_and_is_no_second_word() -> None:
+def test_retest_is_compared_with_the_first_pass_only() -> None:
     before = two(rounds=50)
     after = two(rounds=50, retests={"ann": retest("0110?", "01011"), "eve": retest("1", "1")})
     assert after["pooled"] == before["pooled"]
@@ -129,10 +130,10 @@ def test_a_retest_is_held_against_the_first_pass_and_is_no_second_word() -> None
     assert ann["prevalence"] == {"first": 0.5, "retest": 0.5}
 
 
-def test_how_many_more_traces_would_halve_the_interval() -> None:
+def test_number_of_traces_that_halves_an_interval() -> None:
     report = two()
-    plan, kappa = report["halving"]["1.3"], report["modes"]["1.3"]["cohen_kappa"]
-    low, high = kappa.get("ci") or (0, 0)
+    plan = report["halving"]["1.3"]
+    low, high = report["modes"]["1.3"]["cohen_kappa"]["ci"]
     assert plan == {"more_traces": 120, "width": pytest.approx(high - low)}
     scope = FigureScope("halving")
     (undefined,) = more_traces(scope, Coefficient(undefined="no_variance"), 9)
@@ -141,7 +142,7 @@ def test_how_many_more_traces_would_halve_the_interval() -> None:
     assert (no_interval.value, no_interval.undefined) == (None, "no_interval")
 
 
-def test_what_was_left_out_is_told() -> None:
+def test_left_out_verdicts_are_counted() -> None:
     answers_by_unit = {("ann", REPETITION): "01?0.", ("bob", REPETITION): "01100"}
     some = replace(
         study(answers_by_unit, finished={"bob": 4}),
@@ -161,7 +162,7 @@ def test_what_was_left_out_is_told() -> None:
     }
 
 
-def test_a_category_shows_where_any_mode_within_does() -> None:
+def test_category_is_present_if_any_of_its_modes_is() -> None:
     answers_by_unit = {
         ("ann", REPETITION): "1100?0.0",
         ("ann", TERMINATION): "01000.00",

@@ -1,4 +1,4 @@
-"""Agreement on sets of modes, against published values."""
+"""Agreement on sets of modes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PAIRS = ("|", "A|", "A|A", "A|B", "AB|A", "AB|AC", "ABC|ABC", "C|AC", "C|AC")
 
 
 def said_of(pairs: Sequence[str]) -> VerdictArray:
-    """Two annotators' sets of letters, a pair per trace, as annotators × traces × modes."""
+    """Return sets of letters of two annotators as annotators × traces × modes."""
     sides = zip(*(pair.split("|") for pair in pairs), strict=True)
     cells = [[[int(x in letters) for x in LETTERS] for letters in side] for side in sides]
     return np.array(cells, dtype=np.int8)
 
 
 def test_alpha_of_sets_with_both_distances() -> None:
-    found = FigureTable(set_agreement(said_of(PAIRS), 0, 0))
-    assert found.value("krippendorff_alpha_jaccard") == pytest.approx(0.315620, abs=5e-7)
-    assert found.value("krippendorff_alpha_masi") == pytest.approx(0.273081, abs=5e-7)
-    assert found.count("n") == len(PAIRS)
+    figures = FigureTable(set_agreement(said_of(PAIRS), 0, 0))
+    assert figures.value("krippendorff_alpha_jaccard") == pytest.approx(0.315620, abs=5e-7)
+    assert figures.value("krippendorff_alpha_masi") == pytest.approx(0.273081, abs=5e-7)
+    assert figures.count("n") == len(PAIRS)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_distances_of_sets(sizes: tuple[int, int, int], jaccard: float, masi: fl
     assert masi_distance(shared, size, other)[0] == pytest.approx(masi)
 
 
-def test_who_left_a_mode_open_or_unsure_said_no_set() -> None:
+def test_open_or_unsure_mode_leaves_no_set() -> None:
     said = said_of(PAIRS)
     gaps = np.concatenate((said, said[:, :2]), axis=1)
     gaps[0, -1, 2] = -1
@@ -66,12 +66,12 @@ def test_who_left_a_mode_open_or_unsure_said_no_set() -> None:
 
 
 def reasons(said: np.ndarray) -> tuple[str | None, str | None]:
-    found = FigureTable(set_agreement(said, 9, 0))
-    both = found["krippendorff_alpha_jaccard"], found["krippendorff_alpha_masi"]
-    return both[0].undefined, both[1].undefined
+    figures = FigureTable(set_agreement(said, 9, 0))
+    jaccard = figures["krippendorff_alpha_jaccard"]
+    return jaccard.undefined, figures["krippendorff_alpha_masi"].undefined
 
 
-def test_sets_are_undefined_for_the_reasons_of_all_figures() -> None:
+def test_undefined_agreement_on_sets_has_its_reason() -> None:
     assert reasons(said_of(["A|A", "A|A"])) == ("no_variance", "no_variance")
     apart = said_of(["A|B", "C|B"])
     apart[0, 0], apart[1, 1] = MISSING, MISSING
@@ -82,7 +82,7 @@ def test_sets_are_undefined_for_the_reasons_of_all_figures() -> None:
 
 
 def nominal(shared: np.ndarray, size: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Sets of one thing are at 1 from each other."""
+    """Return the distance 1 of different sets."""
     return np.where((shared == size) & (shared == other), 0.0, 1.0)
 
 
@@ -95,7 +95,7 @@ def nominal(shared: np.ndarray, size: np.ndarray, other: np.ndarray) -> np.ndarr
         )
     )
 )
-def test_with_a_distance_of_equal_or_not_it_is_the_nominal_alpha(units: list[list[int]]) -> None:
+def test_alpha_with_nominal_distance_is_the_nominal_alpha(units: list[list[int]]) -> None:
     ratings: Ratings = np.array(units).T
     (ours,) = set_alphas(ratings, np.eye(4, dtype=bool), [nominal])
     theirs = krippendorff_alpha(ratings)
@@ -107,7 +107,7 @@ def test_with_a_distance_of_equal_or_not_it_is_the_nominal_alpha(units: list[lis
 
 
 def by_hand(sets: Ratings, members: Members, distance: Distance) -> float:
-    """α of two raters without gaps from the distances of all values from each other."""
+    """Return α of two raters without gaps from all distances."""
     said = members[sets.ravel()]
     sizes = said.sum(axis=1).astype(float)
     shared = (said[:, None] & said[None]).sum(axis=2).astype(float)
@@ -119,7 +119,7 @@ def by_hand(sets: Ratings, members: Members, distance: Distance) -> float:
 
 
 @pytest.mark.slow
-def test_many_different_sets_have_the_exact_figure_and_an_interval_around_it() -> None:
+def test_many_different_sets_have_the_exact_figure_and_its_interval() -> None:
     chance = np.random.default_rng(5)
     members = np.unique(chance.random((900, 12)) < 0.4, axis=0)
     first = chance.permutation(len(members))

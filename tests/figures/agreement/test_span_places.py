@@ -1,4 +1,4 @@
-"""How far two places overlap, and which places of two annotators belong together."""
+"""Overlaps of places, matched places of two annotators, and merged stretches."""
 
 from __future__ import annotations
 
@@ -19,50 +19,40 @@ from mast_tui.labels import WHOLE_TRACE
 from tests.gold.build import at, order, quote
 
 
-class TestOverlap:
-    @pytest.mark.parametrize(
-        ("a", "b", "tenths"),
-        [
-            (LabelRange(2, 5), LabelRange(2, 5), 10),
-            (LabelRange(2, 5), LabelRange(6, 8), 0),
-            (LabelRange(0, 9), LabelRange(0, 2), 3),
-            (LabelRange(0, 3), LabelRange(2, 5), 3),
-            (LabelRange(4, 4), LabelRange(0, 99), 0),
-            (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1, (5, 15), 40), 3),
-            (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1, (10, 20), 40), 0),
-            (LabelRange(1, 1, (0, 10), 40), LabelRange(2, 2, (0, 10), 40), 0),
-            (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1), 2),
-            (LabelRange(1, 1, (0, 40), 40), LabelRange(1, 1), 10),
-            (LabelRange(1, 1, (0, 20), 40), LabelRange(0, 1), 2),
-        ],
-    )
-    def test_it_is_intersection_over_union_in_tenths(
-        self, a: LabelRange, b: LabelRange, tenths: int
-    ) -> None:
-        assert overlap_level(a, b) == overlap_level(b, a) == tenths
-
-    def test_a_quote_in_a_text_of_unknown_length_is_nearly_the_whole_span(self) -> None:
-        unknown = LabelRange(1, 1, (0, 10))
-        assert overlap_level(unknown, LabelRange(1, 1)) == 9
-        assert overlap_level(unknown, LabelRange(0, 3)) == 2
-        assert overlap_level(unknown, LabelRange(1, 1, (0, 10))) == 10
-        assert overlap_level(unknown, LabelRange(1, 1, (0, 5))) == 5
+@pytest.mark.parametrize(
+    ("a", "b", "tenths"),
+    [
+        (LabelRange(2, 5), LabelRange(2, 5), 10),
+        (LabelRange(2, 5), LabelRange(6, 8), 0),
+        (LabelRange(0, 9), LabelRange(0, 2), 3),
+        (LabelRange(0, 3), LabelRange(2, 5), 3),
+        (LabelRange(4, 4), LabelRange(0, 99), 0),
+        (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1, (5, 15), 40), 3),
+        (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1, (10, 20), 40), 0),
+        (LabelRange(1, 1, (0, 10), 40), LabelRange(2, 2, (0, 10), 40), 0),
+        (LabelRange(1, 1, (0, 10), 40), LabelRange(1, 1), 2),
+        (LabelRange(1, 1, (0, 40), 40), LabelRange(1, 1), 10),
+        (LabelRange(1, 1, (0, 20), 40), LabelRange(0, 1), 2),
+        # Quotes in a text of unknown length
+        (LabelRange(1, 1, (0, 10)), LabelRange(1, 1), 9),
+        (LabelRange(1, 1, (0, 10)), LabelRange(0, 3), 2),
+        (LabelRange(1, 1, (0, 10)), LabelRange(1, 1, (0, 10)), 10),
+        (LabelRange(1, 1, (0, 10)), LabelRange(1, 1, (0, 5)), 5),
+    ],
+)
+def test_overlap_is_intersection_over_union_in_tenths(
+    a: LabelRange, b: LabelRange, tenths: int
+) -> None:
+    assert overlap_level(a, b) == overlap_level(b, a) == tenths
 
 
-class TestPlaceOfATarget:
-    def test_keys_become_indices_in_reading_order(self) -> None:
-        assert place_of(at(3, 7), order) == place_of(at(7, 3), order) == LabelRange(3, 7)
-
-    def test_the_whole_trace_and_what_is_not_there_are_no_places(self) -> None:
-        assert place_of(WHOLE_TRACE, order) is None
-        assert place_of(at(3), lambda key: None) is None
-
-    def test_a_quote_is_a_part_of_its_span(self) -> None:
-        assert place_of(quote(2, 4, "pods"), order, {"k2": 20}.get) == LabelRange(2, 2, (4, 8), 20)
-        assert place_of(quote(2, 4, "pods"), order) == LabelRange(2, 2, (4, 8))
-
-    def test_a_quote_beyond_the_end_of_the_text_counts_as_the_span(self) -> None:
-        assert place_of(quote(2, 4, "pods"), order, {"k2": 6}.get) == LabelRange(2, 2)
+def test_targets_become_ranges_of_spans() -> None:
+    assert place_of(at(3, 7), order) == place_of(at(7, 3), order) == LabelRange(3, 7)
+    assert place_of(WHOLE_TRACE, order) is None
+    assert place_of(at(3), lambda key: None) is None
+    assert place_of(quote(2, 4, "pods"), order, {"k2": 20}.get) == LabelRange(2, 2, (4, 8), 20)
+    assert place_of(quote(2, 4, "pods"), order) == LabelRange(2, 2, (4, 8))
+    assert place_of(quote(2, 4, "pods"), order, {"k2": 6}.get) == LabelRange(2, 2), "beyond the end"
 
 
 @st.composite
@@ -80,7 +70,7 @@ PLACES = st.lists(some_places(), max_size=4, unique=True)
 
 
 @given(PLACES, PLACES)
-def test_no_way_to_pair_places_makes_more_pairs(
+def test_matching_of_places_has_the_most_pairs(
     ours: list[LabelRange], theirs: list[LabelRange]
 ) -> None:
     few, many = sorted((ours, theirs), key=len)
@@ -91,7 +81,7 @@ def test_no_way_to_pair_places_makes_more_pairs(
         )
 
 
-def test_a_long_chain_of_overlaps_is_paired_along_all_of_it() -> None:
+def test_long_chain_of_overlaps_is_matched_completely() -> None:
     # Each place overlaps one of the other's on either side: only one way pairs all of them.
     ours = [LabelRange(4 * i, 4 * i + 3) for i in range(300)]
     theirs = [LabelRange(4 * i + 2, 4 * i + 5) for i in range(300)]
@@ -103,13 +93,13 @@ STRETCHES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size
 
 
 @given(STRETCHES)
-def test_stretches_hold_the_same_spans_in_order(stretches: list[tuple[int, int]]) -> None:
+def test_merged_stretches_hold_the_same_spans_in_order(stretches: list[tuple[int, int]]) -> None:
     spans = sorted({i for first, after in stretches for i in range(first, after)})
     for touching in (True, False):
-        found = merged_stretches(stretches, touching=touching)
-        assert [i for first, after in found for i in range(first, after)] == spans
+        merged = merged_stretches(stretches, touching=touching)
+        assert [i for first, after in merged for i in range(first, after)] == spans
 
 
-def test_what_only_touches_is_joined_where_asked_for() -> None:
+def test_touching_stretches_are_merged_on_request() -> None:
     assert merged_stretches([(3, 5), (0, 3), (4, 6)], touching=True) == ((0, 6),)
     assert merged_stretches([(3, 5), (0, 3), (4, 6)], touching=False) == ((0, 3), (3, 6))

@@ -1,6 +1,8 @@
-"""Which places, readings and traces of a workspace are compared."""
+"""Input of the report on spans from workspaces: places, traces, and readings."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import pytest
 
@@ -23,9 +25,9 @@ def order_of(_trace_id: str) -> tuple[Order, int]:
     return order, SPANS
 
 
-def given(office: Office, *annotators: str, **wanted: object) -> SpanInput:
+def input_of(office: Office, *annotators: str, **changes: object) -> SpanInput:
     names = annotators or ("ann", "bob")
-    options = {"order_of": order_of, **wanted}
+    options = {"order_of": order_of, **changes}
     return span_input_from_workspace(office.workspace, TAXONOMY, names, **options)  # type: ignore[arg-type]
 
 
@@ -33,163 +35,147 @@ def readings(study: SpanInput) -> dict[tuple[str, str], TraceReading]:
     return {(t.trace_id, who): one for t in study.traces for who, one in t.readings.items()}
 
 
-class TestPlaces:
-    def test_labels_become_places_and_others_are_counted(self) -> None:
-        office = Office()
-        office.finish("ann", at(2, 4), quote(6, 1, "pods"), WHOLE_TRACE)
-        office.finish("bob", at(4, 2), value=None)
-        reading_by_key = readings(given(office, length_of=lambda trace, key: 8))
-        assert reading_by_key["t1", "ann"].places == {
-            MODE: (LabelRange(2, 4), LabelRange(6, 6, (1, 5), 8))
-        }
-        assert reading_by_key["t1", "ann"].whole_trace == 1
-        assert reading_by_key["t1", "bob"].places == {MODE: (LabelRange(2, 4),)}
+def test_labels_become_places_and_others_are_counted() -> None:
+    office = Office()
+    office.finish("ann", at(2, 4), quote(6, 1, "pods"), WHOLE_TRACE)
+    office.finish("bob", at(4, 2), at(3), value=None)
+    by_key = readings(input_of(office, length_of=lambda trace, key: 8))
+    quoted = LabelRange(6, 6, (1, 5), 8)
+    assert by_key["t1", "ann"].places == {MODE: (LabelRange(2, 4), quoted)}
+    assert by_key["t1", "ann"].whole_trace == 1
+    assert by_key["t1", "bob"].places == {MODE: (LabelRange(2, 4), LabelRange(3, 3))}
 
-    def test_a_label_on_a_span_that_the_trace_lost_is_counted(self) -> None:
-        office = Office()
-        office.finish("ann", at(2), at(3))
-        office.finish("bob", value=ABSENT)
+    def lost(key: str) -> int | None:
+        return None if key == "k3" else order(key)
 
-        def lost(key: str) -> int | None:
-            return None if key == "k3" else order(key)
-
-        reading_by_key = readings(given(office, order_of=lambda trace: (lost, SPANS)))
-        assert reading_by_key["t1", "ann"].not_found == 1
-        assert reading_by_key["t1", "ann"].places == {MODE: (LabelRange(2, 2),)}
-
-    def test_a_label_on_the_whole_trace_alone_says_nothing_of_places(self) -> None:
-        office = Office("t1", "t2", "t3")
-        office.finish("ann", at(2), trace="t1")
-        office.finish("bob", WHOLE_TRACE, trace="t1")
-        for name in ("ann", "bob"):
-            office.finish(name, at(2), WHOLE_TRACE, trace="t2")
-        office.finish("ann", at(2), trace="t3")
-        office.finish("bob", value=ABSENT, trace="t3")
-        study = given(office)
-        reading_by_key = readings(study)
-        assert reading_by_key["t1", "bob"].unplaced == {MODE}
-        assert (
-            reading_by_key["t2", "bob"].unplaced
-            == reading_by_key["t3", "bob"].unplaced
-            == frozenset()
-        )
-        everybody = span_document(study, rounds=0)["all"]
-        # Both places of t2 meet, the one of t3 meets none, and of t1 nobody knows.
-        assert everybody["finding"]["exact"]["value"] == pytest.approx(2 / 3)
-        assert everybody["no_places"] == 1
-
-    def test_they_are_those_of_the_pass_that_counts(self) -> None:
-        office = Office()
-        office.finish("ann", at(2))
-        office.finish("bob", at(7))
-        office.finish("bob", at(2), number=2, kind=PassKind.SECOND_LOOK)
-        office.finish("bob", at(8), number=3, kind=PassKind.RETEST)
-        first, last = given(office), given(office, which="last")
-        assert readings(first)["t1", "bob"].places == {MODE: (LabelRange(7, 7),)}
-        assert readings(last)["t1", "bob"].places == {MODE: (LabelRange(2, 2),)}
-        assert (first.pass_label, last.pass_label) == ("1", "last")
+    by_key = readings(input_of(office, order_of=lambda trace: (lost, SPANS)))
+    assert by_key["t1", "bob"].not_found == 1
+    assert by_key["t1", "bob"].places == {MODE: (LabelRange(2, 4),)}
 
 
-class TestTraces:
-    def test_only_those_that_two_have_finished_and_that_are_at_hand(self) -> None:
-        office = Office("t1", "t2", "t3", "t4")
-        for trace in ("t1", "t2", "t3"):
-            office.finish("ann", at(1), trace=trace)
-        for trace in ("t2", "t3"):
-            office.finish("bob", at(1), trace=trace)
-        office.start("bob", "t1")
-        asked: list[str] = []
-
-        def where(trace_id: str) -> tuple[Order, int] | None:
-            asked.append(trace_id)
-            return (order, SPANS) if trace_id == "t2" else None
-
-        study = given(office, order_of=where)
-        assert asked == ["t2", "t3"]
-        assert [trace.trace_id for trace in study.traces] == ["t2"]
-        assert study.not_at_hand == 1
-        assert study.finished == {"ann": 3, "bob": 2}
-        assert span_document(study, rounds=0)["traces"] == {"compared": 1, "not_at_hand": 1}
-
-    def test_what_may_not_be_seen_is_not_there(self) -> None:
-        office = Office("t1", "t2")
-        for name in ("ann", "bob"):
-            for trace in ("t1", "t2"):
-                office.finish(name, at(1), trace=trace)
-        study = given(office, traces=frozenset({"t2"}))
-        assert [trace.trace_id for trace in study.traces] == ["t2"]
-
-    def test_a_judge_is_not_compared_on_the_examples_in_its_prompt(self) -> None:
-        judge = "judge:small@12ab34cd"
-        office = Office("t1", "t2")
-        settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
-        office.workspace.add_annotator(judge, AnnotatorKind.JUDGE)
-        run = office.workspace.start_run(judge, TAXONOMY.ref, settings=settings)
-        for trace in ("t1", "t2"):
-            office.finish("ann", at(1), trace=trace)
-            store_judgement(
-                office.workspace, judge=judge, taxonomy=TAXONOMY.ref, trace_id=trace,
-                looks_at=[MODE], findings=[], run_id=run,
-            )  # fmt: skip
-        study = given(office, "ann", judge)
-        assert [trace.trace_id for trace in study.traces] == ["t2"]
-        assert study.examples == {judge: 1}
-        # It has no answer on what it does not look at.
-        assert readings(study)["t2", judge].unanswered == {OTHER, THIRD}
+def test_label_on_the_whole_trace_alone_is_no_place() -> None:
+    office = Office("t1", "t2", "t3")
+    office.finish("ann", at(2), trace="t1")
+    office.finish("bob", WHOLE_TRACE, trace="t1")
+    for name in ("ann", "bob"):
+        office.finish(name, at(2), WHOLE_TRACE, trace="t2")
+    office.finish("ann", at(2), trace="t3")
+    office.finish("bob", value=ABSENT, trace="t3")
+    study = input_of(office)
+    unplaced = {trace: readings(study)[trace, "bob"].unplaced for trace in ("t1", "t2", "t3")}
+    assert unplaced == {"t1": {MODE}, "t2": frozenset(), "t3": frozenset()}
+    figures = span_document(study, rounds=0)["all"]
+    # Both places of t2 meet, the one of t3 meets none, and that of t1 does not count.
+    assert figures["finding"]["exact"]["value"] == pytest.approx(2 / 3)
+    assert figures["no_places"] == 1
 
 
-class TestReading:
-    def test_a_reading_that_nobody_recorded_answers_for_modes_with_a_verdict(self) -> None:
-        office = Office()
-        office.finish("ann", at(2), others={OTHER: UNSURE})
-        office.finish("bob")
-        reading_by_key = readings(given(office))
-        assert reading_by_key["t1", "ann"].read is None
-        assert reading_by_key["t1", "ann"].unanswered == {OTHER}
-        assert reading_by_key["t1", "bob"].unanswered == {MODE}
+def test_places_are_those_of_the_named_pass() -> None:
+    office = Office()
+    office.finish("ann", at(2))
+    office.finish("bob", at(7))
+    office.finish("bob", at(2), number=2, kind=PassKind.SECOND_LOOK)
+    office.finish("bob", at(8), number=3, kind=PassKind.RETEST)
+    first = input_of(office)
+    last = input_of(office, which="last")
+    assert readings(first)["t1", "bob"].places == {MODE: (LabelRange(7, 7),)}
+    assert readings(last)["t1", "bob"].places == {MODE: (LabelRange(2, 2),)}
+    assert (first.pass_label, last.pass_label) == ("1", "last")
 
-    @pytest.mark.parametrize("open_modes", ["leave", "absent"])
-    def test_only_what_was_read_counts_whatever_was_said_at_the_finish(
-        self, open_modes: str
-    ) -> None:
-        desk = Desk.set_up()
-        alice, bob = desk.open("alice", blind=True), desk.open("bob", blind=True)
-        put(alice, MODES[0], span(1))
-        put(bob, MODES[0], span(4))
-        alice.mark_read(["k0"], [range(1, 3)])
-        bob.mark_read([f"k{i}" for i in range(5)])
-        for session in (alice, bob):
-            session.finish(open_modes="leave" if open_modes == "leave" else "absent")
-        study = span_input_from_workspace(
-            desk.workspace,
-            MAST,
-            ("alice", "bob"),
-            order_of=lambda trace: (desk.trace.index_of, len(desk.trace)),
-        )
-        reading_by_key = readings(study)
-        assert reading_by_key[TRACE, "alice"].read == ((0, 3),)
-        assert reading_by_key[TRACE, "bob"].read == ((0, 5),)
-        assert reading_by_key[TRACE, "alice"].unanswered == frozenset()
-        figures = span_document(study, rounds=0)["all"]
-        assert figures["finding"]["left_out"] == 1
-        mode = figures["modes"][MAST.modes[0].code]
-        assert (mode["spans"], mode["spans_left_out"]) == (3, 2)
 
-    def test_a_long_run_counts_with_all_that_lies_between(self) -> None:
-        trace = trace_of(*(f"step {number}" for number in range(40)))
-        desk = Desk(Workspace.open(":memory:"), trace)
-        alice, bob = desk.open("alice", blind=True), desk.open("bob", blind=True)
-        alice.mark_read([], [range(2, 35)])
-        for session in (alice, bob):
-            put(session, MODES[0], span(1))
-            session.finish(open_modes="absent")
-        study = span_input_from_workspace(
-            desk.workspace,
-            MAST,
-            ("alice", "bob"),
-            order_of=lambda _: (trace.index_of, len(trace)),
-        )
-        reading_by_key = readings(study)
-        assert reading_by_key[TRACE, "alice"].read == ((2, 35),)
-        assert reading_by_key[TRACE, "bob"].read == ()
-        assert span_document(study, rounds=0)["all"]["modes"][MAST.modes[0].code]["spans"] == 1
+def test_only_visible_traces_with_files_that_two_have_finished_are_compared() -> None:
+    office = Office("t1", "t2", "t3", "t4")
+    for trace in ("t1", "t2", "t3"):
+        office.finish("ann", at(1), trace=trace)
+    for trace in ("t2", "t3"):
+        office.finish("bob", at(1), trace=trace)
+    office.start("bob", "t1")
+    asked: list[str] = []
+
+    def order_of_t2(trace_id: str) -> tuple[Order, int] | None:
+        asked.append(trace_id)
+        return (order, SPANS) if trace_id == "t2" else None
+
+    study = input_of(office, order_of=order_of_t2)
+    assert asked == ["t2", "t3"]
+    assert [trace.trace_id for trace in study.traces] == ["t2"]
+    assert study.not_at_hand == 1
+    assert study.finished == {"ann": 3, "bob": 2}
+    assert span_document(study, rounds=0)["traces"] == {"compared": 1, "not_at_hand": 1}
+    visible = input_of(office, traces=frozenset({"t3"}))
+    assert [trace.trace_id for trace in visible.traces] == ["t3"]
+
+
+def test_judge_is_not_compared_on_examples_of_its_prompt() -> None:
+    judge = "judge:small@12ab34cd"
+    office = Office("t1", "t2")
+    settings = RunSettings("small", "12ab34cd", "localhost", examples=("t1",))
+    office.workspace.add_annotator(judge, AnnotatorKind.JUDGE)
+    run = office.workspace.start_run(judge, TAXONOMY.ref, settings=settings)
+    for trace in ("t1", "t2"):
+        office.finish("ann", at(1), trace=trace)
+        store_judgement(
+            office.workspace, judge=judge, taxonomy=TAXONOMY.ref, trace_id=trace,
+            looks_at=[MODE], findings=[], run_id=run,
+        )  # fmt: skip
+    study = input_of(office, "ann", judge)
+    assert [trace.trace_id for trace in study.traces] == ["t2"]
+    assert study.examples == {judge: 1}
+    assert readings(study)["t2", judge].unanswered == {OTHER, THIRD}
+
+
+def test_unrecorded_reading_answers_for_modes_with_a_verdict() -> None:
+    office = Office()
+    office.finish("ann", at(2), others={OTHER: UNSURE})
+    office.finish("bob")
+    by_key = readings(input_of(office))
+    assert by_key["t1", "ann"].read is None
+    assert by_key["t1", "ann"].unanswered == {OTHER}
+    assert by_key["t1", "bob"].unanswered == {MODE}
+
+
+def input_of_desk(desk: Desk) -> SpanInput:
+    def order_of_desk(_trace: str) -> tuple[Order, int]:
+        return desk.trace.index_of, len(desk.trace)
+
+    return span_input_from_workspace(desk.workspace, MAST, ("alice", "bob"), order_of=order_of_desk)
+
+
+@pytest.mark.parametrize("open_modes", ["leave", "absent"])
+def test_only_read_spans_count_whatever_open_modes_become(
+    open_modes: Literal["leave", "absent"],
+) -> None:
+    desk = Desk.set_up()
+    alice = desk.open("alice", blind=True)
+    bob = desk.open("bob", blind=True)
+    put(alice, MODES[0], span(1))
+    put(bob, MODES[0], span(4))
+    alice.mark_read(["k0"], [range(1, 3)])
+    bob.mark_read([f"k{i}" for i in range(5)])
+    for session in (alice, bob):
+        session.finish(open_modes=open_modes)
+    study = input_of_desk(desk)
+    by_key = readings(study)
+    assert by_key[TRACE, "alice"].read == ((0, 3),)
+    assert by_key[TRACE, "bob"].read == ((0, 5),)
+    assert by_key[TRACE, "alice"].unanswered == frozenset()
+    figures = span_document(study, rounds=0)["all"]
+    assert figures["finding"]["left_out"] == 1
+    mode = figures["modes"][MAST.modes[0].code]
+    assert (mode["spans"], mode["spans_left_out"]) == (3, 2)
+
+
+def test_read_range_counts_with_all_spans_between_its_ends() -> None:
+    trace = trace_of(*(f"step {number}" for number in range(40)))
+    desk = Desk(Workspace.open(":memory:"), trace)
+    alice = desk.open("alice", blind=True)
+    bob = desk.open("bob", blind=True)
+    alice.mark_read([], [range(2, 35)])
+    for session in (alice, bob):
+        put(session, MODES[0], span(1))
+        session.finish(open_modes="absent")
+    study = input_of_desk(desk)
+    by_key = readings(study)
+    assert by_key[TRACE, "alice"].read == ((2, 35),)
+    assert by_key[TRACE, "bob"].read == ()
+    assert span_document(study, rounds=0)["all"]["modes"][MAST.modes[0].code]["spans"] == 1

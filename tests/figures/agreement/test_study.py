@@ -1,4 +1,4 @@
-"""The report of ``agree``: its units, its shape, and what it never says."""
+"""The report of ``agree``: units, shape, and values."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.figures.agreement.coefficients import CoefficientJson
+from mast_tui.figures.agreement.counting import numbered_rows
+from mast_tui.figures.agreement.drill_down import source_traces
 from mast_tui.figures.agreement.report import StudyInput
 from mast_tui.figures.record import COEFFICIENTS
 from mast_tui.labels import VerdictValue
@@ -20,20 +23,16 @@ MODES = (
     ("step_repetition", "1.3", "Step repetition"),
     ("premature_termination", "3.1", "Premature termination"),
 )
-LETTERS = {
-    "1": VerdictValue.PRESENT,
-    "0": VerdictValue.ABSENT,
-    "?": VerdictValue.UNSURE,
-}
+LETTERS = {"1": VerdictValue.PRESENT, "0": VerdictValue.ABSENT, "?": VerdictValue.UNSURE}
 
 
 def study(
     said: Mapping[tuple[str, str], str], finished: Mapping[str, int] | None = None
 ) -> StudyInput:
-    """A study of what each annotator said of each mode, a character per trace.
+    """Return a study of the verdicts by annotator and mode, a character per trace.
 
-    ``1`` present, ``0`` absent, ``?`` unsure, ``.`` open; ``finished`` are the first so many
-    traces, by default all.
+    ``1`` is present, ``0`` absent, ``?`` unsure, ``.`` open; ``finished`` is the number of first
+    traces that an annotator has finished, by default all.
     """
     annotators = tuple(dict.fromkeys(name for name, _ in said))
     length = max((len(line) for line in said.values()), default=0)
@@ -53,8 +52,7 @@ def of_one_mode(**lines: str) -> dict[str, Any]:
     return agreement_document(study({(name, "step_repetition"): s for name, s in lines.items()}))
 
 
-def test_two_annotators_on_a_table_with_known_figures() -> None:
-    """The 20/5/10/15 table, for which κ is 0.4."""
+def test_figures_of_a_known_table() -> None:
     report = of_one_mode(ann="1" * 25 + "0" * 25, bob="1" * 20 + "0" * 5 + "1" * 10 + "0" * 15)
     mode = report["modes"]["1.3"]
     assert mode["n"] == 50
@@ -66,7 +64,7 @@ def test_two_annotators_on_a_table_with_known_figures() -> None:
     assert mode["pairs"]["ann|bob"]["cohen_kappa"] == mode["cohen_kappa"]
 
 
-def test_the_shape_is_the_agreed_one() -> None:
+def test_document_has_the_documented_fields() -> None:
     report = of_one_mode(ann="0110", bob="0100")
     assert list(report) == [
         *("taxonomy", "annotators", "pass", "traces", "modes", "macro", "pooled"),
@@ -82,42 +80,32 @@ def test_the_shape_is_the_agreed_one() -> None:
     assert report["modes"]["3.1"]["cohen_kappa"].keys() == {"value", "undefined", "n"}
 
 
-def test_only_traces_that_both_finished_count() -> None:
-    answers_by_unit = {("ann", "step_repetition"): "01101", ("bob", "step_repetition"): "01100"}
-    report = agreement_document(study(answers_by_unit, finished={"bob": 3}))
+def test_open_unsure_and_unfinished_verdicts_are_missing() -> None:
+    slug = "step_repetition"
+    report = agreement_document(study({("ann", slug): "01101", ("bob", slug): "01100"}, {"bob": 3}))
     assert report["traces"] == {"finished_by_all": 3, "finished_by_two": 3}
     assert report["modes"]["1.3"]["n"] == 3
     assert report["modes"]["1.3"]["raw_agreement"]["value"] == 1.0
-
-
-def test_open_and_unsure_are_missing_and_unsure_is_counted() -> None:
     mode = of_one_mode(ann="01?0.", bob="010?1")["modes"]["1.3"]
-    assert mode["n"] == 2
-    assert mode["unsure"] == {"ann": 1, "bob": 1}
-
-
-def test_a_trace_that_only_one_finished_is_no_missing_verdict_of_the_other() -> None:
-    said = {("ann", "step_repetition"): "??11", ("bob", "step_repetition"): "0111"}
-    report = agreement_document(study(said, finished={"ann": 1}))
+    assert (mode["n"], mode["unsure"]) == (2, {"ann": 1, "bob": 1})
+    report = agreement_document(study({("ann", slug): "??11", ("bob", slug): "0111"}, {"ann": 1}))
     assert report["modes"]["1.3"]["unsure"] == {"ann": 1, "bob": 0}
-
-
-def test_a_study_of_nobody_is_a_report_all_the_same() -> None:
-    report = agreement_document(study({}))
-    assert report["traces"] == {"finished_by_all": 0, "finished_by_two": 0}
-    assert report["pooled"]["gwet_ac1"] == {"value": None, "undefined": "single_rater", "n": 0}
+    nobody = agreement_document(study({}))
+    assert nobody["traces"] == {"finished_by_all": 0, "finished_by_two": 0}
+    assert nobody["pooled"]["gwet_ac1"] == {"value": None, "undefined": "single_rater", "n": 0}
 
 
 NOTHING = verdict_table(MODES, {}, {})
 
 
-def test_names_given_twice_are_refused() -> None:
+def test_doubled_names_and_codes_are_refused() -> None:
     with pytest.raises(ValueError, match="named twice"):
         StudyInput("mast@3", MODES, ("ann", "ann"), "1", NOTHING, {})
     with pytest.raises(ValueError, match="same code"):
         StudyInput("mast@3", (("a", "1.1", "A"), ("b", "1.1", "B")), ("ann",), "1", NOTHING, {})
 
 
+REASONS = {"no_variance", "no_overlap", "single_rater", "single_trace"}
 PEOPLE = ("ann", "bob", "cat", "dan")
 
 
@@ -132,25 +120,54 @@ PEOPLE = ("ann", "bob", "cat", "dan")
         )
     )
 )
-def test_any_study_is_json_without_nan_and_every_coefficient_has_its_form(
-    said: dict[tuple[str, str], str],
+def test_any_study_gives_json_without_nan_and_values_in_range(
+    lines: dict[tuple[str, str], str],
 ) -> None:
-    report = agreement_document(study(said), rounds=20)
+    report = agreement_document(study(lines), rounds=20)
     assert json.loads(json.dumps(report, allow_nan=False)) == report
-    modes, pooled = report["modes"].values(), report["pooled"]
+    modes = report["modes"].values()
+    pooled = report["pooled"]
     pairs = [pair for table in (*modes, pooled) for pair in table["pairs"].values()]
     for table in (*modes, pooled, *pairs, report["macro"]):
         figures = cast("Mapping[str, CoefficientJson]", table)
         for name in COEFFICIENTS:
             coefficient = figures[name]
             if coefficient["value"] is None:
-                assert coefficient["undefined"] in {
-                    "no_variance",
-                    "no_overlap",
-                    "single_rater",
-                    "single_trace",
-                }
+                assert coefficient["undefined"] in REASONS
             else:
                 assert -1 - 1e-9 <= coefficient["value"] <= 1 + 1e-9
                 low, high = coefficient["ci"] or (coefficient["value"],) * 2
                 assert low <= coefficient["value"] <= high
+
+
+SLUG = "step_repetition"
+
+
+def test_source_traces_have_disagreements_first() -> None:
+    lines = {("ann", SLUG): "0110?1", ("bob", SLUG): "0100.1", ("cat", SLUG): "00.1.0"}
+    given_study = study(lines, finished={"cat": 5})
+    mode = agreement_document(given_study, rounds=0)["modes"]["1.3"]
+    sources = source_traces(given_study, SLUG)
+    assert [trace.trace_id for trace in sources] == ["t2", "t1", "t3", "t5", "t0"]
+    assert [trace.disagreement for trace in sources] == pytest.approx([1, 2 / 3, 2 / 3, 0, 0])
+    assert len(sources) == mode["n"]
+    verdicts = {trace.trace_id: trace.verdicts for trace in sources}
+    assert verdicts["t2"] == {"ann": LETTERS["1"], "bob": LETTERS["0"], "cat": None}
+    assert set(verdicts["t5"]) == {"ann", "bob"}, "cat has not finished it"
+    of_pair = source_traces(given_study, SLUG, ("cat", "bob"))
+    assert [trace.trace_id for trace in of_pair] == ["t1", "t3", "t0"]
+    assert set(of_pair[0].verdicts) == {"cat", "bob"}
+    assert mode["pairs"]["bob|cat"]["n"] == len(of_pair)
+
+
+@given(
+    st.integers(0, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(st.integers(-3, 2), min_size=width, max_size=width), min_size=1, max_size=25
+        )
+    )
+)
+def test_equal_rows_share_a_number(rows: list[list[int]]) -> None:
+    numbers = numbered_rows(np.array(rows, dtype=np.int8)).tolist()
+    assert len(set(zip(numbers, map(tuple, rows), strict=True))) == len(set(numbers))
+    assert set(numbers) == set(range(len(set(map(tuple, rows)))))

@@ -1,4 +1,4 @@
-"""The figures of a judge's table against published values and the general coefficients."""
+"""Figures of two-by-two tables beside the general coefficients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def figures(*counts: int) -> dict[str, float | None]:
 
 
 @given(COUNTS)
-def test_they_are_the_general_coefficients(counts: list[int]) -> None:
+def test_figures_are_the_general_coefficients(counts: list[int]) -> None:
     tp, fp, fn, tn = counts
     ratings = np.array([[1] * tp + [1] * fp + [0] * fn + [0] * tn,
                         [1] * tp + [0] * fp + [1] * fn + [0] * tn])  # fmt: skip
@@ -37,23 +37,23 @@ def test_they_are_the_general_coefficients(counts: list[int]) -> None:
         two_by_two.f1: coefficients.specific_agreement(ratings, 1),
     }
     for figure, general in same.items():
-        found = coefficient(figure, table, NONE)
+        ours = coefficient(figure, table, NONE)
         if table.sum() == 1 and figure in (two_by_two.cohen_kappa, two_by_two.gwet_ac1):
-            assert found.undefined == "single_trace"
+            assert ours.undefined == "single_trace"
             continue
-        assert found.undefined == general.undefined
-        assert found.value == pytest.approx(general.value, abs=1e-12)
+        assert ours.undefined == general.undefined
+        assert ours.value == pytest.approx(general.value, abs=1e-12)
 
 
 @given(st.lists(COUNTS, min_size=1, max_size=5))
-def test_many_tables_at_once_are_each_by_itself(tables: list[list[int]]) -> None:
+def test_many_tables_are_computed_like_single_ones(tables: list[list[int]]) -> None:
     together = np.array(tables, dtype=np.float64)
     for figure in FIGURES.values():
         alone = [float(figure(table)) for table in together]
         assert figure(together) == pytest.approx(alone, nan_ok=True)
 
 
-def test_what_nobody_said_is_no_figure() -> None:
+def test_figures_without_cases_are_undefined() -> None:
     assert figures(0, 0, 0, 9) == {
         "raw_agreement": 1.0,
         "true_positive_rate": None,

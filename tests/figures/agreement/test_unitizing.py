@@ -1,4 +1,4 @@
-"""α_U against its published value, and against its definition taken position by position."""
+"""α_U against its published values and its definition."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ FIRST = 150
 
 
 def krippendorff_alpha_u(categories: Sequence[Sequence[Continuum]]) -> Coefficient:
-    """α_U over categories, each with its continua; of one category it is that category's α.
+    """Return α_U over categories, each with its continua.
 
-    ``no_overlap`` where there is no continuum; ``no_variance`` where nobody marked anything, or
-    everybody marked every continuum from end to end as one unit.
+    It is undefined with ``no_overlap`` if there is no continuum, and with ``no_variance`` if nobody
+    marked anything, or everybody marked every continuum as one unit.
     """
     if not any(categories):
         return Coefficient(undefined="no_overlap")
@@ -38,33 +38,27 @@ C = Continuum(300, (units((225, 70), (370, 30)), units((220, 80), (355, 20), (40
 K = Continuum(300, (units((180, 60), (300, 50)),) * 2)
 
 
-def test_krippendorff_2004() -> None:
+def test_alpha_u_of_krippendorff_2004() -> None:
     assert krippendorff_alpha_u([[C]]).value == pytest.approx(0.7286, abs=0.00005)
     assert krippendorff_alpha_u([[C], [K]]).value == pytest.approx(0.859, abs=0.001)
     assert krippendorff_alpha_u([[K]]).value == pytest.approx(1)
 
 
-class TestUndefined:
-    def test_without_a_continuum_nothing_overlaps(self) -> None:
-        assert krippendorff_alpha_u([[], []]) == Coefficient(undefined="no_overlap")
-
-    @pytest.mark.parametrize("marked", [(), ((0, 5),)], ids=["nothing", "all"])
-    def test_where_everything_is_the_same_nothing_varies(self, marked: tuple[Section, ...]) -> None:
+def test_undefined_alpha_u_has_its_reason() -> None:
+    assert krippendorff_alpha_u([[], []]) == Coefficient(undefined="no_overlap")
+    for marked in ((), ((0, 5),)):
         continuum = Continuum(5, (marked, marked))
         assert krippendorff_alpha_u([[continuum] * 3]) == Coefficient(undefined="no_variance")
+    unused = Continuum(300, ((), ()))
+    assert krippendorff_alpha_u([[C], [unused]]) == krippendorff_alpha_u([[C]])
 
-    def test_a_category_that_nobody_used_changes_nothing(self) -> None:
-        unused = Continuum(300, ((), ()))
-        assert krippendorff_alpha_u([[C], [unused]]) == krippendorff_alpha_u([[C]])
 
-    @pytest.mark.parametrize("wrong", [((0, 3), (2, 4)), ((3, 3),), ((2, 9),)])
-    def test_units_that_cannot_be_are_refused(self, wrong: tuple[Section, ...]) -> None:
+def test_impossible_continua_are_refused() -> None:
+    for wrong in (((0, 3), (2, 4)), ((3, 3),), ((2, 9),)):
         with pytest.raises(ValueError, match="overlaps, is empty or lies outside"):
             Continuum(5, (wrong, ()))
-
-    def test_one_rater_is_no_continuum(self) -> None:
-        with pytest.raises(ValueError, match="two raters"):
-            Continuum(5, (((0, 1),),))
+    with pytest.raises(ValueError, match="two raters"):
+        Continuum(5, (((0, 1),),))
 
 
 # The definition, one position after the other: a section is (begins, length, is a unit).
@@ -72,15 +66,15 @@ Part = tuple[int, int, bool]
 
 
 def parts(length: int, marked: tuple[Section, ...]) -> list[Part]:
-    """A rater's cut of a continuum into units and gaps."""
+    """Return the units and gaps of a rater."""
     of = [next((i for i, (a, b) in enumerate(marked) if a <= x < b), None) for x in range(length)]
-    found: list[Part] = []
+    sections: list[Part] = []
     for x in range(length):
         if x and of[x] == of[x - 1]:
-            found[-1] = (found[-1][0], found[-1][1] + 1, found[-1][2])
+            sections[-1] = (sections[-1][0], sections[-1][1] + 1, sections[-1][2])
         else:
-            found.append((x, 1, of[x] is not None))
-    return found
+            sections.append((x, 1, of[x] is not None))
+    return sections
 
 
 def difference(g: Part, h: Part) -> int:
@@ -100,12 +94,12 @@ def difference(g: Part, h: Part) -> int:
 
 
 def falling(g: Part, h: Part) -> int:
-    """The differences over every way in which one section can fall on another."""
+    """Return the differences over all shifts of one section on another."""
     return sum(difference((shift, g[1], g[2]), (0, h[1], h[2])) for shift in range(-g[1], h[1] + 1))
 
 
 def by_definition(categories: list[list[Continuum]]) -> float | None:
-    """α_U, None where nothing is expected to differ."""
+    """Return α_U, or None if nothing is expected to differ."""
     observed = expected = 0.0
     for continua in categories:
         cut = [
@@ -156,11 +150,11 @@ CATEGORIES = st.lists(st.lists(continua(), min_size=1, max_size=3), min_size=1, 
 
 
 @given(CATEGORIES)
-def test_it_is_what_the_definition_says(categories: list[list[Continuum]]) -> None:
+def test_alpha_u_follows_its_definition(categories: list[list[Continuum]]) -> None:
     ours, theirs = krippendorff_alpha_u(categories), by_definition(categories)
     if ours.value is not None:
         assert theirs is not None
         assert ours.value == pytest.approx(theirs, abs=1e-9)
     else:
-        # Said not to vary though the formula has an answer: all of every continuum is one unit.
+        # The formula gives 1 if every continuum is one unit.
         assert theirs is None or theirs == pytest.approx(1)

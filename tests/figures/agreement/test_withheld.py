@@ -1,4 +1,4 @@
-"""How labels differ with and without suggestions on screen."""
+"""Labels with and without suggestions on screen."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import pytest
 from tests.figures.agreement.build_judge import assisted, given_words, judge_document, said
 from tests.gold.build import ABSENT, MODE, OTHER, PRESENT, UNSURE
 
-YES, NO = {MODE: PRESENT}, {MODE: ABSENT}
+YES = {MODE: PRESENT}
+NO = {MODE: ABSENT}
 
 
-def test_where_nothing_was_kept_back_there_is_nothing_to_compare() -> None:
+def test_nothing_is_compared_without_withheld_suggestions() -> None:
     assert judge_document(given_words({}, {}), rounds=10)["withheld"] is None
     shown = (assisted("ann", "t0", False, YES),)
     assert judge_document(given_words(said("1"), {}, passes=shown), rounds=10)["withheld"] is None
 
 
-def test_passes_with_and_without_suggestions_of_the_same_people() -> None:
+def test_passes_with_and_without_suggestions_of_the_same_people_are_compared() -> None:
     passes = (
         assisted("ann", "t0", False, YES, [MODE, MODE]),
         assisted("ann", "t1", False, YES, [MODE]),
@@ -30,7 +31,6 @@ def test_passes_with_and_without_suggestions_of_the_same_people() -> None:
     )
     judge_input = given_words(said("110101···1"), {}, passes=passes, examples=frozenset({"t9"}))
     withheld = judge_document(judge_input, rounds=400)["withheld"]
-    assert withheld is not None
     assert withheld["annotators"] == ["ann"]
     assert withheld["passes"] == {"shown": 3, "withheld": 3}
     assert withheld["on_screen"] == 3
@@ -51,31 +51,18 @@ def test_passes_with_and_without_suggestions_of_the_same_people() -> None:
     assert other["difference"] == {"value": None, "undefined": "no_overlap"}
 
 
-def test_a_strong_pull_has_an_interval_above_zero() -> None:
+def test_strong_pull_has_an_interval_above_zero() -> None:
     passes = tuple(
         assisted("ann", f"t{i}", i >= 40, YES if i < 30 or i >= 75 else NO) for i in range(80)
     )
-    withheld = judge_document(given_words(said("1" * 80), {}, passes=passes), rounds=400)[
-        "withheld"
-    ]
-    assert withheld is not None
-    ends = withheld["present_rate"]["difference"]["ci"]
-    assert ends is not None
-    assert 0 < ends[0] < 30 / 40 - 5 / 40 < ends[1]
-    kappa = withheld["kappa_with_judge"]["shown"]
-    assert kappa["value"] == 0.0
+    judge_input = given_words(said("1" * 80), {}, passes=passes)
+    withheld = judge_document(judge_input, rounds=400)["withheld"]
+    low, high = withheld["present_rate"]["difference"]["ci"]
+    assert 0 < low < 30 / 40 - 5 / 40 < high
+    assert withheld["kappa_with_judge"]["shown"]["value"] == 0.0
     assert withheld["modes"]["1.3"]["present_rate"] == withheld["present_rate"]
-
-
-def test_agreement_that_chance_explains_wholly_is_undefined() -> None:
-    passes = (
-        assisted("ann", "t0", False, {OTHER: ABSENT}),
-        assisted("ann", "t1", True, {OTHER: ABSENT}),
-    )
-    withheld = judge_document(given_words(said("00", OTHER), {}, passes=passes), rounds=20)[
-        "withheld"
-    ]
-    assert withheld is not None
-    mode = withheld["modes"]["3.1"]
+    constant = tuple(assisted("ann", f"t{i}", bool(i), {OTHER: ABSENT}) for i in range(2))
+    judge_input = given_words(said("00", OTHER), {}, passes=constant)
+    mode = judge_document(judge_input, rounds=20)["withheld"]["modes"]["3.1"]
     assert mode["agreement_with_judge"]["difference"]["value"] == 0.0
     assert mode["kappa_with_judge"]["shown"] == {"value": None, "undefined": "no_variance"}

@@ -1,4 +1,4 @@
-"""Few traces written down in short, as the input of a report."""
+"""Inputs of reports on signatures from short lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mast_tui.reports.signature_document import signature_document
 
 
 def document_of(given: SignatureInput, **options: Any) -> Any:
-    """The JSON document of the report on an input."""
+    """Return the JSON document of the report on an input."""
     return signature_document(signature_report(given, **options))
 
 
@@ -40,9 +40,9 @@ def input_of(
     places: Sequence[tuple[int, int, int, bool]] = (),
     **more: Any,
 ) -> SignatureInput:
-    """Traces as ``group task outcome verdicts``, such as ``gpt t1 F 10``; ``-`` is no task.
+    """Return the input of lines ``group task outcome verdicts``, as in ``gpt t1 F 10``.
 
-    ``groups`` gives their order; ``places`` are (trace, mode, span, fatal).
+    A task ``-`` is none; ``groups`` gives their order; ``places`` are (trace, mode, span, fatal).
     """
     cells = [row.split() for row in rows]
     names = tuple(groups or sorted({group for group, *_ in cells}))

@@ -1,8 +1,9 @@
-"""A report on few made-up traces, among them names that try to be more than words."""
+"""Input and report on few made-up traces, with hostile names."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ HOSTILE = (
     "\u202egpj.exe\x1b[31m 'quoted' & a very long name that no column has room for"
 )
 LONG = "9.9"
-"""The code of a mode with a name that no line has room for."""
+"""The code of the mode with a name that is too long for any line."""
 
 
 def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True) -> SignatureInput:
-    """Two groups of equal size under MAST, with one mode of a long and hostile name."""
+    """Return two groups of equal size under MAST, with one mode of a long and hostile name."""
     modes = [ModeInfo(m.slug, m.code, m.name, m.category) for m in load_mast().modes]
     modes[-1] = replace(modes[-1], code=LONG, name=HOSTILE)
     generator = np.random.default_rng(7)
@@ -57,16 +58,14 @@ def small_input(*, traces: int = 40, outcomes: bool = True, places: bool = True)
     )
 
 
+@cache
 def small_report(
     *, traces: int = 40, outcomes: bool = True, places: bool = True
 ) -> SignatureReport:
-    """The report on ``small_input``."""
-    return signature_report(
-        small_input(traces=traces, outcomes=outcomes, places=places),
-        rounds=50,
-    )
+    """Return the report on ``small_input``; callers must not change it."""
+    return signature_report(small_input(traces=traces, outcomes=outcomes, places=places), rounds=50)
 
 
 def small_document() -> Any:
-    """The JSON document of ``small_report``."""
+    """Return the JSON document of ``small_report``."""
     return signature_document(small_report())

@@ -1,11 +1,11 @@
-"""The counts that stand in the figures of the ITBench study, as rows of ``csv-wide``."""
+"""Counts in the figures of the ITBench study, as rows of ``csv-wide``."""
 
 from __future__ import annotations
 
 from typing import Final
 
 TRACES: Final = {"Gemini-3-Flash": (14, 44), "GPT-OSS-120B": (10, 79)}
-"""Successful and failed traces per model."""
+"""Successful and failed traces of each model."""
 
 COUNTS: Final = {
     "1.1": ((3, 12), (5, 55)),
@@ -23,11 +23,11 @@ COUNTS: Final = {
     "3.2": ((0, 0), (0, 0)),
     "3.3": ((2, 29), (5, 74)),
 }
-"""Per mode and model the successful and failed traces that show it."""
+"""Successful and failed traces with each mode, for each model."""
 
 
 def csv_wide() -> str:
-    """A row per trace. Which traces show a mode the study does not tell; here it goes around."""
+    """Return a row for each trace; modes go around the traces, as the study does not tell them."""
     lines = [f"trace_id,annotator,system,model,benchmark,outcome,{','.join(COUNTS)}"]
     for place, (model, sizes) in enumerate(TRACES.items()):
         for side, outcome in enumerate(("succeeded", "failed")):

@@ -1,4 +1,4 @@
-"""What runs used before and after they were lost, to the last token."""
+"""Tokens and minutes of failed runs before and after their first fatal failure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
 
 
 def spent(*tokens: int, minutes: float | None = 1.0) -> Spent:
-    """Spans that took in this much and gave out one token each."""
+    """Return spans with these input tokens and one output token each."""
     took = None if minutes is None else np.full(len(tokens), minutes)
     return Spent(np.array([(one, 1) for one in tokens], dtype=np.int64), took)
 
 
-def test_tokens_after_the_first_fatal_failure_are_put_to_its_modes() -> None:
+def test_tokens_after_the_first_fatal_failure_are_those_of_its_modes() -> None:
     signatures = input_of(
         "g - F 11", "g - F 10", "g - F 00", "g - S 11", "g - F 10",
         places=[
@@ -59,19 +59,14 @@ def test_tokens_after_the_first_fatal_failure_are_put_to_its_modes() -> None:
     assert [bill["minutes"][k] for k in ("total", "without_fatal", "after")] == [6, 2, 2]
 
 
-def test_what_no_trace_tells_of_has_no_sum() -> None:
+def test_unknown_tokens_and_times_have_no_sum() -> None:
     signatures = input_of("g - F 10", places=[(0, 0, 0, True)])
-    (bill, _) = (
-        document_of(signatures, rounds=0, spent_of={"t0": Spent(None, None)}.get)["groups"]["g"][
-            "bill"
-        ]
-        or []
-    )
+    bill = _one(signatures, Spent(None, None))
     assert bill["tokens"] is bill["minutes"] is None
     assert document_of(signatures, rounds=0)["groups"]["g"]["bill"] is None
 
 
-def test_a_mode_that_is_fatal_in_its_group_pays_where_nobody_has_said_so() -> None:
+def test_class_of_the_mode_decides_without_fatal_labels() -> None:
     rows = ["g - F 10"] * 12 + ["g - S 00"] * 12
     signatures = input_of(*rows, places=[(i, 0, 1, False) for i in range(12)])
     report = document_of(signatures, rounds=0, spent_of=lambda _trace: spent(7, 8))
@@ -94,7 +89,7 @@ def _corpus() -> list[Trace]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not here")
-def test_the_bill_of_every_real_run_adds_up_to_what_it_used() -> None:
+def test_bills_of_real_runs_add_up() -> None:
     with_tokens = with_times = 0
     for trace in _corpus():
         spans = [trace.span(i) for i in range(len(trace))]

@@ -1,4 +1,4 @@
-"""What is read into columns is what the workspace says, whoever's words are asked for."""
+"""Input of signatures from workspaces: verdicts, places, groups, and outcomes."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def read(office: Office, labels: str = "gold", **options: object) -> SignatureIn
 
 
 def said(given_input: SignatureInput, trace: str) -> dict[str, int]:
-    """What stands in the columns, by slug."""
+    """Return the verdicts of a trace in the columns, by slug."""
     row = given_input.verdicts[given_input.traces.index(trace)].tolist()
     return {mode.slug: cell for mode, cell in zip(given_input.modes, row, strict=True)}
 
 
 def decide(office: Office, trace: str, value: VerdictValue, *targets: Target) -> None:
-    """An adjudicator's decision on the first mode."""
+    """Record a decision of an adjudicator on the first mode."""
     decision = Decision(MODE, MODE, value, targets, (), (), "judy", "2026-01-01T00:00:00Z")
     office.start("judy", trace, number=9, kind=PassKind.ADJUDICATION)
     office.workspace.append(
@@ -68,7 +68,7 @@ def decide(office: Office, trace: str, value: VerdictValue, *targets: Target) ->
 
 
 def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
-    """The mix as it is counted over whole gold traces, by all who are a side of one."""
+    """Return the mix of sources counted over whole gold traces."""
     return gold_mix(
         {t: [s for v in g.verdicts if (s := counted_source(v))] for t, g in golds.items()},
         {name for g in golds.values() for v in g.verdicts for name in v.sides},
@@ -79,7 +79,7 @@ def mix_of(golds: dict[str, GoldTrace], settled_only: bool) -> GoldMixJson:
 
 
 def cell(verdict: GoldVerdict) -> int:
-    """What stands in the columns for a verdict of the gold."""
+    """Return the cell of a verdict of the gold."""
     if verdict.value is not None:
         return FLAGS[verdict.value]
     return UNRESOLVED if counted_source(verdict) else OPEN
@@ -137,7 +137,7 @@ def test_gold_in_columns_is_the_gold_of_every_trace(data: st.DataObject) -> None
     } == expected
 
 
-def test_of_a_person_the_last_finished_pass_counts() -> None:
+def test_last_finished_pass_of_a_person_counts() -> None:
     office = Office(*TRACES)
     office.finish("ann", at(3))
     office.finish("ann", value=ABSENT, number=2, kind=PassKind.SECOND_LOOK)
@@ -151,7 +151,7 @@ def test_of_a_person_the_last_finished_pass_counts() -> None:
     assert (signatures.labels_kind, signatures.unfinished) == ("human", 1)
 
 
-def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
+def test_judge_has_verdicts_only_on_modes_that_it_looks_at() -> None:
     office = Office(*TRACES)
     office.workspace.add_annotator(JUDGE, AnnotatorKind.JUDGE)
     store_judgement(
@@ -167,9 +167,9 @@ def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
     report = document_of(signatures, rounds=0)
     assert report["traces"]["unfinished"] == 1
     assert "1 trace that the annotator has begun and not finished" in report["cannot_say"][0]
-    # A name within a sentence would escape pseudonyms.
+    # A name within a sentence would not be replaced by a pseudonym.
     nothing = document_of(read(office, JUDGE, traces=frozenset({"t2"})), rounds=0)
-    assert not [told for told in nothing["cannot_say"] if JUDGE in told]
+    assert not [sentence for sentence in nothing["cannot_say"] if JUDGE in sentence]
     assert signatures.traces == ("t1",)
     assert said(signatures, "t1") == {MODE: FLAGS[PRESENT], OTHER: FLAGS[ABSENT], THIRD: OPEN}
     assert signatures.places.first.tolist() == [4]
@@ -177,43 +177,50 @@ def test_a_judge_has_a_word_only_on_what_it_looks_at() -> None:
     assert read(office).traces == ()
 
 
-def test_the_outcome_follows_from_the_score_where_that_is_asked_for() -> None:
-    office = Office("t0")
-    for name, outcome, score in (
-        ("t1", Outcome.SUCCEEDED, 0.4),
-        ("t2", Outcome.UNKNOWN, 0.5),
-        ("t3", Outcome.FAILED, None),
-    ):
-        office.workspace.register_trace(TraceRecord(name, outcome=outcome, score=score))
-        office.finish("ann", value=ABSENT, trace=name)
+def test_outcome_follows_the_score_on_request() -> None:
+    office = label_traces(
+        TraceRecord("t1", outcome=Outcome.SUCCEEDED, score=0.4),
+        TraceRecord("t2", outcome=Outcome.UNKNOWN, score=0.5),
+        TraceRecord("t3", outcome=Outcome.FAILED),
+    )
     assert read(office).outcome.tolist() == [SUCCEEDED, UNKNOWN, FAILED]
     assert read(office, failed_below=0.5).outcome.tolist() == [FAILED, SUCCEEDED, UNKNOWN]
 
 
-def test_groups_are_told_apart_by_any_field_and_the_unknown_stands_last() -> None:
+def label_traces(*records: TraceRecord) -> Office:
+    """Return an office in which ann has finished these traces."""
     office = Office("t0")
-    for name, system in (("t1", "zeta"), ("t2", None), ("t3", "alpha")):
-        office.workspace.register_trace(TraceRecord(name, system=system))
-        office.finish("ann", value=ABSENT, trace=name)
+    for record in records:
+        office.workspace.register_trace(record)
+        office.finish("ann", value=ABSENT, trace=record.trace_id)
+    return office
+
+
+def test_traces_are_grouped_by_one_field_with_the_unknown_last() -> None:
+    systems = {"t1": "zeta", "t2": None, "t3": "alpha"}
+    office = label_traces(*(TraceRecord(name, system=system) for name, system in systems.items()))
     signatures = read(office, by="system")
     assert signatures.group_names == ("alpha", "zeta", NO_VALUE)
     assert signatures.group.tolist() == [1, 2, 0]
     assert read(office, by="all").group_names == ("all",)
-    with pytest.raises(WorkspaceError, match="weather"):
-        read(office, by="weather")
-
-
-def test_two_fields_at_once_tell_groups_apart() -> None:
-    office = Office("t0")
-    for name, model, benchmark in (
-        ("t1", "b", "swe"),
-        ("t2", "a", "swe"),
-        ("t3", "a", None),
-        ("t4", "a", "tau"),
-        ("t5", "a", "swe"),
+    for by, problem in (
+        ("weather", "weather"),
+        ("model,model", "twice"),
+        ("model,all", "alone"),
+        ("model,", "no field"),
     ):
-        office.workspace.register_trace(TraceRecord(name, model=model, benchmark=benchmark))
-        office.finish("ann", value=ABSENT, trace=name)
+        with pytest.raises(WorkspaceError, match=problem):
+            read(office, by=by)
+
+
+def test_traces_are_grouped_by_two_fields() -> None:
+    fields = [("b", "swe"), ("a", "swe"), ("a", None), ("a", "tau"), ("a", "swe")]
+    office = label_traces(
+        *(
+            TraceRecord(f"t{number}", model=model, benchmark=benchmark)
+            for number, (model, benchmark) in enumerate(fields, start=1)
+        )
+    )
     signatures = read(office, by="model, benchmark")
     assert signatures.by == "model,benchmark"
     assert signatures.group_names == ("a · swe", "a · tau", f"a · {NO_VALUE}", "b · swe")
@@ -221,36 +228,25 @@ def test_two_fields_at_once_tell_groups_apart() -> None:
     assert signatures.parts(2) == {"model": "a", "benchmark": NO_VALUE}
     assert read(office, by="benchmark").parts(0) == {"benchmark": "swe"}
     assert read(office, by="all").parts(0) == {}
-    for by, word in (("model,model", "twice"), ("model,all", "alone"), ("model,", "no field")):
-        with pytest.raises(WorkspaceError, match=word):
-            read(office, by=by)
-
-
-def test_values_that_hold_what_stands_between_them_make_two_groups_all_the_same() -> None:
-    office = Office("t0")
-    for name, model, benchmark in (("t1", "a · b", "c"), ("t2", "a", "b · c")):
-        office.workspace.register_trace(TraceRecord(name, model=model, benchmark=benchmark))
-        office.finish("ann", value=ABSENT, trace=name)
-    signatures = read(office, by="model,benchmark")
+    # Values that contain the separator make two groups.
+    first = TraceRecord("t1", model="a · b", benchmark="c")
+    second = TraceRecord("t2", model="a", benchmark="b · c")
+    signatures = read(label_traces(first, second), by="model,benchmark")
     assert len(set(signatures.group_names)) == 2
     assert signatures.group.tolist() == [1, 0]
 
 
-def test_versions_and_days_tell_groups_apart() -> None:
-    office = Office("t0")
-    for name, version, started in (
-        ("t1", "1.10", 1_767_225_599.0),  # the last second of 2025
-        ("t2", "1.9", 1_767_225_600.0),
-        ("t3", None, None),
-        ("t4", "1.9", 1e300),
-    ):
-        office.workspace.register_trace(TraceRecord(name, version=version, started=started))
-        office.finish("ann", value=ABSENT, trace=name)
+def test_traces_are_grouped_by_versions_and_days() -> None:
+    office = label_traces(
+        TraceRecord("t1", version="1.10", started=1_767_225_599.0),  # the last second of 2025
+        TraceRecord("t2", version="1.9", started=1_767_225_600.0),
+        TraceRecord("t3"),
+        TraceRecord("t4", version="1.9", started=1e300),
+    )
     dates = read(office, by="date")
     assert dates.group_names == ("2025-12-31", "2026-01-01", NO_VALUE)
     assert dates.group.tolist() == [0, 1, 2, 2]
-    both = read(office, by="version,date")
-    assert both.group_names == (
+    assert read(office, by="version,date").group_names == (
         "1.10 · 2025-12-31",
         "1.9 · 2026-01-01",
         f"1.9 · {NO_VALUE}",
@@ -261,17 +257,13 @@ def test_versions_and_days_tell_groups_apart() -> None:
     assert axis.groups == ("1.9", "1.10")
 
 
-def test_tasks_go_with_their_benchmark_and_models_are_known_whatever_the_groups() -> None:
-    office = Office("t0")
-    for name, model, benchmark, task in (
-        ("t1", "b", "swe", "1"),
-        ("t2", "a", "swe", "1"),
-        ("t3", None, "tau", "1"),
-        ("t4", "a", None, None),
-    ):
-        record = TraceRecord(name, model=model, benchmark=benchmark, task=task)
-        office.workspace.register_trace(record)
-        office.finish("ann", value=ABSENT, trace=name)
+def test_tasks_are_those_of_their_benchmark_and_models_are_strata() -> None:
+    office = label_traces(
+        TraceRecord("t1", model="b", benchmark="swe", task="1"),
+        TraceRecord("t2", model="a", benchmark="swe", task="1"),
+        TraceRecord("t3", benchmark="tau", task="1"),
+        TraceRecord("t4", model="a"),
+    )
     signatures = read(office, by="all")
     assert signatures.task is not None
     assert signatures.stratum is not None
@@ -280,7 +272,7 @@ def test_tasks_go_with_their_benchmark_and_models_are_known_whatever_the_groups(
     assert signatures.stratum_names == ("a", "b")
 
 
-def test_only_what_may_be_seen_is_counted() -> None:
+def test_only_visible_traces_are_counted() -> None:
     office = Office(*TRACES)
     for trace in TRACES:
         office.finish("ann", at(1), trace=trace)
@@ -291,21 +283,13 @@ def test_only_what_may_be_seen_is_counted() -> None:
     assert np.unique(signatures.places.trace).tolist() == [0]
 
 
-def test_a_name_that_nobody_has_is_refused_with_those_that_there_are() -> None:
-    office = Office()
-    office.finish("ann", value=ABSENT)
-    with pytest.raises(WorkspaceError, match=r"zoe.*gold, ann"):
-        read(office, "zoe")
-
-
-def test_places_that_are_not_known_here_are_counted_apart() -> None:
-    office = Office()
-    office.finish("ann", at(1), Target("lost1", "lost1"), WHOLE_TRACE)
-    found = read(office)
-    assert (len(found.places.trace), found.unplaced, found.whole) == (1, 1, 1)
-
-
-def test_an_open_adjudication_is_nobodys_reading() -> None:
+def test_unknown_names_places_and_open_adjudications() -> None:
     office = Office()
     office.workspace.append([NewEvent("judy", "t1", TAXONOMY.ref, 1, PassStarted(PassKind.BLIND))])
     assert read(office).traces == ()
+    office.finish("ann", at(1), Target("lost1", "lost1"), WHOLE_TRACE)
+    signatures = read(office)
+    counts = (len(signatures.places.trace), signatures.unplaced, signatures.whole)
+    assert counts == (1, 1, 1)
+    with pytest.raises(WorkspaceError, match=r"zoe.*gold, ann"):
+        read(office, "zoe")

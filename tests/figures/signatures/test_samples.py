@@ -1,4 +1,4 @@
-"""Order of onset and cascades of the sample traces are those that were planted."""
+"""Onsets, cascades and places in the sample traces, beside the planted failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LISTS = ("planted.jsonl", "clean.jsonl", "workspace.jsonl")
 
 
 class Planted(NamedTuple):
-    """A failure as it was planted: indices of its first and last span."""
+    """A planted failure, with the indices of its first and last span."""
 
     mode: str
     first: int
@@ -38,7 +38,7 @@ class Planted(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The sample traces with what was planted in each, and the workspace that holds both."""
+    """The sample traces, the failures planted in each, and a workspace with both."""
 
     workspace: Workspace
     traces: dict[str, Trace]
@@ -51,15 +51,15 @@ class Sample(NamedTuple):
 
 
 def onsets(planted: list[Planted]) -> dict[str, int]:
-    """Where each mode first stands."""
-    found: dict[str, int] = {}
+    """Return the first span of each mode."""
+    first: dict[str, int] = {}
     for failure in planted:
-        found[failure.mode] = min(failure.first, found.get(failure.mode, failure.first))
-    return found
+        first[failure.mode] = min(failure.first, first.get(failure.mode, failure.first))
+    return first
 
 
 def chain(planted: list[Planted]) -> tuple[tuple[str, ...], ...]:
-    """The modes by their onset, in the order of their codes where several set on at once."""
+    """Return the modes by onset, those of one onset by their codes."""
     first = onsets(planted)
     return tuple(
         tuple(sorted(mode for mode, at in first.items() if at == place))
@@ -108,7 +108,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
 
 @pytest.fixture(scope="module")
 def group(sample: Sample) -> Any:
-    """All sample traces in one group."""
+    """The figures of all sample traces in one group."""
     request = ReportRequest(by="all")
     given = signature_input(sample.workspace, load_mast(), request)
     report = compute_report(sample.workspace, load_mast(), given, request)
@@ -117,14 +117,12 @@ def group(sample: Sample) -> Any:
 
 @pytest.fixture(scope="module")
 def given(sample: Sample) -> SignatureInput:
-    """The same traces in columns."""
+    """The input of all sample traces."""
     return signature_input(sample.workspace, load_mast(), ReportRequest())
 
 
 @pytest.mark.slow
-def test_the_order_of_onset_of_every_trace_is_the_planted_one(
-    sample: Sample, given: SignatureInput
-) -> None:
+def test_onsets_of_every_trace_are_the_planted_ones(sample: Sample, given: SignatureInput) -> None:
     assert set(given.traces) == sample.traces.keys()
     codes = [mode.code for mode in given.modes]
     found = onsets_of(given)
@@ -140,7 +138,7 @@ def test_the_order_of_onset_of_every_trace_is_the_planted_one(
 
 
 @pytest.mark.slow
-def test_cascades_are_the_traces_in_which_much_was_planted(
+def test_cascades_are_traces_with_many_planted_failures(
     sample: Sample, given: SignatureInput, group: Any
 ) -> None:
     numbers = {trace: len({one.mode for one in there}) for trace, there in sample.planted.items()}
@@ -156,23 +154,21 @@ def test_cascades_are_the_traces_in_which_much_was_planted(
     assert group["modes_per_failed_trace"]["value"] == pytest.approx(sum(failed) / len(failed))
 
 
-def test_who_comes_before_whom_is_counted_over_the_failed_traces(
-    sample: Sample, group: Any
-) -> None:
+def test_order_of_pairs_is_counted_over_failed_traces(sample: Sample, group: Any) -> None:
     expected: dict[tuple[str, str], list[int]] = {}
     for _, planted in sample.failed():
         first = onsets(planted)
         for a, b in combinations(sorted(first), 2):
             counts = expected.setdefault((a, b), [0, 0, 0])
             counts[0 if first[a] < first[b] else 1 if first[a] > first[b] else 2] += 1
-    found = {
+    counted = {
         tuple(one["modes"]): [one["before"], one["after"], one["together"]]
         for one in group["places"]["failed"]["order"]
     }
-    assert found == expected
+    assert counted == expected
 
 
-def test_first_modes_transitions_and_chains_are_counted_over_the_failed_traces(
+def test_first_modes_transitions_and_chains_are_counted_over_failed_traces(
     sample: Sample, group: Any
 ) -> None:
     firsts: Counter[str] = Counter()
@@ -192,9 +188,7 @@ def test_first_modes_transitions_and_chains_are_counted_over_the_failed_traces(
     assert chains == whole
 
 
-def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
-    sample: Sample, group: Any
-) -> None:
+def test_places_of_first_failures_and_spans_after_fatal_ones(sample: Sample, group: Any) -> None:
     places = group["places"]["failed"]
     shares = [
         min(failure.first for failure in planted) / len(trace) for trace, planted in sample.failed()
@@ -215,10 +209,10 @@ def test_where_the_first_failure_stands_and_how_long_a_run_went_on(
     assert by_labels["spans_after"]["median"] == median(after)
 
 
-def test_without_the_files_the_report_says_that_places_are_not_known(sample: Sample) -> None:
+def test_report_without_files_tells_that_places_are_unknown(sample: Sample) -> None:
     request = ReportRequest(by="all", without_places=True)
     given = signature_input(sample.workspace, load_mast(), request)
     report = signature_document(compute_report(sample.workspace, load_mast(), given, request))
     assert report["groups"]["all"]["places"] is None
     assert report["traces"]["labels_not_found"] == sum(map(len, sample.planted.values()))
-    assert any("not known here" in said for said in report["cannot_say"])
+    assert any("not known here" in sentence for sentence in report["cannot_say"])

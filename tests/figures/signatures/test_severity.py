@@ -1,4 +1,4 @@
-"""What a mode is called follows from the rule that is written down."""
+"""Severities of modes, modes per trace, and shapes of traces."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ from mast_tui.reports.signature_document import mode_document
 
 
 def tables(
-    failed: list[tuple[int, int]],
-    succeeded: list[tuple[int, int]],
-    rules: Rules | None = None,
+    failed: list[tuple[int, int]], succeeded: list[tuple[int, int]], rules: Rules | None = None
 ) -> list[Any]:
-    """The tables of modes that show in so many of so many traces."""
+    """Return the tables of modes with these counts of traces on either side."""
     sides = []
     for counts in (failed, succeeded):
         rows = max(n for _, n in counts)
@@ -43,7 +41,7 @@ def tables(
 
 
 def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules) -> list[Any]:
-    """The tables of all modes, from traces that either failed or succeeded."""
+    """Return the tables of all modes, of traces that failed or succeeded."""
     modes = range(verdicts.shape[1])
     figures = mode_figures(
         Counts.from_verdicts(verdicts),
@@ -57,38 +55,37 @@ def tables_of(verdicts: NDArray[np.uint8], lost: NDArray[np.bool_], rules: Rules
     return [mode_document(table, rules, None) for table in tables]
 
 
-def test_a_mode_of_failures_alone_is_fatal_and_one_of_all_traces_benign() -> None:
-    fatal, benign = tables([(90, 100), (50, 100)], [(5, 100), (70, 100)])
-    assert (fatal["severity"], fatal["severity_because"]) == ("fatal", "more_in_failed")
-    assert (benign["severity"], benign["severity_because"]) == ("benign", "seen_in_successes")
+@pytest.mark.parametrize(
+    ("failed", "succeeded", "rules", "severity", "because"),
+    [
+        ((90, 100), (5, 100), {}, "fatal", "more_in_failed"),
+        ((50, 100), (70, 100), {}, "benign", "seen_in_successes"),
+        ((1000, 1000), (0, 4), {}, "unclear", "too_few_traces"),
+        ((1000, 1000), (0, 4), {"least": 4}, "fatal", "more_in_failed"),
+        ((0, 500), (0, 500), {}, "unclear", "not_told_apart"),
+        ((12, 40), (8, 40), {}, "unclear", "not_told_apart"),
+        ((12, 40), (8, 40), {"margin": 0.5}, "benign", "seen_in_successes"),
+        ((12, 40), (8, 40), {"alpha": 0.9}, "fatal", "more_in_failed"),
+    ],
+)
+def test_severity_follows_the_rules(
+    failed: tuple[int, int],
+    succeeded: tuple[int, int],
+    rules: dict[str, Any],
+    severity: str,
+    because: str,
+) -> None:
+    (mode,) = tables([failed], [succeeded], Rules(**rules))
+    assert (mode["severity"], mode["severity_because"]) == (severity, because)
 
 
-def test_too_few_traces_are_never_enough() -> None:
-    (found,) = tables([(1000, 1000)], [(0, 4)])
-    assert (found["severity"], found["severity_because"]) == ("unclear", "too_few_traces")
-    (allowed,) = tables([(1000, 1000)], [(0, 4)], Rules(least=4))
-    assert allowed["severity"] == "fatal"
-
-
-def test_a_rare_mode_is_not_benign_because_nobody_saw_it() -> None:
-    (found,) = tables([(0, 500)], [(0, 500)])
-    assert (found["severity"], found["severity_because"]) == ("unclear", "not_told_apart")
-
-
-def test_the_lines_can_be_moved() -> None:
-    failed, succeeded = [(12, 40)], [(8, 40)]
-    assert tables(failed, succeeded)[0]["severity"] == "unclear"
-    assert tables(failed, succeeded, Rules(margin=0.5))[0]["severity"] == "benign"
-    assert tables(failed, succeeded, Rules(alpha=0.9))[0]["severity"] == "fatal"
-
-
-def test_open_and_unsure_are_not_absent() -> None:
+def test_open_and_unsure_verdicts_are_not_absent() -> None:
     verdicts = np.array([[PRESENT], [ABSENT], [UNSURE], [OPEN]], dtype=np.uint8)
-    (found,) = tables_of(verdicts, np.ones(4, dtype=bool), Rules())
-    assert (found["failed"]["count"], found["failed"]["n"]) == (1, 2)
-    assert (found["unsure"], found["open"]) == (1, 1)
-    assert found["difference_pp"] is None
-    assert found["undefined"]["p_value"] == "no_succeeded"
+    (mode,) = tables_of(verdicts, np.ones(4, dtype=bool), Rules())
+    assert (mode["failed"]["count"], mode["failed"]["n"]) == (1, 2)
+    assert (mode["unsure"], mode["open"]) == (1, 1)
+    assert mode["difference_pp"] is None
+    assert mode["undefined"]["p_value"] == "no_succeeded"
 
 
 cells = st.lists(
@@ -100,22 +97,22 @@ cells = st.lists(
 
 @given(cells)
 @settings(max_examples=60, deadline=None)
-def test_modes_per_trace_is_the_sum_of_the_shares_and_lies_in_its_interval(
+def test_modes_per_trace_is_the_sum_of_shares_within_its_interval(
     rows: list[list[int]],
 ) -> None:
     verdicts: NDArray[np.uint8] = np.array(rows, dtype=np.uint8)
     value = modes_per_trace(verdicts)
-    found = [
+    settled = [
         [cell for cell in column if cell in (PRESENT, ABSENT)] for column in zip(*rows, strict=True)
     ]
-    shares = [column.count(PRESENT) / len(column) for column in found if column]
+    shares = [column.count(PRESENT) / len(column) for column in settled if column]
     assert value == (pytest.approx(sum(shares)) if shares else None)
     ends = interval(verdicts, resampled_modes_per_trace(verdicts, 200, 0))
     if ends is not None and value is not None:
         assert ends[0] <= value <= ends[1]
 
 
-def test_many_kinds_of_traces_have_the_interval_that_resampling_would_give() -> None:
+def test_interval_of_many_kinds_of_traces_is_that_of_resampling() -> None:
     random = np.random.default_rng(3)
     verdicts = random.choice(
         np.array([PRESENT, ABSENT, OPEN], dtype=np.uint8), size=(3000, 12), p=[0.4, 0.5, 0.1]
@@ -128,7 +125,7 @@ def test_many_kinds_of_traces_have_the_interval_that_resampling_would_give() -> 
 
 
 @given(st.lists(st.sampled_from([PRESENT, ABSENT, UNSURE, OPEN]), min_size=6, max_size=6))
-def test_a_trace_has_a_shape_only_where_nothing_open_could_change_it(row: list[int]) -> None:
+def test_trace_has_a_shape_only_if_open_verdicts_cannot_change_it(row: list[int]) -> None:
     rules = Rules()
     settled = np.full((1, 6), ABSENT, dtype=np.uint8)
 
@@ -142,7 +139,7 @@ def test_a_trace_has_a_shape_only_where_nothing_open_could_change_it(row: list[i
     assert shape(row) == expected
 
 
-def test_lines_where_none_can_be_are_refused() -> None:
+def test_impossible_rules_are_refused() -> None:
     for wrong in ({"alpha": 0.0}, {"margin": 2.0}, {"least": 0}, {"isolated": 4}):
         with pytest.raises(ValueError, match=r"lies|needed|below"):
             Rules(**wrong)

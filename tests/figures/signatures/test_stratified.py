@@ -1,4 +1,4 @@
-"""Figures within models, beside statsmodels, and where they differ from those over all at once."""
+"""Differences and ratios within models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
@@ -22,14 +22,14 @@ strata = st.lists(
 
 
 def common(tables: list[Stratum]) -> tuple[Figure, Figure]:
-    """The common difference and ratio."""
+    """Return the common difference and ratio."""
     _, difference, ratio = mantel_haenszel(tables, FigureScope("stratified"))
     return difference, ratio
 
 
 @given(strata)
 @settings(max_examples=60, deadline=None)
-def test_the_risk_ratio_is_that_of_statsmodels(tables: list[Stratum]) -> None:
+def test_risk_ratio_is_that_of_statsmodels(tables: list[Stratum]) -> None:
     _, ratio = common(tables)
     if ratio.value is None:
         assert not any(b for _, _, b, _ in tables)
@@ -39,8 +39,9 @@ def test_the_risk_ratio_is_that_of_statsmodels(tables: list[Stratum]) -> None:
 
 
 @given(sides, sides)
+@example((5, 5), (0, 5))
 @settings(max_examples=60, deadline=None)
-def test_of_one_stratum_the_figures_are_the_plain_ones(
+def test_figures_of_one_stratum_are_the_plain_ones(
     first: tuple[int, int], second: tuple[int, int]
 ) -> None:
     (a, n), (b, of) = first, second
@@ -68,8 +69,8 @@ def test_of_one_stratum_the_figures_are_the_plain_ones(
         [(7, 9, 2, 30), (3, 12, 2, 8), (0, 5, 1, 6)],
     ],
 )
-def test_both_ends_of_the_difference_are_where_the_score_test_turns(tables: list[Stratum]) -> None:
-    """The shares that are likeliest under a difference are searched for, not had in closed form."""
+def test_ends_of_the_difference_have_the_score_of_the_quantile(tables: list[Stratum]) -> None:
+    """The likeliest shares under a difference are found by search."""
     ends = common(tables)[0].interval or ()
     assert len(ends) == 2
     weights = [n * of / (n + of) for _, n, _, of in tables]
@@ -102,7 +103,7 @@ def test_both_ends_of_the_difference_are_where_the_score_test_turns(tables: list
         ([(0, 4, 2, 5)], "none_in_failed"),
     ],
 )
-def test_what_cannot_be_had_has_its_reason(tables: list[Stratum], reason: str) -> None:
+def test_undefined_figures_have_their_reason(tables: list[Stratum], reason: str) -> None:
     difference, ratio = common(tables)
     assert ratio.interval is None
     assert (difference.value is None) is (reason == "no_strata")

@@ -1,4 +1,4 @@
-"""The published counts of the ITBench study come out as published, with what they carry."""
+"""Figures of the published counts of the ITBench study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.figures.signatures.study_counts import COUNTS, TRACES, csv_wide
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What ``report --json --by model`` says of the study's counts."""
+    """The output of ``report --json --by model`` on the counts of the study."""
     folder: Path = tmp_path_factory.mktemp("study")
     (folder / "study.csv").write_text(csv_wide(), "utf-8")
     workspace_options = ["--workspace", str(folder / "workspace.db")]
@@ -38,7 +38,7 @@ def modes(report: Any) -> list[tuple[str, str, Any]]:
     ]
 
 
-def test_a_failed_trace_shows_as_many_modes_as_published(report: Any) -> None:
+def test_modes_per_failed_trace_are_as_published(report: Any) -> None:
     published = {"Gemini-3-Flash": 2.6, "GPT-OSS-120B": 5.3}
     for model, value in published.items():
         found = report["groups"][model]["modes_per_failed_trace"]
@@ -48,7 +48,7 @@ def test_a_failed_trace_shows_as_many_modes_as_published(report: Any) -> None:
         assert sum(found["distribution"].values()) == TRACES[model][1]
 
 
-def test_every_share_is_that_of_the_figures_with_its_interval(report: Any) -> None:
+def test_shares_are_as_published_with_wilson_intervals(report: Any) -> None:
     for place, (model, sizes) in enumerate(TRACES.items()):
         group = report["groups"][model]
         assert (group["succeeded"], group["failed"]) == sizes
@@ -59,11 +59,6 @@ def test_every_share_is_that_of_the_figures_with_its_interval(report: Any) -> No
                 assert found["rate"] == pytest.approx(counts[place][side] / sizes[side])
                 theirs = proportion_confint(found["count"], found["n"], method="wilson")
                 assert found["ci"] == pytest.approx(list(theirs))
-
-
-def test_incorrect_verification_is_52_points_more_frequent_where_gemini_fails(report: Any) -> None:
-    found = report["groups"]["Gemini-3-Flash"]["modes"]["3.3"]
-    assert round(found["difference_pp"]) == 52
 
 
 def test_differences_and_p_values_are_those_of_scipy_and_statsmodels(report: Any) -> None:
@@ -90,29 +85,21 @@ def test_differences_and_p_values_are_those_of_scipy_and_statsmodels(report: Any
         assert [one["p_adjusted"] for one in group.values()] == pytest.approx(theirs.tolist())
 
 
-def test_only_incorrect_verification_is_carried_by_the_counts(report: Any) -> None:
-    for _model, code, found in modes(report):
-        assert (found["p_adjusted"] < 0.05) == (code == "3.3")
-        assert found["severity"] == ("fatal" if code == "3.3" else "unclear")
-
-
-def test_what_the_posts_say_stands_beside_it(report: Any) -> None:
-    said = {code: found["stated"] for model, code, found in modes(report) if "GPT" in model}
-    assert {code for code, word in said.items() if word == "fatal"} == {
-        "1.4",
-        "1.5",
-        "2.2",
-        "2.3",
-        "3.1",
-    }
-    assert {code for code, word in said.items() if word == "benign"} == {"1.1", "1.3"}
-    assert {code for code, word in said.items() if word == "both"} == {"2.6", "3.3"}
+def test_severities_and_stated_classes_are_those_of_the_study(report: Any) -> None:
+    gemini = report["groups"]["Gemini-3-Flash"]["modes"]
+    assert round(gemini["3.3"]["difference_pp"]) == 52
+    for _model, code, mode in modes(report):
+        assert (mode["p_adjusted"] < 0.05) == (code == "3.3")
+        assert mode["severity"] == ("fatal" if code == "3.3" else "unclear")
+    stated: dict[str, set[str]] = {}
+    for model, code, mode in modes(report):
+        if "GPT" in model:
+            stated.setdefault(mode["stated"], set()).add(code)
+    assert stated["fatal"] == {"1.4", "1.5", "2.2", "2.3", "3.1"}
+    assert stated["benign"] == {"1.1", "1.3"}
+    assert stated["both"] == {"2.6", "3.3"}
     assert "ITBench" in report["stated"]["source"]
-
-
-def test_a_mode_that_nobody_saw_has_no_ratio(report: Any) -> None:
-    mode = report["groups"]["GPT-OSS-120B"]["modes"]["3.2"]
-    assert mode["risk_ratio"] is None
-    assert mode["undefined"]["risk_ratio"] == "never_seen"
-    none_won = report["groups"]["Gemini-3-Flash"]["modes"]["1.5"]
-    assert none_won["undefined"]["risk_ratio"] == "none_in_succeeded"
+    unseen = report["groups"]["GPT-OSS-120B"]["modes"]["3.2"]
+    assert unseen["risk_ratio"] is None
+    assert unseen["undefined"]["risk_ratio"] == "never_seen"
+    assert gemini["1.5"]["undefined"]["risk_ratio"] == "none_in_succeeded"

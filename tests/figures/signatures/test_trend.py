@@ -26,7 +26,7 @@ def share(count: int, n: int) -> dict[str, Any]:
     return rate_json(rate(FigureScope("mode"), "", count, n))
 
 
-def test_how_many_succeeded_with_a_mode_and_without_it() -> None:
+def test_success_is_counted_with_and_without_a_mode() -> None:
     rows = [*["g - S 10"] * 3, *["g - F 10"] * 5, *["g - S 00"] * 6]
     signatures = input_of(*rows, "g - F 0?", "g - ? 11")
     mode = document_of(signatures, rounds=0)["groups"]["g"]["modes"]
@@ -38,7 +38,7 @@ VERSIONS = ("1.2", "1.9", "1.10")
 
 
 def over_versions(*hit_counts: int, trace_count: int = 10) -> list[str]:
-    """Return the lines of the traces of each version, of which this many show the mode."""
+    """Return the traces of each version, of which this many show the mode."""
     return [
         f"{version} - {'FS'[number % 2]} {int(number < hits)}0"
         for version, hits in zip(VERSIONS, hit_counts, strict=True)
@@ -46,7 +46,7 @@ def over_versions(*hit_counts: int, trace_count: int = 10) -> list[str]:
     ]
 
 
-def test_a_mode_that_grows_over_versions_has_a_trend() -> None:
+def test_growing_mode_has_a_trend_over_versions() -> None:
     signatures = input_of(*over_versions(1, 3, 6), "(unknown) - F 10", by="version")
     report = document_of(signatures, rounds=0)
     trend = report["trend"]
@@ -59,60 +59,53 @@ def test_a_mode_that_grows_over_versions_has_a_trend() -> None:
     assert (loop["z"], loop["p_value"], loop["method"]) == tested
     assert loop["slope_pp"] == pytest.approx(25)
     assert [one["count"] for one in loop["rates"]] == [1, 3, 6]
-    # Every other trace failed, so the hits among the failed ones are 1, 2 and 3 of 5.
     assert [one["count"] for one in trend["modes"]["failed"]["1.3"]["rates"]] == [1, 2, 3]
     stop = trend["modes"]["all"]["3.1"]
     assert (stop["undefined"], stop["p_adjusted"], stop["slope_pp"]) == ("no_variance", None, 0)
     assert loop["p_adjusted"] == loop["p_value"]
 
 
-def test_dates_lie_as_far_apart_as_their_days_do() -> None:
+def test_dates_are_apart_by_their_days() -> None:
     days = {"1.2": "2026-01-01", "1.9": "2026-01-02", "1.10": "2026-06-01"}
     given = input_of(*over_versions(1, 3, 6), by="version")
     names = tuple(days.get(name, name) for name in given.group_names)
     given = replace(given, by="date", group_names=names, group_parts=())
     trend = document_of(given, rounds=0)["trend"]
     assert trend is not None
-    assert (trend["groups"], trend["scores"], trend["unit"]) == (
-        list(days.values()),
-        [0, 1, 151],
-        "day",
-    )
+    assert (trend["groups"], trend["unit"]) == (list(days.values()), "day")
+    assert trend["scores"] == [0, 1, 151]
     loop = trend["modes"]["all"]["1.3"]
     tested = cochran_armitage([1, 3, 6], [10, 10, 10], [0, 1, 151])
     assert tested is not None
     assert (loop["z"], loop["p_value"], loop["method"]) == tested
     slope, _ = np.polyfit([0, 1, 151], [10, 30, 60], 1)
     assert loop["slope_pp"] == pytest.approx(slope)
-    shown = " ".join(text_of(given))
-    assert "in 151 days" in shown
-    assert "Dates count by the days between them." in shown
+    text = " ".join(text_of(given))
+    assert "in 151 days" in text
+    assert "Dates count by the days between them." in text
     by_version = text_of(input_of(*over_versions(1, 3, 6), by="version"))
     assert "Versions count as steps of equal size" in " ".join(by_version)
 
 
-def test_other_groups_have_no_trend() -> None:
+def test_other_groups_and_single_versions_have_no_trend() -> None:
     given = input_of(*over_versions(1, 3, 6), by="system")
     assert document_of(given, rounds=0)["trend"] is None
     assert document_of(input_of("1.2 - F 10", by="version"), rounds=0)["trend"] is None
 
 
-def test_versions_stand_in_the_order_of_their_numbers() -> None:
+def test_versions_are_sorted_by_their_numbers() -> None:
     there = ["v2", "v10", "1.10.0", "1.9", "1.9-rc2", "2026-03-01", "2025-12-31"]
     assert sorted(there, key=natural_order) == [
         "1.9", "1.9-rc2", "1.10.0", "2025-12-31", "2026-03-01", "v2", "v10",
     ]  # fmt: skip
 
 
-def test_parts_say_what_makes_a_group() -> None:
+def test_groups_have_their_fields_as_parts() -> None:
     signatures = input_of("x - F 10", "y - F 10")
     assert document_of(signatures, rounds=0)["groups"]["y"]["parts"] == {"model": "y"}
-    two = replace(
-        signatures,
-        by="model,benchmark",
-        group_names=("a · q", "b · q"),
-        group_parts=(("a", "q"), ("b", "q")),
-    )
+    names = ("a · q", "b · q")
+    parts = (("a", "q"), ("b", "q"))
+    two = replace(signatures, by="model,benchmark", group_names=names, group_parts=parts)
     report = document_of(two, rounds=0)
     assert report["by"] == "model,benchmark"
     assert report["groups"]["b · q"]["parts"] == {"model": "b", "benchmark": "q"}

@@ -1,4 +1,4 @@
-"""Shares by weight: a trace that stands for several counts as several would."""
+"""Weighted shares: a trace counts as often as its weight."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ TRACES = st.lists(
 
 
 def shares(document: Any) -> Mapping[str, Any]:
-    """Every share, difference and mean of the one group."""
+    """Return every share, difference and mean of the group."""
     group = document["groups"]["gpt"]
-    found = {
+    values = {
         f"{code} {key}": mode[key]
         for code, mode in group["modes"].items()
         for key in ("difference_pp", "risk_ratio")
     }
     for code, mode in group["modes"].items():
         rates = {key: mode[key] for key in ("all", "failed", "succeeded")} | mode["success_given"]
-        found |= {f"{code} {key}": one["rate"] for key, one in rates.items()}
+        values |= {f"{code} {key}": one["rate"] for key, one in rates.items()}
     for name, category in group["categories"].items():
-        found[name] = category["share"]
+        values[name] = category["share"]
         for side in ("failed", "succeeded"):
-            found[f"{name} {side}"] = category[side]["share"]
-            found[f"{name} {side} traces"] = category[side]["traces"]["rate"]
-    return found | {"modes": group["modes_per_failed_trace"]["value"]}
+            values[f"{name} {side}"] = category[side]["share"]
+            values[f"{name} {side} traces"] = category[side]["traces"]["rate"]
+    return values | {"modes": group["modes_per_failed_trace"]["value"]}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(TRACES)
-def test_weights_reproduce_what_is_known_of_the_whole(traces: list[tuple[str, str, int]]) -> None:
+def test_weighted_traces_count_like_repeated_ones(traces: list[tuple[str, str, int]]) -> None:
     labelled = [f"gpt - {outcome} {said}" for outcome, said, _ in traces]
     whole = [row for row, (*_, weight) in zip(labelled, traces, strict=True) for _ in range(weight)]
     weights = np.array([float(weight) for *_, weight in traces])
@@ -58,7 +58,7 @@ def test_weights_reproduce_what_is_known_of_the_whole(traces: list[tuple[str, st
             assert one["ci"][1] - one["ci"][0] >= alike[1] - alike[0] - 1e-9
 
 
-def test_the_interval_of_the_mean_follows_the_weights() -> None:
+def test_uneven_weights_widen_the_interval_of_the_mean() -> None:
     rows = ["gpt - F 11", "gpt - F 00", "gpt - F 11", "gpt - F 00"] * 5
     alike, drawn = (
         document_of(input_of(*rows, weights=weights), rounds=400)["groups"]["gpt"]
@@ -77,7 +77,7 @@ def drawn_study(office: Office, *draws: Draw) -> None:
         office.finish("ann", *([at(1)] if value is None else []), trace=trace, value=value)
 
 
-def test_labels_of_a_study_are_weighted_by_the_chances_of_its_traces() -> None:
+def test_labels_of_a_study_are_weighted_by_chances_of_drawing() -> None:
     office = Office("t1", "t2", "t3", "t4")
     drawn_study(office, Draw(0, 10, (), 0), Draw(1, 8, (), 0, (0.5,), "judge:j"))
     for labels in ("gold", "ann"):
@@ -95,7 +95,7 @@ def test_labels_of_a_study_are_weighted_by_the_chances_of_its_traces() -> None:
         assert mode["more_labels"] is not None
 
 
-def test_where_the_lots_are_of_no_one_whole_it_is_said() -> None:
+def test_draws_from_different_wholes_have_no_weights() -> None:
     office = Office("t1", "t2", "t3", "t4")
     drawn_study(office, Draw(0, 10, (), 0))
     signatures = read(office, by="all")
