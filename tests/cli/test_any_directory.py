@@ -20,7 +20,7 @@ from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import SpanIndex
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Cli, Done, opened
 
 MAST = load_mast()
 MODES = {mode.code: mode.slug for mode in MAST.modes}
@@ -101,10 +101,9 @@ def imported(cli: Cli, folder: Path) -> Path:
     place = folder / UNDER
     where = ("--workspace", place)
     assert not cli("import", file, "--format", "csv-long", "--allow-new", *where).code
-    refused = cli("export", "--format", "gold", "-o", folder / "no.json", *where)
-    assert refused.code == 1
+    cli.refused("export", "--format", "gold", "-o", folder / "no.json", *where)
     assert not (folder / "no.json").exists()
-    assert cli("judge", folder / "runs", "--judge", "rules", *where).code == 0
+    cli.ok("judge", folder / "runs", "--judge", "rules", *where)
     return place
 
 
@@ -138,13 +137,13 @@ def merged(cli: Cli, folder: Path) -> Path:
                 path = write_run(machine / "runs", run)
                 label(workspace, path, name, {"1.3": target, "2.6": quoted(5, 3, 11)})
         exports.append(folder.with_name(f"{name}.jsonl"))
-        done = cli("export", "--format", "jsonl", "-o", exports[-1], "--workspace", machine / UNDER)
-        assert done.code == 0
+        done = cli.ok(
+            "export", "--format", "jsonl", "-o", exports[-1], "--workspace", machine / UNDER
+        )
         shutil.rmtree(machine)
     folder.mkdir()
     place = folder / UNDER
-    done = cli("import", *exports, "--format", "jsonl", "--allow-new", "--workspace", place)
-    assert done.code == 0
+    cli.ok("import", *exports, "--format", "jsonl", "--allow-new", "--workspace", place)
     return place
 
 
@@ -152,9 +151,7 @@ def results(cli: Cli, place: Path, output: Path) -> dict[str, Any]:
     """All that must not depend on the directory."""
 
     def run(*words: object) -> Done:
-        done = cli(*words, "--workspace", place)
-        assert done.code == 0, done.err
-        return done
+        return cli.ok(*words, "--workspace", place)
 
     run("export", "--format", "gold", "-o", output, "--force")
     with closing(Workspace.open(place, create=False)) as workspace:
@@ -237,8 +234,7 @@ def test_export_says_how_many_places_have_no_order_and_where_their_files_were_lo
     (folder / "runs").rename(folder / "moved")
     for file_format in ("gold", "csv-long", "huggingface", "doccano"):
         output = tmp_path / "out"
-        done = cli("export", "--format", file_format, "-o", output, *where)
-        assert done.code == 1
+        done = cli.refused("export", "--format", file_format, "-o", output, *where)
         assert not output.exists()
         # Two people differ on two modes in each of three traces; cho's label is another.
         assert "13 labelled spans in 3 traces" in done.err
@@ -246,21 +242,20 @@ def test_export_says_how_many_places_have_no_order_and_where_their_files_were_lo
         assert "--allow-unordered" in done.err
     status = cli("status", *where)
     assert "13 labelled spans of unknown order" in status.out
-    assert cli("status", "--json", *where).json["conflicts"]["unordered"] == 13
+    assert cli.json("status", *where)["conflicts"]["unordered"] == 13
     assert "order of the spans of the 3 traces" in cli("agree", *FEW, *where).out
-    verdicts = cli("export", "--format", "csv-wide", "-o", tmp_path / "wide.csv", *where)
-    assert verdicts.code == 0
+    cli.ok("export", "--format", "csv-wide", "-o", tmp_path / "wide.csv", *where)
     gold = tmp_path / "gold.json"
     forced = ("export", "--format", "gold", "-o", gold, "--allow-unordered", *where)
-    assert cli(*forced).code == 0
+    cli.ok(*forced)
     assert json.loads(gold.read_text())["unordered"] == 13
     sheet = (tmp_path / "gold.datasheet.md").read_text()
     assert "order is not known, so that overlaps with others may be missed: 13" in sheet
     # Opening the traces again is enough, wherever they are now.
-    assert cli("judge", folder / "moved", "--judge", "rules", *where).code == 0
+    cli.ok("judge", folder / "moved", "--judge", "rules", *where)
     shutil.rmtree(folder / "moved")
-    assert cli("export", "--format", "gold", "-o", gold, *where).code == 0
-    assert cli("status", "--json", *where).json["conflicts"]["unordered"] == 0
+    cli.ok("export", "--format", "gold", "-o", gold, *where)
+    assert cli.json("status", *where)["conflicts"]["unordered"] == 0
 
 
 def test_spans_that_are_not_in_their_trace_are_told_apart(cli: Cli, tmp_path: Path) -> None:
@@ -269,10 +264,16 @@ def test_spans_that_are_not_in_their_trace_are_told_apart(cli: Cli, tmp_path: Pa
         (trace_id,) = (trace.trace_id for trace in workspace.traces() if "two" in trace.trace_id)
         key = read_run(tmp_path / "study" / "runs" / "two.json").span(4).key
         workspace.keep_span_indices({trace_id: {key: SpanIndex(None)}})
-    done = cli("export", "--format", "gold", "-o", "gold.json", "--workspace", place)
-    assert done.code == 1
-    assert "2 labelled spans in 1 trace is unknown" in done.err
-    assert "The spans are not in the traces there" in done.err
+    done = cli.refused(
+        "export",
+        "--format",
+        "gold",
+        "-o",
+        "gold.json",
+        "--workspace",
+        place,
+        says=("2 labelled spans in 1 trace is unknown", "The spans are not in the traces there"),
+    )
     assert "not found" not in done.err
 
 
@@ -287,9 +288,9 @@ def test_a_judge_keeps_where_its_suggestions_stand(cli: Cli, tmp_path: Path) -> 
     runs = tmp_path / "runs"
     runs.mkdir()
     (runs / "one.json").write_text(json.dumps({"messages": turns}))
-    assert cli("judge", "runs", "--judge", "rules", "--rules", "all").code == 0
+    cli.ok("judge", "runs", "--judge", "rules", "--rules", "all")
     shutil.rmtree(runs)
-    with closing(Workspace.open(tmp_path / UNDER)) as workspace:
+    with opened() as workspace:
         keys = {
             key
             for label in workspace.labels()
@@ -308,16 +309,23 @@ def test_from_elsewhere_a_trace_is_never_written_over_and_its_outcomes_are_found
     place = folder / UNDER
     run = write_run(folder / "runs", "one")
     monkeypatch.chdir(folder)
-    assert cli("judge", "runs", "--judge", "rules", "--workspace", place).code == 0
+    cli.ok("judge", "runs", "--judge", "rules", "--workspace", place)
     with closing(Workspace.open(place)) as workspace:
         label(workspace, run, "ada", {"1.3": ada})
     before = run.read_bytes()
     (folder / "runs" / "outcomes.csv").write_text("trace,outcome\none.json,failed\n")
     monkeypatch.chdir(tmp_path)
     where = ("--workspace", place)
-    done = cli("export", "--format", "csv-long", "-o", run, "--force", *where)
-    assert done.code == 1
-    assert "traces are never written to" in done.err
+    cli.refused(
+        "export",
+        "--format",
+        "csv-long",
+        "-o",
+        run,
+        "--force",
+        *where,
+        says="traces are never written to",
+    )
     assert run.read_bytes() == before
-    report = cli("report", "--by", "all", *FEW, "--json", *where).json
+    report = cli.json("report", "--by", "all", *FEW, *where)
     assert report["traces"]["failed"] == 1

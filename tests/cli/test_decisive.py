@@ -45,24 +45,19 @@ def judged(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[st
     write_set(tmp_path / "set")
     with ModelServer(named) as server:
         server_options = ("--model", "test-model", "--base-url", server.base_url)
-        done = cli("judge", "set", "--judge", "llm", *server_options, "--decisive", "--json")
-        assert done.code == 0, done.err
+        done = cli.ok("judge", "set", "--judge", "llm", *server_options, "--decisive", "--json")
         summary: dict[str, Any] = done.json
-        second_summary = cli(
-            "judge", "set", "--judge", "llm", *server_options, "--decisive", "--json"
-        ).json
+        second_summary = cli.json("judge", "set", "--judge", "llm", *server_options, "--decisive")
         assert second_summary["traces"]["known"] == 4
-        assert (
-            cli("judge", "set", "--judge", "llm", *server_options, "--decisive", "--verify").code
-            == 2
+        cli.refused(
+            "judge", "set", "--judge", "llm", *server_options, "--decisive", "--verify", code=2
         )
     return summary
 
 
 def test_it_sits_the_exam_of_decisive_steps(cli: Cli, judged: dict[str, Any]) -> None:
     assert (judged["suggestions"], judged["modes"]) == (4, {"2.6": 4})
-    done = cli("exam", "set", "--set", "who-and-when", "--judge", judged["judge"], "--json")
-    assert done.code == 0, done.err
+    done = cli.ok("exam", "set", "--set", "who-and-when", "--judge", judged["judge"], "--json")
     [scored] = done.json["judges"].values()
     decisive = scored["decisive"]
     assert (decisive["n"], decisive["named"]) == (4, 4)
@@ -74,8 +69,7 @@ def test_it_is_written_out_with_its_remedy(
     cli: Cli, judged: dict[str, Any], tmp_path: Path
 ) -> None:
     for name in ("jsonl", "csv-long"):
-        done = cli("export", "--format", name, "--labels", "all", "-o", name)
-        assert done.code == 0, done.err
+        cli.ok("export", "--format", name, "--labels", "all", "-o", name)
     lines = [json.loads(line) for line in (tmp_path / "jsonl").read_text().splitlines()]
     said = json.dumps(lines)
     assert said.count('"remedy": "Book the train at ten. Then: they would have arrived."') >= 4

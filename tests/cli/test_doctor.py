@@ -73,12 +73,11 @@ def test_a_wrong_setting_and_a_missing_editor_are_wrong(
 
 def test_the_workspace_is_looked_through(cli: Cli) -> None:
     Path("mine.db").write_bytes(b"no database")
-    done = cli("doctor", "--workspace", "mine.db", "--json")
-    assert done.code == 1
+    done = cli.refused("doctor", "--workspace", "mine.db", "--json")
     assert "no workspace of mast-tui" in checks(done)["workspace"]["found"]
     made = "trace_id,annotator,mode,value\nt,ann,1.3,present\n"
     Path("labels.csv").write_text(made)
-    assert cli("import", "labels.csv", "--format", "csv-long", "--allow-new").code == 0
+    cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
     found = checks(cli("doctor", "--json"))["workspace"]
     assert found["state"] == "works"
     assert "1 trace," in found["found"]
@@ -89,8 +88,7 @@ def test_a_model_server_is_asked_for_its_models_and_for_nothing_else(cli: Cli) -
         configured(f'[judge]\nmodel = "small"\nbase_url = "{server.base_url}"\n')
         assert checks(cli("doctor", "--json"))["model"]["state"] == "works"
         configured(f'[judge]\nmodel = "smal"\nbase_url = "{server.base_url}"\n')
-        done = cli("doctor", "--json")
-        assert done.code == 1
+        done = cli.refused("doctor", "--json")
         assert "it has small, large" in checks(done)["model"]["found"]
         before = len(server.requests)
         assert checks(cli("doctor", "--offline", "--json"))["model"]["state"] == "note"
@@ -105,12 +103,10 @@ def test_a_server_that_refuses_the_key_or_is_not_there_is_told(
     with ModelServer() as server:
         server.listing = status(401, "Incorrect API key provided: sk-not-this-one-either")
         configured(f'[judge]\nmodel = "small"\nbase_url = "{server.base_url}"\n')
-        done = cli("doctor", "--json")
-        assert done.code == 1
+        done = cli.refused("doctor", "--json")
         assert "refuses the key that OPENAI_API_KEY holds" in checks(done)["model"]["found"]
         assert "sk-not-this" not in done.out
-    done = cli("doctor", "--json")
-    assert done.code == 1
+    done = cli.refused("doctor", "--json")
     assert "cannot be reached" in checks(done)["model"]["found"]
 
 
@@ -147,10 +143,7 @@ def test_a_terminal_that_cannot_show_the_app_is_told(
     ],
 )
 def test_an_encoding_that_lacks_characters_is_wrong(
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    environment: Mapping[str, str],
-    remedy: str,
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str], remedy: str
 ) -> None:
     monkeypatch.delenv("PYTHONIOENCODING", raising=False)
     for name, value in environment.items():

@@ -53,15 +53,15 @@ def test_a_planted_gain_is_found_and_no_gain_is_not(cli: Cli, tmp_path: Path) ->
         write_labels(tmp_path / f"{name}.csv", later)
         workspace = ("--workspace", f"{name}.db")
         arguments = ("--format", "csv-wide", "--allow-new", *workspace)
-        assert cli("import", f"{name}.csv", *arguments).code == 0
+        cli.ok("import", f"{name}.csv", *arguments)
         asked = ("experiment", "--labels", "judge:made@1", "--without-power", *workspace)
-        document = cli(*asked, "--baseline", "1.0", "--json").json
+        document = cli.json(*asked, "--baseline", "1.0")
         assert document["by"] == "version"
         assert document["arms"]["2.0"]["tasks"] == 60
         assert document["arms"]["2.0"]["runs"] == 180
         assert document["power"] is None
         assert changed(document, "2.0") == expected
-        assert cli(*asked, "--html", f"{name}.html").code == 0
+        cli.ok(*asked, "--html", f"{name}.html")
     page = (tmp_path / "gain.html").read_text()
     assert "Modes in runs of 2.0 and 1.0" in page
     assert "up to 53 %" in page
@@ -70,9 +70,9 @@ def test_a_planted_gain_is_found_and_no_gain_is_not(cli: Cli, tmp_path: Path) ->
 
 def test_the_report_says_what_was_planned(cli: Cli, tmp_path: Path) -> None:
     write_labels(tmp_path / "gain.csv", {"1.3": 0.2})
-    assert cli("import", "gain.csv", "--format", "csv-wide", "--allow-new").code == 0
+    cli.ok("import", "gain.csv", "--format", "csv-wide", "--allow-new")
     arguments = ("experiment", "--labels", "judge:made@1", "--mode", "1.3", "--change", "15")
-    power = cli(*arguments, "--json").json["power"]
+    power = cli.json(*arguments)["power"]
     assert power["change"] == 0.15
     assert list(power["modes"]) == ["1.3"]
     needed = power["modes"]["1.3"]["tasks_needed"]
@@ -103,34 +103,36 @@ def test_tasks_are_told_apart_by_their_names_not_by_their_words(cli: Cli, tmp_pa
             for trial in range(2):
                 text = native(f"T{task}", version, task_id=f"T{task}", trial=trial)
                 (folder / f"{task}-{trial}.jsonl").write_text(text + "\n")
-    assert cli("judge", "runs-1", "runs-2", "--judge", "rules").code == 0
+    cli.ok("judge", "runs-1", "runs-2", "--judge", "rules")
     labels = ("--labels", "judge:rules@3", "--without-power", "--json")
     by_system = cli("experiment", "--arms", "system", *labels).json
     by_path = cli("experiment", "--arm", "before=runs-1", "--arm", "after=runs-2", *labels).json
-    for document, arms in (
-        (by_system, ["harness-1", "harness-2"]),
-        (by_path, ["before", "after"]),
-    ):
+    for document, arms in ((by_system, ["harness-1", "harness-2"]), (by_path, ["before", "after"])):
         assert document["tasks_by_words"] == 0
         assert list(document["arms"]) == arms
         assert document["baseline"] == arms[0]
         for arm in arms:
             assert (document["arms"][arm]["tasks"], document["arms"][arm]["runs"]) == (8, 16)
             assert document["arms"][arm]["shared_tasks"] == 8
-    one = cli("experiment", "runs-1", "--arms", "system", *labels)
-    assert one.code == 1
-    assert "an experiment has two arms or more; by system there is harness-1" in one.err
+    cli.refused(
+        "experiment",
+        "runs-1",
+        "--arms",
+        "system",
+        *labels,
+        says="an experiment has two arms or more; by system there is harness-1",
+    )
     again = native("T0", 1, task_id="T0", trial=0).replace("T0-1-0", "copy")
     (tmp_path / "runs-1" / "copy.jsonl").write_text(again + "\n")
-    assert cli("judge", "runs-1", "--judge", "rules").code == 0
+    cli.ok("judge", "runs-1", "--judge", "rules")
     with_copy = ("experiment", "--arm", "(unknown)=runs-1", "--arm", "after=runs-2", *labels[:-1])
     assert "1 run with the same arm, task and trial number as another run" in cli(*with_copy).out
-    document = cli(*with_copy, "--json").json
+    document = cli.json(*with_copy)
     assert document["repeated_trials"] == 1
     assert document["arms"]["(unknown)"]["runs"] == 17
     unknown_field = cli("experiment", "--arms", "nonsense", *labels)
     assert "'nonsense' is no field that groups traces" in unknown_field.err
-    groups = cli("report", "--by", "task", "--labels", "judge:rules@3", "--json").json["groups"]
+    groups = cli.json("report", "--by", "task", "--labels", "judge:rules@3")["groups"]
     assert len(groups) == 8
 
 
@@ -139,9 +141,9 @@ def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path)
         for task in range(6):
             text = native(f"w{task}", version, task=f"Task {task}")
             (tmp_path / f"{task}-{version}.jsonl").write_text(text + "\n")
-    assert cli("judge", ".", "--judge", "rules").code == 0
+    cli.ok("judge", ".", "--judge", "rules")
     arguments = ("experiment", "--arms", "system", "--labels", "judge:rules@3", "--without-power")
-    assert cli(*arguments, "--json").json["tasks_by_words"] == 12
+    assert cli.json(*arguments)["tasks_by_words"] == 12
     assert "12 runs without a task id" in cli(*arguments).out
 
 
@@ -156,9 +158,7 @@ def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path)
 def test_what_does_not_go_together_is_wrong_usage(
     cli: Cli, words: tuple[str, ...], message: str
 ) -> None:
-    done = cli("experiment", *words)
-    assert done.code == 2
-    assert message in done.err
+    cli.refused("experiment", *words, says=message, code=2)
 
 
 def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
@@ -171,11 +171,11 @@ def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
     done = cli("import", "long.csv", "--format", "csv-long", "--allow-new", "--skip-errors")
     assert "task_id is 'T1' in one row and 'T2' in another" in done.err
     assert "trial is 'x'; it is a whole number from 0" in done.err
-    assert cli("export", "--format", "csv-wide", "--labels", "all", "-o", "wide.csv").code == 0
+    cli.ok("export", "--format", "csv-wide", "--labels", "all", "-o", "wide.csv")
     rows = list(csv.DictReader((tmp_path / "wide.csv").open()))
     assert [(row["trace_id"], row["task_id"], row["trial"]) for row in rows] == [("a-1", "T1", "1")]
     again = ("--format", "csv-wide", "--allow-new", "--workspace", "again.db")
-    assert cli("import", "wide.csv", *again).code == 0
+    cli.ok("import", "wide.csv", *again)
     cli("export", "--format", "jsonl", "-o", "again.jsonl", "--workspace", "again.db")
     lines = map(json.loads, (tmp_path / "again.jsonl").read_text().splitlines())
     [trace] = [line for line in lines if line["record"] == "trace"]
@@ -187,7 +187,7 @@ def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
     inspected = cli("inspect", "runs", "--json")
     assert "trial is '-1'; it must be a whole number from 0" in inspected.out
     arguments = ("--judge", "rules", "--workspace", "third.db")
-    assert cli("judge", "runs", *arguments).code == 0
+    cli.ok("judge", "runs", *arguments)
     cli("export", "--format", "jsonl", "-o", "third.jsonl", "--workspace", "third.db")
     lines = map(json.loads, (tmp_path / "third.jsonl").read_text().splitlines())
     [trace] = [line for line in lines if line["record"] == "trace"]
@@ -198,7 +198,7 @@ def test_a_run_belongs_to_one_arm_only(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "runs" / "one.json"
     path.parent.mkdir()
     path.write_text(json.dumps([{"role": "user", "content": "Go"}] * 2))
-    assert cli("judge", path, "--judge", "rules", "--quiet").code == 0
-    done = cli("experiment", "--arm", "a=runs", "--arm", "b=runs/one.json")
-    assert done.code == 1
-    assert "have files in common" in done.err
+    cli.ok("judge", path, "--judge", "rules", "--quiet")
+    cli.refused(
+        "experiment", "--arm", "a=runs", "--arm", "b=runs/one.json", says="have files in common"
+    )

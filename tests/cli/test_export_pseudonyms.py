@@ -110,8 +110,7 @@ def test_no_name_is_left_in_any_export(
     args = ["export", "--format", file_format, "-o", target]
     if file_format not in ("gold", "huggingface", "codebook"):
         args += ["--labels", "all"]
-    done = cli(*args, "--pseudonyms")
-    assert done.code == 0, done.err
+    cli.ok(*args, "--pseudonyms")
     files = [path for path in out.rglob("*") if path.is_file()]
     written = "".join(path.read_text("utf-8") for path in files)
     without_names(written + "".join(path.name for path in files))
@@ -120,10 +119,10 @@ def test_no_name_is_left_in_any_export(
 
 
 def test_the_same_person_has_the_same_letter(cli: Cli, tmp_path: Path, study: Path) -> None:
-    assert cli("export", "--format", "gold", "-o", "gold.json", "--pseudonyms").code == 0
+    cli.ok("export", "--format", "gold", "-o", "gold.json", "--pseudonyms")
     gold = json.loads((tmp_path / "gold.json").read_text("utf-8"))
     long = ("export", "--format", "csv-long", "--labels", "all", "-o", "l.csv", "--pseudonyms")
-    assert cli(*long).code == 0
+    cli.ok(*long)
     with (tmp_path / "l.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     said = {row["annotator"]: row["value"] for row in rows if row["mode"] == "1.3"}
@@ -139,7 +138,7 @@ def test_the_same_person_has_the_same_letter(cli: Cli, tmp_path: Path, study: Pa
     assert sorted(gold["protocol"]["annotators"]) == sorted(sides)
     assert gold["protocol"]["adjudicators"] == [known.name(DORA)]
     # Nothing else has moved.
-    assert cli("export", "--format", "gold", "-o", "named.json").code == 0
+    cli.ok("export", "--format", "gold", "-o", "named.json")
     named = json.loads((tmp_path / "named.json").read_text("utf-8"))
     assert gold["set"].pop("content_hash") != named["set"].pop("content_hash")
     assert shape(gold) == shape(known.in_document(named))
@@ -160,7 +159,7 @@ def test_letters_stay_when_somebody_joins(cli: Cli, tmp_path: Path, study: Path)
     workspace.close()
     rows = f"{HEAD}{trace},Aaron Early,1.1,absent,,\n"
     (tmp_path / "more.csv").write_text(rows, encoding="utf-8")
-    assert cli("import", "more.csv", "--format", "csv-long", "--allow-new").code == 0
+    cli.ok("import", "more.csv", "--format", "csv-long", "--allow-new")
     after = letters(study)
     assert {name: after.letters[name] for name in PEOPLE} == dict(before.letters)
     assert after.letters["Aaron Early"] == "E"
@@ -179,16 +178,15 @@ def test_no_name_is_left_in_agree_and_report(
     cli: Cli, tmp_path: Path, study: Path, words: tuple[object, ...]
 ) -> None:
     files = ("--markdown", "a.md", "--html", "a.html", "--csv", "a.csv", "--latex", "a.tex")
-    done = cli(*words, "--pseudonyms", *files)
-    assert done.code == 0, done.err
+    done = cli.ok(*words, "--pseudonyms", *files)
     written = [(tmp_path / name).read_text("utf-8") for name in files[1::2]]
-    document = cli(*words, "--pseudonyms", "--json").json
+    document = cli.json(*words, "--pseudonyms")
     without_names("".join([done.out, json.dumps(document), *written]))
 
 
 def test_ids_that_were_made_of_names_are_made_anew(cli: Cli, tmp_path: Path, study: Path) -> None:
     for name, more in (("named.json", ()), ("gold.json", ("--pseudonyms",))):
-        assert cli("export", "--format", "gold", "-o", name, *more).code == 0
+        cli.ok("export", "--format", "gold", "-o", name, *more)
     found = [
         {
             label["id"]
@@ -222,5 +220,13 @@ def test_a_table_that_goes_by_other_words_stays(study: Path) -> None:
 
 
 def test_the_whole_workspace_is_refused(cli: Cli, study: Path) -> None:
-    done = cli("export", "--format", "jsonl", "-o", "w.jsonl", "--pseudonyms")
-    assert (done.code, "does not accept --pseudonyms" in done.err) == (2, True)
+    cli.refused(
+        "export",
+        "--format",
+        "jsonl",
+        "-o",
+        "w.jsonl",
+        "--pseudonyms",
+        says="does not accept --pseudonyms",
+        code=2,
+    )

@@ -25,8 +25,8 @@ def label(cli: Cli, tmp_path: Path) -> Label:
 
     def made(name: str, *, more: str = "") -> str:
         """Judge a trace by rules, import labels on it, and return its id."""
-        (trace,) = cli("inspect", name, "--spans", "--json").json["files"][0]["traces"]
-        assert cli("judge", name, "--judge", "rules").code == 0
+        (trace,) = cli.json("inspect", name, "--spans")["files"][0]["traces"]
+        cli.ok("judge", name, "--judge", "rules")
         start = f"{trace['id']},alice,"
         keys = [span["key"] for span in trace["span_list"]]
         rows = [f"{start}1.3,present,{key},{key},,,,at {n}" for n, key in enumerate(keys)]
@@ -34,25 +34,23 @@ def label(cli: Cli, tmp_path: Path) -> Label:
         rows += [f"{start}1.2,unsure,,,,,,", f"{start},finished,,,,,,"]
         text = HEADER + "\n".join(rows) + "\n" + more
         (tmp_path / "labels.csv").write_text(text, encoding="utf-8")
-        done = cli("import", "labels.csv", "--format", "csv-long", "--allow-new")
-        assert done.code == 0, done.err
+        cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
         return str(trace["id"])
 
     return made
 
 
 def keys_of(cli: Cli, name: str) -> list[str]:
-    (trace,) = cli("inspect", name, "--spans", "--json").json["files"][0]["traces"]
+    (trace,) = cli.json("inspect", name, "--spans")["files"][0]["traces"]
     return [span["key"] for span in trace["span_list"]]
 
 
 def exported(cli: Cli, file_format: str, *args: str) -> tuple[str, Any]:
     """The export's text and what the command says of it; the second time it is the same."""
     out = ("export", "--format", file_format, "-o", "scores.txt", "--labels", "alice", *args)
-    done = cli(*out, "--json")
-    assert done.code == 0, done.err
+    done = cli.ok(*out, "--json")
     text = Path("scores.txt").read_text("utf-8")
-    assert cli(*out).code == 0
+    cli.ok(*out)
     assert Path("scores.txt").read_text("utf-8") == text
     return text, done.json
 
@@ -215,7 +213,7 @@ def test_what_has_no_id_there_is_named(cli: Cli, tmp_path: Path, label: Label) -
     (tmp_path / "runs.json").write_text(json.dumps(runs), encoding="utf-8")
     known = label("runs.json", more="elsewhere,alice,1.3,present,,,,,,\n")
     out = ("export", "--format", "langsmith", "-o", "scores.jsonl", "--labels", "alice")
-    assert cli(*out, "--json").json["without_id"]["traces"] == ["elsewhere"]
+    assert cli.json(*out)["without_id"]["traces"] == ["elsewhere"]
     done = cli(*out)
     assert "1 trace left out, whose id in langsmith is not known" in done.err
     assert done.err.rstrip().endswith("elsewhere")
@@ -223,7 +221,7 @@ def test_what_has_no_id_there_is_named(cli: Cli, tmp_path: Path, label: Label) -
     assert sorted(cli(*other).json["without_id"]["traces"]) == sorted([known, "elsewhere"])
     assert (tmp_path / "other.jsonl").read_text("utf-8") == ""
     (tmp_path / "runs.json").unlink()
-    assert len(cli(*out, "--json").json["without_id"]["traces"]) == 2
+    assert len(cli.json(*out)["without_id"]["traces"]) == 2
 
 
 def test_a_span_without_an_id_is_named(cli: Cli, tmp_path: Path, label: Label) -> None:
@@ -234,7 +232,7 @@ def test_a_span_without_an_id_is_named(cli: Cli, tmp_path: Path, label: Label) -
     assert calls
     (tmp_path / "spans.json").unlink()
     out = ("export", "--format", "phoenix", "-o", "scores.json", "--labels", "alice")
-    without = cli(*out, "--json").json["without_id"]
+    without = cli.json(*out)["without_id"]
     assert {span["trace_id"] for span in without["spans"]} == {TRACE}
     assert sorted(span["key"] for span in without["spans"]) == sorted(calls)
     assert f"{len(calls)} labelled spans left out" in cli(*out).err
@@ -244,13 +242,12 @@ def test_gold_keeps_the_ids_of_its_scores(cli: Cli, tmp_path: Path, label: Label
     (tmp_path / "run.json").write_text(json.dumps(vendor_layouts.langfuse()), encoding="utf-8")
     trace = label("run.json")
     out = ("export", "--format", "langfuse", "-o", "gold.jsonl")
-    assert cli(*out).code == 0
+    cli.ok(*out)
     before = {s["id"] for s in lines((tmp_path / "gold.jsonl").read_text("utf-8"))}
     rows = f"{trace},bob,2.1,absent,,,,,,\n{trace},bob,,finished,,,,,,\n"
     (tmp_path / "bob.csv").write_text(HEADER + rows, encoding="utf-8")
-    done = cli("import", "bob.csv", "--format", "csv-long", "--allow-new")
-    assert done.code == 0, done.err
-    assert cli(*out).code == 0
+    cli.ok("import", "bob.csv", "--format", "csv-long", "--allow-new")
+    cli.ok(*out)
     after = lines((tmp_path / "gold.jsonl").read_text("utf-8"))
     assert before < {s["id"] for s in after}
     assert {s["metadata"]["annotator"] for s in after} == {"gold"}

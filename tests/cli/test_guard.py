@@ -153,7 +153,7 @@ def test_an_agent_that_declares_victory_is_stopped_checks_and_ends_well(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     write_guards(tmp_path / "guards.toml", UNCHECKED)
-    assert cli("guard", "hook", agent, "--guards", "guards.toml").code == 0
+    cli.ok("guard", "hook", agent, "--guards", "guards.toml")
     (group,) = json.loads((tmp_path / settings).read_text())["hooks"]["Stop"]
     session = script(tmp_path / "session.jsonl", group["hooks"][0]["command"])
     session.does("Read", {"file_path": "/x/login.py"}, "def login(): return None")
@@ -201,7 +201,7 @@ def test_a_hook_joins_the_settings_that_are_there(cli: Cli, tmp_path: Path) -> N
     settings.parent.mkdir()
     mine = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}
     settings.write_text(json.dumps(mine))
-    assert cli("guard", "hook", "claude-code", "--guards", "guards.toml").code == 0
+    cli.ok("guard", "hook", "claude-code", "--guards", "guards.toml")
     second_run = cli("guard", "hook", "claude-code", "--guards", "guards.toml")
     assert "there already" in second_run.out
     written = json.loads(settings.read_text())
@@ -209,9 +209,7 @@ def test_a_hook_joins_the_settings_that_are_there(cli: Cli, tmp_path: Path) -> N
     assert len(written["hooks"]["Stop"]) == 2
     for broken in ("[]", "{", '{"hooks": []}', '{"hooks": {"Stop": 1}}'):
         settings.write_text(broken)
-        refused = cli("guard", "hook", "claude-code", "--guards", "guards.toml")
-        assert refused.code == 1
-        assert "settings.json" in refused.err
+        cli.refused("guard", "hook", "claude-code", "--guards", "guards.toml", says="settings.json")
         assert settings.read_text() == broken
 
 
@@ -286,9 +284,7 @@ def test_a_file_that_is_no_file_of_guards_is_refused(
 ) -> None:
     path = write_guards(tmp_path / "guards.toml", UNCHECKED)
     path.write_text(path.read_text().replace(*change))
-    refused = cli("lint", samples_folder(), "--guards", "guards.toml")
-    assert refused.code == 1
-    assert message in refused.err
+    cli.refused("lint", samples_folder(), "--guards", "guards.toml", says=message)
 
 
 def test_guards_survive_writing_and_reading(tmp_path: Path) -> None:
@@ -342,8 +338,7 @@ def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:
 
 def test_guards_are_chosen_on_one_half_and_tested_on_the_other(cli: Cli, tmp_path: Path) -> None:
     place = write_labelled_runs(tmp_path / "runs", failed=24, clean=176)
-    built = cli("guard", "build", "-o", "guards.toml", "--workspace", place, "--json")
-    assert built.code == 0, built.err
+    cli.ok("guard", "build", "-o", "guards.toml", "--workspace", place, "--json")
     guards = {guard.name: guard for guard in read_guards(tmp_path / "guards.toml").guards}
     assert set(guards) == {"unchecked-claim", "phrases-3.3"}
     for guard in guards.values():
@@ -361,24 +356,19 @@ def test_guards_are_chosen_on_one_half_and_tested_on_the_other(cli: Cli, tmp_pat
     assert len({finding["trace"] for finding in linted.json["findings"]}) == 24
     watched = cli("watch", "runs", "--guards", "guards.toml", "--exit", "--existing")
     assert watched.code == 3
-    other = cli("guard", "build", "-o", "other.toml", "--workspace", place, "--labels", "alice")
-    assert other.code == 0
+    cli.ok("guard", "build", "-o", "other.toml", "--workspace", place, "--labels", "alice")
     assert len(read_guards(tmp_path / "other.toml").guards) == 2
 
 
 def test_with_few_runs_the_file_says_what_is_missing(cli: Cli, tmp_path: Path) -> None:
     place = write_labelled_runs(tmp_path / "runs", failed=6, clean=20)
-    built = cli("guard", "build", "-o", "guards.toml", "--workspace", place)
-    assert built.code == 0
+    built = cli.ok("guard", "build", "-o", "guards.toml", "--workspace", place)
     assert "0 on" in built.out
     (*_, guard) = read_guards(tmp_path / "guards.toml").guards
     assert not guard.on
     assert guard.note.endswith("with 0 false alarms it takes 73")
-    refused = cli("lint", "runs", "--guards", "guards.toml")
-    assert refused.code == 1
-    assert "no guard is on" in refused.err
-    unknown = cli("guard", "build", "-o", "x.toml", "--workspace", place, "--labels", "nobody")
-    assert unknown.code == 1
+    cli.refused("lint", "runs", "--guards", "guards.toml", says="no guard is on")
+    cli.refused("guard", "build", "-o", "x.toml", "--workspace", place, "--labels", "nobody")
 
 
 def test_a_hook_is_written_only_for_guards_that_work(cli: Cli, tmp_path: Path) -> None:
@@ -390,7 +380,4 @@ def test_a_hook_is_written_only_for_guards_that_work(cli: Cli, tmp_path: Path) -
         (head + guard.replace("phrase", "nope") + "on = true\n", "no condition"),
     ):
         path.write_text(text)
-        done = cli("guard", "hook", "codex", "--guards", path)
-        assert done.code == 1
-        assert problem in done.err
-        assert str(path) in done.err
+        cli.refused("guard", "hook", "codex", "--guards", path, says=(problem, str(path)))

@@ -62,7 +62,7 @@ def write_runs(folder: Path) -> None:
 def replay(cli: Cli, tmp_path: Path) -> Any:
     """The report on these runs: 1.4 shows in all long runs, 2.6 in nearly all runs."""
     write_runs(tmp_path / "set")
-    assert cli("judge", "set", "--judge", "rules").code == 0
+    cli.ok("judge", "set", "--judge", "rules")
     cli("export", "--format", "csv-wide", "--labels", "all", "-o", "ids.csv")
     rows = list(csv.DictReader((tmp_path / "ids.csv").open()))
     assert len(rows) == 105
@@ -82,13 +82,12 @@ def replay(cli: Cli, tmp_path: Path) -> Any:
                     place = {"value": "present", "span_first": f"line {LONG if long else 4}"}
                 writer.writerow(label | place)
             writer.writerow({"trace_id": row["trace_id"], "annotator": "ann", "value": "finished"})
-    done = cli("import", "labels.csv", "--format", "csv-long")
-    assert done.code == 0, done.err
+    cli.ok("import", "labels.csv", "--format", "csv-long")
     return cli
 
 
 def test_the_study_is_replayed(replay: Cli) -> None:
-    report = replay("report", "--labels", "ann", "--rounds", "200", "--json").json
+    report = replay.json("report", "--labels", "ann", "--rounds", "200")
     group = report["groups"][MODEL]
     assert (group["traces"], group["failed"], group["succeeded"]) == (105, 95, 10)
     mean = group["mean_score"]
@@ -116,8 +115,8 @@ def test_the_study_is_replayed(replay: Cli) -> None:
 
 def test_the_means_of_further_scores_are_reported(replay: Cli) -> None:
     arguments = ("report", "--labels", "ann", "--rounds", "0")
-    assert replay(*arguments, "--json").json["overall"]["scores"] == {}
-    scores = replay(*arguments, "--scores", "--json").json["groups"][MODEL]["scores"]
+    assert replay.json(*arguments)["overall"]["scores"] == {}
+    scores = replay.json(*arguments, "--scores")["groups"][MODEL]["scores"]
     assert list(scores) == [
         "root_cause_entity calculation_recall",
         "root_cause_entity_k calculation_recall",
@@ -134,7 +133,7 @@ def test_the_means_of_further_scores_are_reported(replay: Cli) -> None:
 
 
 def test_the_page_shows_each_claim_beside_our_figure(replay: Cli, tmp_path: Path) -> None:
-    assert replay("report", "--labels", "ann", "--rounds", "0", "--html", "page.html").code == 0
+    replay.ok("report", "--labels", "ann", "--rounds", "0", "--html", "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Published claims beside these figures" in page
     assert "mean recall 12.4 %" in page

@@ -28,8 +28,7 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
     (tmp_path / "notes.md").write_text("nothing")
     (tmp_path / "broken.json").write_text("{")
-    done = cli("judge", ".", "--judge", "rules", "--json")
-    assert done.code == 1, "a file could not be read"
+    done = cli.refused("judge", ".", "--judge", "rules", "--json")
     summary = done.json
     assert summary["judge"].startswith("judge:rules@")
     assert summary["traces"] == {"judged": 1, "known": 0, "failed": 0}
@@ -48,8 +47,7 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
 
 def test_progress_goes_to_stderr_and_the_summary_to_stdout(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    done = cli("judge", "run.json", "--judge", "rules")
-    assert done.code == 0
+    done = cli.ok("judge", "run.json", "--judge", "rules")
     assert "run-" in done.err
     assert "1 trace judged" in done.out
     assert "Step repetition" in done.out
@@ -59,18 +57,16 @@ def test_progress_goes_to_stderr_and_the_summary_to_stdout(cli: Cli, tmp_path: P
 
 def test_a_judges_suggestions_are_compared_by_name(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    judge = cli("judge", "run.json", "--judge", "rules", "--json").json["judge"]
-    assert cli("agree", "--json").json["annotators"] == []
-    assert cli("agree", "--annotators", judge, "--json").json["annotators"] == [judge]
+    judge = cli.json("judge", "run.json", "--judge", "rules")["judge"]
+    assert cli.json("agree")["annotators"] == []
+    assert cli.json("agree", "--annotators", judge)["annotators"] == [judge]
 
 
 def test_only_judges_that_there_are_can_be_named(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    assert cli("judge", "run.json", "--judge", "llm").code == 2
-    assert cli("judge", "--judge", "rules").code == 2
-    missing = cli("judge", "nowhere.json", "--judge", "rules")
-    assert missing.code == 1
-    assert "nowhere.json" in missing.err
+    cli.refused("judge", "run.json", "--judge", "llm", code=2)
+    cli.refused("judge", "--judge", "rules", code=2)
+    cli.refused("judge", "nowhere.json", "--judge", "rules", says="nowhere.json")
 
 
 def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
@@ -87,5 +83,4 @@ def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
     assert wrong.code != 0
     assert "no rule 'lmit'" in wrong.err
     assert "repeated-call" in wrong.err
-    model = cli("judge", "run.json", "--judge", "llm", "--model", "m", "--rules", "all")
-    assert model.code == 2
+    cli.refused("judge", "run.json", "--judge", "llm", "--model", "m", "--rules", "all", code=2)

@@ -33,8 +33,7 @@ def write_trials(folder: Path) -> None:
 
 def test_failed_runs_get_a_suggestion_and_the_others_no_verdict(cli: Cli, tmp_path: Path) -> None:
     write_trials(tmp_path)
-    done = cli("judge", ".", "--judge", "twins", "--json")
-    assert done.code == 0, done.err
+    done = cli.ok("judge", ".", "--judge", "twins", "--json")
     assert "comparing 8 runs of 1 task" in done.err
     assert done.json["judge"] == "judge:twins@1"
     assert done.json["modes"] == {"2.3": 4}
@@ -50,7 +49,7 @@ def test_a_new_run_is_heard_and_what_does_not_hold_any_more_goes(cli: Cli, tmp_p
     write_run(tmp_path, "good4.json", ("ls", WRONG, "cat log"))
     with (tmp_path / "outcomes.csv").open("a") as outcomes:
         outcomes.write("good4.json,succeeded\n")
-    assert cli("judge", ".", "--judge", "twins", "--json").json["suggestions"] == 0
+    assert cli.json("judge", ".", "--judge", "twins")["suggestions"] == 0
     cli("export", "--format", "csv-long", "--labels", "judge:twins@1", "-o", "out.csv")
     assert ",present," not in (tmp_path / "out.csv").read_text("utf-8")
 
@@ -66,7 +65,7 @@ def test_lint_takes_what_it_has_found(cli: Cli, tmp_path: Path) -> None:
 
 def test_it_has_neither_rules_nor_a_model(cli: Cli, tmp_path: Path) -> None:
     write_trials(tmp_path)
-    assert cli("judge", ".", "--judge", "twins", "--rules", "all").code == 2
+    cli.refused("judge", ".", "--judge", "twins", "--rules", "all", code=2)
     assert "the twins ask no model" in cli("judge", ".", "--judge", "twins", "--model", "m").err
 
 

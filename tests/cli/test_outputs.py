@@ -141,8 +141,7 @@ def test_what_is_not_ours_is_replaced_with_force_only(
         assert said in done.err
     assert contents(strangers) == before
 
-    done = cli(*args, "--force")
-    assert done.code == 0, done.err
+    cli.ok(*args, "--force")
     assert (strangers / file).read_bytes() != before.get(strangers / file)
 
 
@@ -158,10 +157,10 @@ def test_what_is_not_ours_is_replaced_with_force_only(
 def test_the_workspace_in_use_and_its_traces_are_never_replaced(
     cli: Cli, strangers: Path, command: tuple[str, ...]
 ) -> None:
-    assert cli("judge", "c2", "--judge", "rules").code == 0
+    cli.ok("judge", "c2", "--judge", "rules")
     before = contents(strangers)
     (strangers / "link.json").symlink_to("run.json")
-    kept = cli("status", "--json").json["workspace"]
+    kept = cli.json("status")["workspace"]
     known = (kept, f"{kept}-journal", "run.json", "link.json", "c2/agent-x1.jsonl")
     for output, force in product(known, ((), ("--force",))):
         done = cli(*command, output, *force)
@@ -169,7 +168,7 @@ def test_the_workspace_in_use_and_its_traces_are_never_replaced(
         assert "name another" in done.err
         if force:
             assert "--force" not in done.err
-    assert cli("status").code == 0
+    cli.ok("status")
     assert not Path(f"{kept}-journal").exists()
     (strangers / "link.json").unlink()
     assert contents(strangers) == before
@@ -179,56 +178,64 @@ def test_ones_own_exports_are_replaced_whatever_they_are_called(cli: Cli, labell
     for file_format, end in zip(EXPORT_FORMATS, cycle(("out", "txt", "log"))):
         (labelled / file_format).mkdir(exist_ok=True)
         for _ in range(2):
-            done = cli("export", "--format", file_format, "-o", f"{file_format}/mine.{end}")
-            assert done.code == 0, (file_format, end, done.err)
+            cli.ok("export", "--format", file_format, "-o", f"{file_format}/mine.{end}")
     assert not list(labelled.rglob(".*.part"))
 
 
 def test_ones_own_reports_and_tables_are_replaced(cli: Cli, labelled: Path) -> None:
     for _ in range(2):
-        done = cli("report", "--rounds", "0", "--html", "page.out", "--figures", "figures")
-        assert done.code == 0, done.err
+        cli.ok("report", "--rounds", "0", "--html", "page.out", "--figures", "figures")
         tables = ("--csv", "a.out", "--markdown", "b.out")
-        done = cli("agree", *NO_FIGURES, *tables)
-        assert done.code == 0, done.err
-        done = cli("convert", "run.json", "-o", "converted.out")
-        assert done.code == 0, done.err
-    done = cli("export", "--format", "jsonl", "-o", "converted.out")
-    assert (done.code, "a trace (mast-tui)" in done.err) == (1, True)
+        cli.ok("agree", *NO_FIGURES, *tables)
+        done = cli.ok("convert", "run.json", "-o", "converted.out")
+    cli.refused("export", "--format", "jsonl", "-o", "converted.out", says="a trace (mast-tui)")
 
 
 def test_a_converted_file_that_is_a_known_trace_is_converted_again(
     cli: Cli, labelled: Path
 ) -> None:
-    assert cli("convert", "run.json", "-o", "all.jsonl").code == 0
+    cli.ok("convert", "run.json", "-o", "all.jsonl")
     (labelled / "run.json").rename(labelled / "was.json")
-    assert cli("judge", "all.jsonl", "--judge", "rules").code == 0
-    assert cli("convert", "was.json", "all.jsonl", "-o", "all.jsonl", "--force").code == 0
-    done = cli("export", "--format", "jsonl", "-o", "all.jsonl", "--force")
-    assert (done.code, "traces are never written to" in done.err) == (1, True)
+    cli.ok("judge", "all.jsonl", "--judge", "rules")
+    cli.ok("convert", "was.json", "all.jsonl", "-o", "all.jsonl", "--force")
+    cli.refused(
+        "export",
+        "--format",
+        "jsonl",
+        "-o",
+        "all.jsonl",
+        "--force",
+        says="traces are never written to",
+    )
 
 
 def test_a_trace_to_convert_is_not_replaced_by_itself(cli: Cli, strangers: Path) -> None:
     before = contents(strangers)
-    done = cli("convert", "runs/sd.json", "runs/new.jsonl", "-o", "runs/new.jsonl", "--force")
-    assert (done.code, "never overwritten" in done.err) == (1, True)
+    cli.refused(
+        "convert",
+        "runs/sd.json",
+        "runs/new.jsonl",
+        "-o",
+        "runs/new.jsonl",
+        "--force",
+        says="never overwritten",
+    )
     assert contents(strangers) == before
 
 
 def test_figures_replace_only_figures(cli: Cli, tmp_path: Path) -> None:
     rows = ["trace_id,annotator,model,outcome,1.1", "a,ann,m,failed,1", "b,ann,m,succeeded,0"]
     (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    assert cli("import", "labels.csv", "--format", "csv-wide").code == 0
+    cli.ok("import", "labels.csv", "--format", "csv-wide")
     args = ("report", "--rounds", "0", "--by", "all", "--figures", "drawn")
-    assert cli(*args).code == 0
+    cli.ok(*args)
     drawn = sorted((tmp_path / "drawn").iterdir())
     assert drawn
     drawn[-1].write_text("<svg>mine</svg>", "utf-8")
     before = contents(tmp_path)
-    done = cli(*args, "--html", "page.html")
-    assert (done.code, "not written by mast-tui" in done.err) == (1, True)
+    cli.refused(*args, "--html", "page.html", says="not written by mast-tui")
     assert contents(tmp_path) == before
-    assert cli(*args, "--html", "page.html", "--force").code == 0
+    cli.ok(*args, "--html", "page.html", "--force")
     assert "mine" not in drawn[-1].read_text("utf-8")
 
 
@@ -242,13 +249,13 @@ sys.exit(run(split_command(sys.argv[2:])))
 
 
 def test_a_gold_that_fails_leaves_its_older_datasheet_too(cli: Cli, labelled: Path) -> None:
-    assert cli("export", "--format", "gold", "-o", "g.json").code == 0
+    cli.ok("export", "--format", "gold", "-o", "g.json")
     rows = LABELS.format(id="another").replace("alice", "carol")
     (labelled / "more.csv").write_text(rows, encoding="utf-8")
-    assert cli("import", "more.csv", "--format", "csv-long", "--allow-new").code == 0
+    cli.ok("import", "more.csv", "--format", "csv-long", "--allow-new")
     before = contents(labelled)
     # Room for the datasheet, and for what SQLite writes, but not for the gold.
-    assert cli("export", "--format", "gold", "-o", "size.json").code == 0
+    cli.ok("export", "--format", "gold", "-o", "size.json")
     sheet, gold = (labelled / f"size.{end}" for end in ("datasheet.md", "json"))
     room = (sheet.stat().st_size + gold.stat().st_size) // 2
     assert sheet.stat().st_size < room < gold.stat().st_size

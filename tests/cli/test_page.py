@@ -18,7 +18,7 @@ from mast_tui.session import resolve_blind
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.workspace import NewEvent, Workspace
 from mast_tui.workspace.events.types import Decided, SpanNoteSet
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, opened
 from tests.traces.test_pictures import RED, anthropic_image, png
 
 MAST = load_mast()
@@ -128,31 +128,28 @@ def trace(tmp_path: Path, cli: Cli) -> Path:
     """A trace that two people have labelled and a judge has looked at, with a decision on it."""
     path = write_trace(tmp_path / "run.jsonl")
     (tmp_path / "labels.csv").write_text(LABELS, "utf-8")
-    assert cli("judge", path, "--judge", "rules", "--rules", "all", "--quiet").code == 0
-    done = cli("import", "labels.csv", "--format", "csv-long", "--allow-new")
-    assert done.code == 0, done.err
+    cli.ok("judge", path, "--judge", "rules", "--rules", "all", "--quiet")
+    cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
     mode = MAST.modes[0].slug
     sides = tuple(Said(name, VerdictValue.PRESENT, ()) for name in ("mira",))
     decision = Decision(
         mode, mode, VerdictValue.ABSENT, (), (), sides, "carol", "2026-05-05", reason="It does not"
     )
-    with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as place:
+    with opened() as place:
         place.append([NewEvent("carol", "run", MAST.ref, 1, Decided(mode, None, decision))])
     return path
 
 
 def exported(cli: Cli, *options: str) -> str:
     """Return all labels of a workspace as csv-long, without when judges finished."""
-    done = cli("export", "--format", "csv-long", "--labels", "all", "-o", "all.csv", *options)
-    assert done.code == 0, done.err
+    cli.ok("export", "--format", "csv-long", "--labels", "all", "-o", "all.csv", *options)
     return JUDGE_FINISHED.sub(r"\1", Path("all.csv").read_text("utf-8"))
 
 
 def test_labels_come_back_from_a_page_without_loss(cli: Cli, tmp_path: Path, trace: Path) -> None:
-    done = cli("page", trace, "-o", "run.html")
-    assert done.code == 0, done.err
+    cli.ok("page", trace, "-o", "run.html")
     before = exported(cli)
-    assert cli("import", "run.html", "--format", "page").code == 0
+    cli.ok("import", "run.html", "--format", "page")
     assert exported(cli) == before, "a page changes the workspace that it came from"
     elsewhere = ("--workspace", str(tmp_path / "elsewhere.db"))
     imported = cli("import", "run.html", "--format", "page", "--json", *elsewhere)
@@ -166,7 +163,7 @@ def test_labels_come_back_from_a_page_without_loss(cli: Cli, tmp_path: Path, tra
 
 
 def test_a_page_shows_the_run_with_everything_said_of_it(cli: Cli, trace: Path) -> None:
-    assert cli("page", trace, "-o", "run.html").code == 0
+    cli.ok("page", trace, "-o", "run.html")
     content = Path("run.html").read_text("utf-8")
     page = Elements(content)
     assert page.open == []
@@ -188,10 +185,10 @@ def test_a_page_shows_the_run_with_everything_said_of_it(cli: Cli, trace: Path) 
 
 
 def test_foreign_text_stays_text(cli: Cli, tmp_path: Path, trace: Path) -> None:
-    with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as place:
+    with opened() as place:
         fact = SpanNoteSet("s2", "", CLOSING)
         place.append([NewEvent("tomas", "run", MAST.ref, 2, fact)])
-    assert cli("page", trace, "-o", "run.html").code == 0
+    cli.ok("page", trace, "-o", "run.html")
     page = Elements(Path("run.html").read_text("utf-8"))
     tags = [tag for tag, _ in page.elements]
     assert tags.count("script") == 2
@@ -201,25 +198,24 @@ def test_foreign_text_stays_text(cli: Cli, tmp_path: Path, trace: Path) -> None:
     assert "\x1b" not in page.text
     assert "\u202e" not in page.text
     elsewhere = ("--workspace", str(tmp_path / "elsewhere.db"))
-    assert cli("import", "run.html", "--format", "page", *elsewhere).code == 0
+    cli.ok("import", "run.html", "--format", "page", *elsewhere)
 
 
 def test_a_page_shows_no_more_than_its_reader_may_see(
     cli: Cli, tmp_path: Path, trace: Path
 ) -> None:
-    with closing(Workspace.open(tmp_path / ".mast-tui" / "workspace.db")) as place:
+    with opened() as place:
         place.add_annotator("newcomer", AnnotatorKind.HUMAN)
         resolve_blind(place, "newcomer", blind=True, taxonomy=MAST.ref)
     for name in ("run.html", "run.md"):
         options = ["--markdown"] if name.endswith("md") else []
-        done = cli("page", trace, "-o", name, "--annotator", "newcomer", *options)
-        assert done.code == 0, done.err
+        done = cli.ok("page", trace, "-o", name, "--annotator", "newcomer", *options)
         assert "1 trace is left out" in done.err
         content = Path(name).read_text("utf-8")
         for hidden in ("mira", "tomas", "carol", "judge:rules", "Outcome", "0.25", "one thing"):
             assert hidden not in content
         assert "evidence down first" in content
-    assert cli("page", trace, "-o", "run.html").code == 0
+    cli.ok("page", trace, "-o", "run.html")
     assert "says one thing" in Path("run.html").read_text("utf-8")
 
 
@@ -233,16 +229,16 @@ def test_pictures_are_in_the_page_unless_it_has_masks(cli: Cli, tmp_path: Path) 
     ]
     record = {"messages": [{"role": "user", "content": images}]}
     (tmp_path / "seen.json").write_text(json.dumps(record))
-    assert cli("page", "seen.json", "-o", "seen.html").code == 0
+    cli.ok("page", "seen.json", "-o", "seen.html")
     parsed = Elements((tmp_path / "seen.html").read_text())
     sources = [attributes for tag, attributes in parsed.elements if tag == "img"]
     assert [(image["width"], image["height"]) for image in sources] == [("64", "48"), ("8", "4")]
     assert sources[0]["src"] == f"data:image/png;base64,{RED}"
     assert "PNG, 64 × 48" in parsed.text
     assert "missing<b>.png (No such file" in parsed.text
-    assert cli("page", "seen.json", "-o", "seen.md", "--markdown").code == 0
+    cli.ok("page", "seen.json", "-o", "seen.md", "--markdown")
     assert "*Picture: PNG, 64 × 48" in (tmp_path / "seen.md").read_text()
-    assert cli("page", "seen.json", "-o", "masked.html", "--redact").code == 0
+    cli.ok("page", "seen.json", "-o", "masked.html", "--redact")
     assert "<img" not in (tmp_path / "masked.html").read_text()
 
 
@@ -255,22 +251,22 @@ def test_a_page_lists_the_files_that_were_changed(cli: Cli, tmp_path: Path) -> N
         {"role": "tool", "tool_call_id": "c", "content": "Error: disk full", "is_error": True},
     ]
     (tmp_path / "seen.json").write_text(json.dumps({"messages": messages}))
-    assert cli("page", "seen.json", "-o", "seen.html").code == 0
+    cli.ok("page", "seen.json", "-o", "seen.html")
     text = " ".join(Elements((tmp_path / "seen.html").read_text()).text.split())
     assert "1 file changed <b>.py #2 failed" in text
-    assert cli("page", "seen.json", "-o", "seen.md", "--markdown").code == 0
+    cli.ok("page", "seen.json", "-o", "seen.md", "--markdown")
     assert "- \\<b\\>.py: #2 failed" in (tmp_path / "seen.md").read_text()
 
 
 def test_pseudonyms_stand_for_all_names(cli: Cli, trace: Path) -> None:
-    assert cli("page", trace, "-o", "run.html", "--pseudonyms").code == 0
+    cli.ok("page", trace, "-o", "run.html", "--pseudonyms")
     written = Path("run.html").read_text("utf-8")
     for name in ("mira", "tomas", "carol"):
         assert name not in written
 
 
 def test_markdown_holds_the_same(cli: Cli, trace: Path) -> None:
-    assert cli("page", trace, "-o", "run.md", "--markdown").code == 0
+    cli.ok("page", trace, "-o", "run.md", "--markdown")
     content = Path("run.md").read_text("utf-8")
     for sentence in (
         "says one thing",
@@ -288,13 +284,13 @@ def test_several_runs_become_a_folder_with_an_index(cli: Cli, tmp_path: Path) ->
     runs.mkdir()
     write_trace(runs / "a.jsonl", "a/../b")
     write_trace(runs / "b.jsonl", "index")
-    assert cli("page", runs, "-o", "pages").code == 0
+    cli.ok("page", runs, "-o", "pages")
     names = {path.name for path in Path("pages").iterdir()}
     assert names == {"index.html", "a-..-b.html", "index-2.html"}
     index = Elements(Path("pages/index.html").read_text("utf-8"))
     links = [attributes["href"] or "" for tag, attributes in index.elements if tag == "a"]
     assert sorted(links) == ["a-..-b.html", "index-2.html"]
-    assert cli("page", runs, "-o", "texts", "--markdown").code == 0
+    cli.ok("page", runs, "-o", "texts", "--markdown")
     assert len(list(Path("texts").glob("*.md"))) == 3
 
 
@@ -312,11 +308,9 @@ def test_several_runs_become_a_folder_with_an_index(cli: Cli, tmp_path: Path) ->
 def test_a_damaged_page_is_refused(
     cli: Cli, trace: Path, change: Callable[[str], str], said: str
 ) -> None:
-    assert cli("page", trace, "-o", "run.html").code == 0
+    cli.ok("page", trace, "-o", "run.html")
     Path("bad.html").write_text(change(Path("run.html").read_text("utf-8")), "utf-8")
-    done = cli("import", "bad.html", "--format", "page", "--workspace", "elsewhere.db")
-    assert done.code == 1
-    assert said in done.err
+    cli.refused("import", "bad.html", "--format", "page", "--workspace", "elsewhere.db", says=said)
 
 
 def test_the_index_as_markdown_has_no_markup_of_titles() -> None:
@@ -327,11 +321,9 @@ def test_the_index_as_markdown_has_no_markup_of_titles() -> None:
 
 
 def test_labels_of_a_page_are_checked_against_a_trace_at_hand(cli: Cli, trace: Path) -> None:
-    assert cli("page", trace, "-o", "run.html").code == 0
+    cli.ok("page", trace, "-o", "run.html")
     content = Path("run.html").read_text("utf-8")
     changed, count = re.subn(r'"first":\s*"[^"]+"', '"first": "nowhere"', content, count=1)
     assert count == 1
     Path("run.html").write_text(changed, "utf-8")
-    done = cli("import", "run.html", "--format", "page")
-    assert done.code == 1
-    assert "nowhere" in done.err
+    cli.refused("import", "run.html", "--format", "page", says="nowhere")

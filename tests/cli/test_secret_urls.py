@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from mast_tui.workspace import Workspace
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, opened
 from tests.traces.s3_server import S3Server, s3_server
 
 USER = "ada:SECRETPW"
@@ -55,10 +53,7 @@ def files_with_secrets(folder: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("kind", ["file", "archive", "list"])
 def test_secrets_of_a_url_stay_in_memory(
-    cli: Cli,
-    server: S3Server,
-    tmp_path: Path,
-    kind: str,
+    cli: Cli, server: S3Server, tmp_path: Path, kind: str
 ) -> None:
     host = f"127.0.0.1:{server.server_port}"
     public = f"http://{host}/runs/a.json"
@@ -87,7 +82,7 @@ def test_secrets_of_a_url_stay_in_memory(
             assert secret not in done.out + done.err, command
     assert files_with_secrets(Path.cwd()) == []
     assert files_with_secrets(tmp_path) == []
-    with closing(Workspace.open(Path(".mast-tui/workspace.db"))) as workspace:
+    with opened() as workspace:
         assert [str(trace.path) for trace in workspace.traces()] == [public]
 
 
@@ -150,9 +145,7 @@ WORKSPACES: Final = (
     ],
 )
 def test_no_message_quotes_the_password_of_a_workspace(
-    cli: Cli,
-    place: str,
-    command: list[str],
+    cli: Cli, place: str, command: list[str]
 ) -> None:
     where = [place] if command[0] == "workspace" else ["--workspace", place]
     done = cli(*command, *where)

@@ -61,15 +61,15 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def judge(cli: Cli, runs: Path, *more: str) -> Any:
-    return cli("judge", runs, "--judge", "rules", "--out", "shards", "--json", *more).json
+    return cli.json("judge", runs, "--judge", "rules", "--out", "shards", *more)
 
 
 def test_the_report_counts_what_the_workspace_would(cli: Cli, runs: Path) -> None:
     done = judge(cli, runs)
     assert (done["traces"]["judged"], done["modes"]) == (RUNS, {"1.3": REPEATING})
     cli("judge", runs, "--judge", "rules", "--quiet")
-    plain = cli("report", "--labels", done["judge"], "--json").json
-    added = cli("report", "shards", "--json").json
+    plain = cli.json("report", "--labels", done["judge"])
+    added = cli.json("report", "shards")
     assert added["groups"].keys() == plain["groups"].keys()
     for name, group in added["groups"].items():
         expected = plain["groups"][name]
@@ -91,9 +91,9 @@ def test_the_report_is_printed_for_people(cli: Cli, runs: Path) -> None:
     assert "Step repetition" in done.out
     assert "fatal" in done.out
     assert "nobody has checked" in done.err
-    assert cli("report", "shards", "--by", "colour").code == 1
-    assert cli("report", "shards", "--html", "x.html").code == 2
-    assert cli("report", "nowhere").code == 1
+    cli.refused("report", "shards", "--by", "colour")
+    cli.refused("report", "shards", "--html", "x.html", code=2)
+    cli.refused("report", "nowhere")
 
 
 def test_a_run_goes_on_where_it_was_broken_off(cli: Cli, runs: Path, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_what_is_there_more_than_once_counts_once(cli: Cli, runs: Path, tmp_path
     for path in [*runs.glob("run-*.json")]:
         (runs / "copies" / path.name).write_bytes(path.read_bytes())
     judge(cli, runs, "--shard-files", "4")
-    told = cli("report", "shards", "--by", "all", "--json").json["traces"]
+    told = cli.json("report", "shards", "--by", "all")["traces"]
     assert (told["labelled"], told["labelled"] + told["twice"]) == (RUNS, 2 * RUNS)
 
 
@@ -153,7 +153,7 @@ def test_a_file_that_ends_every_process_is_told_of(runs: Path, tmp_path: Path) -
 def test_a_part_comes_into_a_workspace(cli: Cli, runs: Path) -> None:
     done = judge(cli, runs)
     cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "plain.db")
-    document = cli("import", "shards", "--workspace", "all.db", "--json").json
+    document = cli.json("import", "shards", "--workspace", "all.db")
     assert document["traces"] == {"judged": RUNS}
     exported = []
     for place in ("plain.db", "all.db"):
@@ -163,21 +163,19 @@ def test_a_part_comes_into_a_workspace(cli: Cli, runs: Path) -> None:
         lines = Path("x.csv").read_text().splitlines()
         exported.append(sorted(line.partition(",2026-")[0] for line in lines))
     assert exported[0] == exported[1]
-    part = cli("import", "shards", "--where", "mode=1.3", "--where", "model=m-0", "--json").json
+    part = cli.json("import", "shards", "--where", "mode=1.3", "--where", "model=m-0")
     assert (part["matching"], part["traces"]) == (REPEATING, {"judged": REPEATING})
-    assert cli("import", "shards", "--where", "mode=1.3", "--json").json["traces"] == {
-        "known": REPEATING
-    }
+    assert cli.json("import", "shards", "--where", "mode=1.3")["traces"] == {"known": REPEATING}
     assert done["judge"] in cli("report", "--labels", done["judge"], "--json").out
 
 
 def test_the_traces_of_a_study_get_another_judges_word(cli: Cli, runs: Path) -> None:
     judge(cli, runs)
-    assert cli("import", "shards", "--where", "study=yes").code == 1
+    cli.refused("import", "shards", "--where", "study=yes")
     cli("import", "shards", "--sample", "5")
-    assert cli("study", "set", "--annotators", "ann,bob").code == 0
+    cli.ok("study", "set", "--annotators", "ann,bob")
     cli("judge", runs, "--judge", "rules", "--rules", "all", "--out", "others", "--quiet")
-    document = cli("import", "others", "--where", "study=yes", "--json").json
+    document = cli.json("import", "others", "--where", "study=yes")
     assert (document["matching"], document["traces"]) == (5, {"judged": 5})
 
 
@@ -215,11 +213,9 @@ def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Pat
     Path("people.csv").write_text("\n".join(rows) + "\n")
     found = []
     for place, more in (("all.db", ()), (".mast-tui/workspace.db", ("--shards", "shards"))):
-        told = cli("import", "people.csv", "--format", "csv-long", "--workspace", place)
-        assert told.code == 0, told.err
+        cli.ok("import", "people.csv", "--format", "csv-long", "--workspace", place)
         arguments = ("agree", "--judge", done["judge"], "--against", "ann", "--no-spans", "--json")
-        told = cli(*arguments, "--workspace", place, *more)
-        assert told.code == 0, told.err
+        told = cli.ok(*arguments, "--workspace", place, *more)
         found.append(told.json["judge"])
     whole, from_shards = found
     assert from_shards["traces"] == whole["traces"]
@@ -229,28 +225,25 @@ def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Pat
     corrected = from_shards["prevalence"]["1.3"]["corrected"]
     assert corrected["value"] == whole["prevalence"]["1.3"]["corrected"]["value"]
     assert (corrected["ci"], corrected["ci_withheld"]) == (None, "few_traces")
-    assert cli("agree", "--shards", "shards").code == 2
+    cli.refused("agree", "--shards", "shards", code=2)
 
 
 def test_what_cannot_be_is_told(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     arguments = ("judge", runs, "--judge", "rules", "--out")
-    other = cli(*arguments, "shards", "--rules", "all")
-    assert (other.code, "name another folder" in other.err) == (1, True)
-    strange = cli(*arguments, runs)
-    assert (strange.code, "holds other files" in strange.err) == (1, True)
-    assert cli(*arguments, "shards", "--again").code == 2
-    assert cli("import", "shards", "--where", "mode=9.9").code == 2
-    assert cli("import", "shards", "--where", "colour=red").code == 2
-    assert cli("import", runs / "outcomes.csv", "--sample", "3").code == 2
+    cli.refused(*arguments, "shards", "--rules", "all", says="name another folder")
+    cli.refused(*arguments, runs, says="holds other files")
+    cli.refused(*arguments, "shards", "--again", code=2)
+    cli.refused("import", "shards", "--where", "mode=9.9", code=2)
+    cli.refused("import", "shards", "--where", "colour=red", code=2)
+    cli.refused("import", runs / "outcomes.csv", "--sample", "3", code=2)
     (tmp_path / "shards" / "manifest.json").write_text("{}")
-    broken = cli("report", "shards")
-    assert (broken.code, "no manifest" in broken.err) == (1, True)
+    cli.refused("report", "shards", says="no manifest")
 
 
 def test_who_works_blind_is_told_nothing(cli: Cli, runs: Path) -> None:
     assert judge(cli, runs, "--blind")["suggestions"] is None
-    assert cli("report", "shards", "--blind").code == 1
+    cli.refused("report", "shards", "--blind")
 
 
 def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) -> None:
@@ -261,12 +254,11 @@ def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) 
     assert cli(*arguments).json["shards"]["written"] == 0
     folder = ShardFolder(place)
     assert {name: folder.read(name) for name in folder.names()} == files_in(tmp_path / "shards")
-    local = cli("report", "shards", "--json").json
-    assert cli("report", place, "--json").json == local
-    document = cli("import", place, "--where", "mode=1.3", "--json").json
+    local = cli.json("report", "shards")
+    assert cli.json("report", place) == local
+    document = cli.json("import", place, "--where", "mode=1.3")
     assert document["traces"] == {"judged": REPEATING}
-    unknown = cli("report", "nothing://there")
-    assert (unknown.code, "nothing://there" in unknown.err) == (1, True)
+    cli.refused("report", "nothing://there", says="nothing://there")
 
 
 def test_traces_lie_elsewhere_too(
@@ -282,13 +274,13 @@ def test_traces_lie_elsewhere_too(
     document = cli(*arguments, "--workers", "2").json
     assert (document["traces"]["judged"], document["modes"]) == (RUNS, {"1.3": REPEATING})
     assert cli(*arguments).json["shards"]["written"] == 0
-    local = cli("report", "shards", "--json").json
-    assert cli("report", "far", "--json").json | {"shards": 0} == local | {"shards": 0}
+    local = cli.json("report", "shards")
+    assert cli.json("report", "far") | {"shards": 0} == local | {"shards": 0}
     fsspec.filesystem("memory").pipe_file(f"{place}/run-003.json", b'{"messages": []}')
     assert cli(*arguments).json["shards"]["written"] == 1
-    named = cli("inspect", f"{place}/run-00[12]*.json", "--json").json["files"]
+    named = cli.json("inspect", f"{place}/run-00[12]*.json")["files"]
     assert [file["path"] for file in named] == [f"{place}/run-001.json", f"{place}/run-002.json"]
-    document = cli("import", "far", "--where", "mode=1.3", "--json").json
+    document = cli.json("import", "far", "--where", "mode=1.3")
     assert document["traces"] == {"judged": REPEATING}
     (hit,) = cli("search", "Task 5", place, "--json").out.splitlines()
     assert json.loads(hit)["path"] == f"{place}/run-005.json"
@@ -304,10 +296,10 @@ def test_a_command_that_is_killed_goes_on(cli: Cli, runs: Path, tmp_path: Path) 
     process.kill()
     process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), "or it was done by then"
-    assert cli(*arguments, "shards", "--quiet").code == 0
+    cli.ok(*arguments, "shards", "--quiet")
     cli(*arguments, "plain", "--quiet")
     written = files_in(tmp_path / "shards")
     # What was half written when it was killed stays under a hidden name, and counts nowhere.
     whole = {name: data for name, data in written.items() if not name.startswith(".")}
     assert whole == files_in(tmp_path / "plain")
-    assert cli("report", "shards", "--json").json == cli("report", "plain", "--json").json
+    assert cli.json("report", "shards") == cli.json("report", "plain")

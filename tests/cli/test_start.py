@@ -96,10 +96,7 @@ def test_a_taxonomy_and_assisted_reach_the_app(started: list[AppOptions]) -> Non
     ],
 )
 def test_nothing_is_opened_where_something_is_wrong(
-    started: list[AppOptions],
-    args: tuple[str, ...],
-    code: int,
-    capsys: pytest.CaptureFixture[str],
+    started: list[AppOptions], args: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = sorted(Path().iterdir())
     assert start(*args) == code

@@ -99,8 +99,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "command"),
-    [("cp1252", "report --by all"), ("latin-1:strict", "doctor --offline")],
+    ("encoding", "command"), [("cp1252", "report --by all"), ("latin-1:strict", "doctor --offline")]
 )
 def test_commands_replace_characters_that_the_encoding_lacks(
     labelled: Path, encoding: str, command: str

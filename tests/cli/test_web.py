@@ -177,20 +177,15 @@ def test_what_the_command_needs_is_told_where_it_is_missing(
     for name in [name for name in sys.modules if name.startswith("mast_tui.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
-    done = cli("web", "--help")
-    assert done.code == 0
+    done = cli.ok("web", "--help")
     assert "--token" in done.out
-    done = cli("web")
-    assert done.code == 1
-    assert "pip install 'mast-tui[web]' (textual_serve is missing)" in done.err
+    cli.refused("web", says="pip install 'mast-tui[web]' (textual_serve is missing)")
 
 
 def test_other_machines_are_let_in_by_a_token_alone(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = cli("web", "--host", "0.0.0.0")
-    assert done.code == 2
-    assert "add --token" in done.err
+    cli.refused("web", "--host", "0.0.0.0", says="add --token", code=2)
     monkeypatch.setenv("MAST_TUI_WEB_TOKEN", "short")
     assert "too short" in cli("web", "--token").err
 

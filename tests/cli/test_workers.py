@@ -86,26 +86,32 @@ def test_the_rules_suggest_the_same(
 @pytest.mark.slow
 def test_processes_do_it(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    done = cli("judge", "run.json", "--judge", "rules", "--workers", "1")
-    assert done.code == 0, done.err
+    done = cli.ok("judge", "run.json", "--judge", "rules", "--workers", "1")
     assert "1 trace judged" in done.out
     assert "by 1 process" in done.err
 
 
 def test_a_model_has_no_workers(cli: Cli) -> None:
-    done = cli("judge", ".", "--judge", "llm", "--model", "m", "--workers", "2")
-    assert done.code == 2
-    assert "--concurrency" in done.err
+    cli.refused(
+        "judge",
+        ".",
+        "--judge",
+        "llm",
+        "--model",
+        "m",
+        "--workers",
+        "2",
+        says="--concurrency",
+        code=2,
+    )
 
 
 def test_no_workers_are_told(cli: Cli) -> None:
-    done = cli("inspect", ".", "--workers", "many")
-    assert (done.code, "no workers" in done.err) == (1, True)
+    cli.refused("inspect", ".", "--workers", "many", says="no workers")
 
 
 def told_and_labels(cli: Cli, workspace: str, *words: object) -> tuple[str, list[dict[str, str]]]:
-    done = cli(*words, "--workspace", workspace, "--json")
-    assert done.code == 0, done.err
+    done = cli.ok(*words, "--workspace", workspace, "--json")
     return done.out, labels_in(cli, workspace)
 
 
@@ -116,7 +122,7 @@ def test_shards_are_added_up_and_imported_the_same(
     monkeypatch.setattr("mast_tui.scale.figures._FILES", 1)
     shutil.copytree(samples, samples / "copies")
     arguments = ("judge", samples, "--judge", "rules", "--out", "shards", "--shard-files", "1")
-    assert cli(*arguments, "--workers", "2").code == 1, "two files are broken"
+    cli.refused(*arguments, "--workers", "2")
     report = ("report", "shards", "--by", "model", "--json")
     assert cli(*report, "--workers", "2").out == cli(*report).out
     words = ("import", "shards", "--sample", 1, "--where", "mode=1.3")

@@ -86,10 +86,7 @@ def test_each_trace_has_its_number_of_annotators(study: Study) -> None:
 def test_everybody_has_as_much_of_each_lot(study: Study) -> None:
     several = set(overlap_traces(study))
     for batch in study.batches:
-        for of_kind in (
-            [x for x in batch if x in several],
-            [x for x in batch if x not in several],
-        ):
+        for of_kind in ([x for x in batch if x in several], [x for x in batch if x not in several]):
             loads = Counter(dict.fromkeys(study.annotators, 0))
             for trace_id in of_kind:
                 loads.update(annotators_of(study, trace_id))
