@@ -1,4 +1,4 @@
-"""What ``export``, ``report``, ``agree`` and ``convert`` write over, and what they leave alone."""
+"""Files that commands write, replace and leave alone."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def strangers(labelled: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "file", "words"),
+    ("command", "file", "reason"),
     [
         ("export --format jsonl -o", "c2/agent-x1.jsonl", "a trace (claude-code)"),
         ("export --format jsonl -o", "runs/new.jsonl", "a trace (codex)"),
@@ -128,70 +128,59 @@ def strangers(labelled: Path) -> Path:
         ("convert run.json -o", "notes.md", "not written by mast-tui"),
     ],
 )
-def test_what_is_not_ours_is_replaced_with_force_only(
-    cli: Cli, strangers: Path, command: str, file: str, words: str
+def test_files_of_others_are_replaced_with_force_only(
+    cli: Cli, strangers: Path, command: str, file: str, reason: str
 ) -> None:
     before = contents(strangers)
     args = command.split()
     if args[-1].startswith("-"):
         args.append(file)
-    done = cli(*args)
-    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    for said in (file, words, "name another file, or give --force"):
-        assert said in done.err
+    refused = cli.refused(*args, says=(file, reason, "name another file, or give --force"))
+    assert refused.err.count("\n") == 1
     assert contents(strangers) == before
-
     cli.ok(*args, "--force")
     assert (strangers / file).read_bytes() != before.get(strangers / file)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("export", "--format", "gold", "-o"),
-        ("report", "--rounds", "0", "--html"),
-        ("agree", *NO_FIGURES, "--csv"),
-        ("convert", "runs/sd.json", "-o"),
-    ],
-)
-def test_the_workspace_in_use_and_its_traces_are_never_replaced(
-    cli: Cli, strangers: Path, command: tuple[str, ...]
-) -> None:
+def test_the_workspace_in_use_and_its_traces_are_never_replaced(cli: Cli, strangers: Path) -> None:
     cli.ok("judge", "c2", "--judge", "rules")
     before = contents(strangers)
     (strangers / "link.json").symlink_to("run.json")
     kept = cli.json("status")["workspace"]
     known = (kept, f"{kept}-journal", "run.json", "link.json", "c2/agent-x1.jsonl")
-    for output, force in product(known, ((), ("--force",))):
-        done = cli(*command, output, *force)
-        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), (output, force)
-        assert "name another" in done.err
-        if force:
-            assert "--force" not in done.err
+    commands = (
+        ("export", "--format", "gold", "-o"),
+        ("report", "--rounds", "0", "--html"),
+        ("agree", *NO_FIGURES, "--csv"),
+        ("convert", "runs/sd.json", "-o"),
+    )
+    for command, output, force in product(commands, known, ((), ("--force",))):
+        err = cli.refused(*command, output, *force, says="name another").err
+        assert err.count("\n") == 1
+        assert not force or "--force" not in err
     cli.ok("status")
     assert not Path(f"{kept}-journal").exists()
     (strangers / "link.json").unlink()
+    # A trace to convert is not replaced by itself.
+    itself = ("convert", "runs/sd.json", "runs/new.jsonl", "-o", "runs/new.jsonl", "--force")
+    cli.refused(*itself, says="never overwritten")
     assert contents(strangers) == before
 
 
-def test_ones_own_exports_are_replaced_whatever_they_are_called(cli: Cli, labelled: Path) -> None:
+def test_own_files_are_replaced_whatever_their_names(cli: Cli, labelled: Path) -> None:
     for file_format, end in zip(EXPORT_FORMATS, cycle(("out", "txt", "log"))):
         (labelled / file_format).mkdir(exist_ok=True)
         for _ in range(2):
             cli.ok("export", "--format", file_format, "-o", f"{file_format}/mine.{end}")
-    assert not list(labelled.rglob(".*.part"))
-
-
-def test_ones_own_reports_and_tables_are_replaced(cli: Cli, labelled: Path) -> None:
     for _ in range(2):
         cli.ok("report", "--rounds", "0", "--html", "page.out", "--figures", "figures")
-        tables = ("--csv", "a.out", "--markdown", "b.out")
-        cli.ok("agree", *NO_FIGURES, *tables)
-        done = cli.ok("convert", "run.json", "-o", "converted.out")
+        cli.ok("agree", *NO_FIGURES, "--csv", "a.out", "--markdown", "b.out")
+        cli.ok("convert", "run.json", "-o", "converted.out")
+    assert not list(labelled.rglob(".*.part"))
     cli.refused("export", "--format", "jsonl", "-o", "converted.out", says="a trace (mast-tui)")
 
 
-def test_a_converted_file_that_is_a_known_trace_is_converted_again(
+def test_a_converted_file_that_is_a_known_trace_is_replaced_by_convert_only(
     cli: Cli, labelled: Path
 ) -> None:
     cli.ok("convert", "run.json", "-o", "all.jsonl")
@@ -207,20 +196,6 @@ def test_a_converted_file_that_is_a_known_trace_is_converted_again(
         "--force",
         says="traces are never written to",
     )
-
-
-def test_a_trace_to_convert_is_not_replaced_by_itself(cli: Cli, strangers: Path) -> None:
-    before = contents(strangers)
-    cli.refused(
-        "convert",
-        "runs/sd.json",
-        "runs/new.jsonl",
-        "-o",
-        "runs/new.jsonl",
-        "--force",
-        says="never overwritten",
-    )
-    assert contents(strangers) == before
 
 
 def test_figures_replace_only_figures(cli: Cli, tmp_path: Path) -> None:
@@ -248,19 +223,17 @@ sys.exit(run(split_command(sys.argv[2:])))
 """
 
 
-def test_a_gold_that_fails_leaves_its_older_datasheet_too(cli: Cli, labelled: Path) -> None:
+def test_an_export_that_fails_leaves_the_older_gold_and_datasheet(cli: Cli, labelled: Path) -> None:
     cli.ok("export", "--format", "gold", "-o", "g.json")
-    rows = LABELS.format(id="another").replace("alice", "carol")
-    (labelled / "more.csv").write_text(rows, encoding="utf-8")
-    cli.ok("import", "more.csv", "--format", "csv-long", "--allow-new")
-    before = contents(labelled)
-    # Room for the datasheet, and for what SQLite writes, but not for the gold.
+    cli.label(*LABELS.format(id="another").replace("alice", "carol").splitlines()[1:])
+    # A limit allows the datasheet, and what SQLite writes, but not the gold.
     cli.ok("export", "--format", "gold", "-o", "size.json")
     sheet, gold = (labelled / f"size.{end}" for end in ("datasheet.md", "json"))
     room = (sheet.stat().st_size + gold.stat().st_size) // 2
     assert sheet.stat().st_size < room < gold.stat().st_size
     sheet.unlink()
     gold.unlink()
+    before = contents(labelled)
     command = ("export", "--format", "gold", "-o", "g.json")
     args = [sys.executable, "-c", LIMITED, str(room), *command]
     done = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
@@ -287,16 +260,14 @@ def test_nothing_is_written_beside_a_pipe(cli: Cli, labelled: Path, file_format:
     assert contents(labelled) == before
 
 
-def test_what_goes_to_stdout_is_the_export_and_nothing_else(cli: Cli, labelled: Path) -> None:
+def test_stdout_gets_the_export_alone(cli: Cli, labelled: Path) -> None:
     (labelled / "stdout").symlink_to("/proc/self/fd/1")
-    command = [sys.executable, "-m", "mast_tui", "export", "--format", "gold", "-o", "stdout"]
-    done = subprocess.run(command, cwd=labelled, capture_output=True, timeout=120, check=False)
-    assert (done.returncode, json.loads(done.stdout)["format"]) == (0, "mast-tui-gold")
-    assert b"1 trace," in done.stderr
+    for command, document in (
+        ("export --format gold -o stdout", "mast-tui-gold"),
+        ("convert run.json -o /dev/fd/1", "mast-tui trace"),
+    ):
+        args = [sys.executable, "-m", "mast_tui", *command.split()]
+        done = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
+        assert (done.returncode, json.loads(done.stdout)["format"]) == (0, document)
+        assert b"1 trace" in done.stderr
     assert (labelled / "stdout").is_symlink()
-
-
-def test_a_converted_stream_goes_into_a_pipe(cli: Cli, labelled: Path) -> None:
-    command = [sys.executable, "-m", "mast_tui", "convert", "run.json", "-o", "/dev/fd/1"]
-    done = subprocess.run(command, cwd=labelled, capture_output=True, timeout=120, check=False)
-    assert (done.returncode, json.loads(done.stdout)["format"]) == (0, "mast-tui trace")

@@ -1,4 +1,4 @@
-"""``web``: who gets in, and who does not."""
+"""``mast-tui web``: signing in, and the apps of visitors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def own(client: TestClient) -> dict[str, str]:  # type: ignore[type-arg]
     return {"Origin": str(client.make_url("/")).rstrip("/")}
 
 
-async def test_a_name_is_asked_for_and_one_that_cannot_be_is_told(tmp_path: Path) -> None:
+async def test_the_page_asks_for_a_name_and_refuses_a_reserved_one(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
         assert "Who is labelling?" in await (await client.get("/")).text()
         wrong = await client.post("/enter", data={"name": "judge:me"}, headers=own(client))
@@ -82,9 +82,7 @@ def study_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_in_a_study_its_people_are_offered_and_another_name_is_confirmed(
-    study_folder: Path,
-) -> None:
+async def test_a_study_offers_its_annotators_and_confirms_other_names(study_folder: Path) -> None:
     async with visiting(study_folder) as client:
         page = await (await client.get("/")).text()
         for name in ("ada", "ben", "dee"):
@@ -106,9 +104,7 @@ async def test_in_a_study_its_people_are_offered_and_another_name_is_confirmed(
         assert "/ws" in await right.text()
 
 
-async def test_the_people_of_a_study_are_shown_only_to_who_has_the_token(
-    study_folder: Path,
-) -> None:
+async def test_the_annotators_of_a_study_are_shown_only_with_the_token(study_folder: Path) -> None:
     async with visiting(study_folder, token=TOKEN) as client:
         assert "ada" not in await (await client.get("/")).text()
         data = {"name": "root", "token": "guess"}
@@ -122,7 +118,7 @@ async def test_the_people_of_a_study_are_shown_only_to_who_has_the_token(
         assert "/ws" in await answer.text()
 
 
-async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
+async def test_requests_of_other_origins_are_refused(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
         await client.post("/enter", data={"name": "carol"}, headers=own(client))
         strangers = ("https://evil.example", "null", "http://localhost.evil.example", "http://[x")
@@ -134,7 +130,7 @@ async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
                 await client.ws_connect(SOCKET, headers=headers)
 
 
-async def test_a_name_made_up_for_this_machine_is_refused(tmp_path: Path) -> None:
+async def test_requests_to_unknown_host_names_are_refused(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
         for name in ("evil.example:8000", "[::1", "localhost.evil.example"):
             assert (await client.get("/", headers={"Host": name})).status == 403
@@ -143,7 +139,7 @@ async def test_a_name_made_up_for_this_machine_is_refused(tmp_path: Path) -> Non
         assert known.status == 200
 
 
-async def test_an_app_needs_a_visitor_who_came_by_the_door(tmp_path: Path) -> None:
+async def test_an_app_needs_a_signed_in_visitor(tmp_path: Path) -> None:
     async with visiting(tmp_path, token=TOKEN) as client:
         with pytest.raises(WSServerHandshakeError, match="403"):
             await client.ws_connect(SOCKET, headers=own(client))
@@ -163,7 +159,7 @@ async def test_an_app_needs_a_visitor_who_came_by_the_door(tmp_path: Path) -> No
             await client.ws_connect(SOCKET, headers=own(client))
 
 
-async def test_two_servers_of_one_machine_keep_their_visitors_apart(tmp_path: Path) -> None:
+async def test_two_servers_of_one_machine_have_separate_cookies(tmp_path: Path) -> None:
     async with visiting(tmp_path) as first, visiting(tmp_path) as second:
         for client in (first, second):
             await client.post("/enter", data={"name": "carol"}, headers=own(client))
@@ -171,29 +167,20 @@ async def test_two_servers_of_one_machine_keep_their_visitors_apart(tmp_path: Pa
         assert len(names) == 2
 
 
-def test_what_the_command_needs_is_told_where_it_is_missing(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if name.startswith("mast_tui.web")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "textual_serve", None)
-    done = cli.ok("web", "--help")
-    assert "--token" in done.out
-    cli.refused("web", says="pip install 'mast-tui[web]' (textual_serve is missing)")
-
-
-def test_other_machines_are_let_in_by_a_token_alone(
+def test_missing_packages_tokens_and_addresses_are_reported(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli.refused("web", "--host", "0.0.0.0", says="add --token", code=2)
     monkeypatch.setenv("MAST_TUI_WEB_TOKEN", "short")
     assert "too short" in cli("web", "--token").err
-
-
-@pytest.mark.parametrize("url", ["labels.example.org", "ftp://a.example", "https://a.example/b"])
-def test_an_address_that_is_none_is_told(url: str) -> None:
-    with pytest.raises(MastError, match="give an address such as"):
-        checked_url(url)
+    for url in ("labels.example.org", "ftp://a.example", "https://a.example/b"):
+        with pytest.raises(MastError, match="give an address such as"):
+            checked_url(url)
+    for name in [name for name in sys.modules if name.startswith("mast_tui.web")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "textual_serve", None)
+    assert "--token" in cli.ok("web", "--help").out
+    cli.refused("web", says="pip install 'mast-tui[web]' (textual_serve is missing)")
 
 
 STUBBORN_APP = """
@@ -250,7 +237,7 @@ async def ended(client: TestClient, state: str = STATE) -> None:  # type: ignore
         await asyncio.sleep(0.01)
 
 
-async def test_an_app_outlives_a_lost_connection_and_draws_again(tmp_path: Path) -> None:
+async def test_an_app_survives_a_lost_connection(tmp_path: Path) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         socket = await connected(client)
         await socket.send_json(["resize", {"width": 90, "height": 30}])
@@ -261,18 +248,17 @@ async def test_an_app_outlives_a_lost_connection_and_draws_again(tmp_path: Path)
         await drawn(again, b'{"type":"resize","width":90,"height":30}')
         await again.send_json(["stdin", "the rest"])
         await drawn(again, b"the rest")
+        # A new connection replaces one that the server still takes for alive.
+        third = await connected(client, f"{SOCKET}?again=1")
+        await again.receive()
+        await third.send_json(["stdin", "x"])
+        await drawn(third, b"x")
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP), kept_seconds=0) as client:
+        cut(await connected(client))
+        await ended(client)
 
 
-async def test_a_connection_replaces_one_that_the_server_takes_for_alive(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
-        first = await connected(client)
-        second = await connected(client, f"{SOCKET}?again=1")
-        await first.receive()
-        await second.send_json(["stdin", "x"])
-        await drawn(second, b"x")
-
-
-async def test_an_app_is_kept_for_its_own_visitor_only(tmp_path: Path) -> None:
+async def test_a_kept_app_is_for_its_own_visitor(tmp_path: Path) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         cut(await connected(client))
         assert (await client.get(STATE)).status == 204
@@ -281,12 +267,6 @@ async def test_an_app_is_kept_for_its_own_visitor_only(tmp_path: Path) -> None:
         assert (await client.get(STATE)).status == 404
         with pytest.raises(WSServerHandshakeError, match="404"):
             await connected(client, f"{SOCKET}?again=1")
-
-
-async def test_a_kept_app_ends_after_its_time(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP), kept_seconds=0) as client:
-        cut(await connected(client))
-        await ended(client)
 
 
 async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) -> None:
@@ -301,7 +281,7 @@ async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) ->
         assert (await client.get("/app/page-of-visitor2")).status == 404
 
 
-async def test_the_longest_lost_app_of_a_visitor_gives_way(tmp_path: Path) -> None:
+async def test_the_oldest_kept_app_of_a_visitor_ends_first(tmp_path: Path) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         pages = [f"page-of-visitor{n}" for n in range(MAX_WAITING_APPS_PER_VISITOR + 1)]
         for page in pages:
@@ -319,7 +299,7 @@ async def test_the_longest_lost_app_of_a_visitor_gives_way(tmp_path: Path) -> No
     ["x" * 100_000, "\x1b[200~" + "x" * 100_000, "\x1b]52;c;" + "x" * 10_000],
     ids=["keys", "paste without end", "clipboard"],
 )
-async def test_junk_reaches_no_app_and_its_sender_keeps_none(tmp_path: Path, junk: str) -> None:
+async def test_oversized_input_reaches_no_app(tmp_path: Path, junk: str) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         socket = await connected(client)
         await socket.send_json(["stdin", junk])
@@ -330,7 +310,7 @@ async def test_junk_reaches_no_app_and_its_sender_keeps_none(tmp_path: Path, jun
         await ended(client)
 
 
-async def test_an_app_that_reads_nothing_ends_with_its_page(
+async def test_an_app_that_reads_nothing_ends_with_its_page_or_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_apps, "GRACE", 0.1)
@@ -341,12 +321,8 @@ async def test_an_app_that_reads_nothing_ends_with_its_page(
             await socket.send_json(["stdin", "x" * 4000])
         await socket.close()
         await ended(client)
-
-
-async def test_the_server_ends_apps_that_do_not_end_by_themselves(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(STUBBORN_APP)) as client:
-        socket = await connected(client)
-        await drawn(socket, b"hello")
+        other = await connected(client, "/ws/page-of-visitor2")
+        await drawn(other, b"hello")  # and it runs when the server ends
 
 
 async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> None:
