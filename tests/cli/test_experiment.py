@@ -8,8 +8,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mast_tui.taxonomy.loader import load_mast
 from tests.cli.conftest import Cli
 
@@ -48,7 +46,7 @@ def changed(document: Any, arm: str) -> list[str]:
     return [code for code in modes if modes[code]["difference"]["p_adjusted"] < 0.05]
 
 
-def test_a_planted_gain_is_found_and_no_gain_is_not(cli: Cli, tmp_path: Path) -> None:
+def test_a_planted_gain_is_found_and_no_other(cli: Cli, tmp_path: Path) -> None:
     for name, later, expected in (("gain", {"1.3": 0.2}, ["1.3"]), ("same", {}, [])):
         write_labels(tmp_path / f"{name}.csv", later)
         workspace = ("--workspace", f"{name}.db")
@@ -68,7 +66,7 @@ def test_a_planted_gain_is_found_and_no_gain_is_not(cli: Cli, tmp_path: Path) ->
     assert "raised it by 15.6 points, from 25.0 to 40.6 %" in page
 
 
-def test_the_report_says_what_was_planned(cli: Cli, tmp_path: Path) -> None:
+def test_the_report_has_the_planned_power(cli: Cli, tmp_path: Path) -> None:
     write_labels(tmp_path / "gain.csv", {"1.3": 0.2})
     cli.ok("import", "gain.csv", "--format", "csv-wide", "--allow-new")
     arguments = ("experiment", "--labels", "judge:made@1", "--mode", "1.3", "--change", "15")
@@ -136,7 +134,7 @@ def test_tasks_are_told_apart_by_their_names_not_by_their_words(cli: Cli, tmp_pa
     assert len(groups) == 8
 
 
-def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path) -> None:
+def test_tasks_without_an_id_are_recognized_by_their_text(cli: Cli, tmp_path: Path) -> None:
     for version in (1, 2):
         for task in range(6):
             text = native(f"w{task}", version, task=f"Task {task}")
@@ -147,22 +145,7 @@ def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path)
     assert "12 runs without a task id" in cli(*arguments).out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--arm", "a"), "--arm a: write it as NAME=PATH"),
-        (("--arm", "a=b", "--arms", "model"), "leave out --arms"),
-        (("--judge", "j", "--labels", "me"), "leave out --labels"),
-    ],
-)
-def test_what_does_not_go_together_is_wrong_usage(
-    cli: Cli, words: tuple[str, ...], message: str
-) -> None:
-    cli.refused("experiment", *words, says=message, code=2)
-
-
-def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
-    """They are kept from csv-wide, csv-long and outcomes.csv, and written to csv-wide."""
+def test_tables_contain_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text(
         "trace_id,annotator,mode,value,task_id,trial\n"
         "a-1,ann,1.3,present,T1,1\na-1,ann,,finished,T1,1\na-2,ann,1.3,absent,T1,2.0\n"
@@ -194,11 +177,16 @@ def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
     assert (trace["task_id"], trace["trial"]) == ("T9", 3)
 
 
-def test_a_run_belongs_to_one_arm_only(cli: Cli, tmp_path: Path) -> None:
+def test_arms_that_exclude_each_other_are_refused(cli: Cli, tmp_path: Path) -> None:
+    for options, message in (
+        (("--arm", "a"), "--arm a: write it as NAME=PATH"),
+        (("--arm", "a=b", "--arms", "model"), "leave out --arms"),
+        (("--judge", "j", "--labels", "me"), "leave out --labels"),
+    ):
+        cli.refused("experiment", *options, says=message, code=2)
     path = tmp_path / "runs" / "one.json"
     path.parent.mkdir()
     path.write_text(json.dumps([{"role": "user", "content": "Go"}] * 2))
     cli.ok("judge", path, "--judge", "rules", "--quiet")
-    cli.refused(
-        "experiment", "--arm", "a=runs", "--arm", "b=runs/one.json", says="have files in common"
-    )
+    arms = ("--arm", "a=runs", "--arm", "b=runs/one.json")
+    cli.refused("experiment", *arms, says="have files in common")

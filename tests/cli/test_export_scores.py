@@ -159,6 +159,8 @@ def test_phoenix_accepts_annotations_of_spans_and_traces(
     keys = keys_of(cli, path.name)
     assert len(bodies["span_annotations"]["data"]) == len(keys)
     assert report["without_id"] == {"traces": [], "spans": []}
+    if layout != "otlp":
+        return
     # Langfuse uses the ids of OpenTelemetry too.
     scores = lines(exported(cli, "langfuse")[0])
     assert {score["traceId"] for score in scores} == {TRACE}

@@ -303,8 +303,8 @@ def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:
                 labels = Session.open(workspace, trace, MAST, name, blind=True)
                 if number < failed:
                     start = trace.text(last).index(quote)
-                    place_of_quote = {"char_start": start, "char_end": start + len(quote)}
-                    target = Target(trace.span(last).key, quote=quote, **place_of_quote)
+                    key, end = trace.span(last).key, start + len(quote)
+                    target = Target(key, quote=quote, char_start=start, char_end=end)
                     mode = "incorrect_verification"
                     labels.toggle_label(mode, target, suggestions_on_screen=False)
                 labels.finish(open_modes="absent")
