@@ -121,6 +121,7 @@ SIGHTS = [
     (ASSISTED, OF_T1 | SUGGESTIONS),
     (STRANGER, set()),
 ]
+SIGHT_NAMES = ["nobody", "lead", "blind", "named", "for-once", "as-tomas", "assisted", "stranger"]
 
 
 def people(seen: set[tuple[str, str]]) -> set[str]:
@@ -158,7 +159,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize(("asker", "seen"), SIGHTS, ids=lambda value: repr(value)[:60])
+@pytest.mark.parametrize(("asker", "seen"), SIGHTS, ids=SIGHT_NAMES)
 def test_commands_show_what_their_user_may_see_and_record_it_for_that_user_only(
     cli: Cli, labelled: Path, tmp_path: Path, asker: Asker, seen: set[tuple[str, str]]
 ) -> None:
