@@ -102,7 +102,7 @@ class ScriptedAgent:
 
 
 class ScriptedCodex(ScriptedAgent):
-    """The same as a rollout of Codex."""
+    """A session of Codex as a rollout."""
 
     def __init__(self, path: Path, hook: str) -> None:
         self.path = path

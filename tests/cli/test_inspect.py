@@ -93,6 +93,10 @@ def test_inspect_prints_no_control_character_and_cuts_long_names(cli: Cli, folde
     }
     calls = (call(f"c{number}") for number in range(2000))
     write(folder, meta("s-2"), record("response_item", long_name), *calls, name="long.jsonl")
+    messages = (message("user", "x" * 1000) for _ in range(2000))
+    write(folder, meta("s-3"), *messages, name="big.jsonl")
+    (file,) = cli.json("inspect", folder / "big.jsonl")["files"]
+    assert file["traces"][0]["spans"] == 2000
     out = cli("inspect", folder, "--spans").out
     assert not any(character in out for character in "\x1b\x07\u202e")
     for shown in (SESSION, "gpt-oss-120b", "no such file", "[/red]", ":7: ", "document", "f… "):
@@ -272,6 +276,8 @@ def test_compare_shows_the_first_difference_of_two_runs(cli: Cli) -> None:
     assert [place["likeness"] for place in document["places"][:8]] == ["same"] * 8
     assert document["a"]["outcome"] == "unknown"
     assert cli.json("compare", "a.json", "b.json", "--blind")["a"]["outcome"] is None
+    several = SAMPLES / "appworld_rota_and_shelf.json"
+    cli.ok("compare", f"{several}#0", f"{several}#1")
     cli.refused("compare", "a.json", "none.json", says="none.json: no such file")
     Path("empty.json").write_text("")
     assert "empty" in cli("compare", "a.json", "empty.json").err

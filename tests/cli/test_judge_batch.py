@@ -96,25 +96,25 @@ def test_ctrl_c_leaves_the_batch_to_be_collected_later(
     assert len(desk.batches) == 1
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/files"),
-        ("POST", "/batches"),
-        ("GET", "/batches/batch_0"),
-        ("GET", "/files/batch_0-output/content"),
-    ],
-)
 def test_no_request_is_sent_twice_after_a_lost_connection(
-    judge: Cli, desk: BatchDesk, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+    judge: Cli, desk: BatchDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vendor_batches, "MOST_UNREACHED", 1)
-    desk.after = lambda *call: close() if call == (method, path) else None
-    judge.refused(says="the same command goes on")
-    desk.after = lambda *_: None
-    ended = judge.ok()
-    assert ended.json["traces"]["judged"] == 4
-    assert len(desk.batches) == 1, "the batch that was made is found again"
+    for number, lost_call in enumerate(
+        (
+            ("POST", "/files"),
+            ("POST", "/batches"),
+            ("GET", "/batches/batch_{}"),
+            ("GET", "/files/batch_{}-output/content"),
+        )
+    ):
+        workspace = ("--workspace", f"{number}.db")
+        call = (lost_call[0], lost_call[1].format(number))
+        desk.after = lambda *made, call=call: close() if made == call else None
+        judge.refused(*workspace, says="the same command goes on")
+        desk.after = lambda *_: None
+        assert judge.ok(*workspace).json["traces"]["judged"] == 4
+        assert len(desk.batches) == number + 1, "the batch that was made is found again"
 
 
 def test_a_batch_of_a_killed_command_is_collected(

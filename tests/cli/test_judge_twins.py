@@ -54,5 +54,6 @@ def test_failed_runs_get_a_suggestion_and_the_others_no_verdict(cli: Cli, tmp_pa
     write_run(tmp_path, "good4.json", ("ls", WRONG, "cat log"))
     with (tmp_path / "outcomes.csv").open("a") as outcomes:
         outcomes.write("good4.json,succeeded\n")
-    assert cli.json(*judge)["suggestions"] == 0
+    quiet = cli.ok(*judge, "--quiet", "--json")
+    assert (quiet.json["suggestions"], quiet.err) == (0, "")
     assert ",present," not in cli.export("csv-long", "--labels", "judge:twins@1")

@@ -74,7 +74,8 @@ def test_figures_that_need_more_data_are_undefined_with_a_reason(cli: Cli, tmp_p
     assert "No trace that anybody has finished" in cli("report").out
 
     rows = ("t1,ann,m,,1,0", "t2,ann,m,,0,0", "t3,ann,\x1b[31mred[/b],failed,1,0")
-    groups = report_on(cli, tmp_path, *rows)["groups"]
+    never_together = ("t4,ann,n,failed,1,0", "t5,ann,n,failed,0,1")
+    groups = report_on(cli, tmp_path, *rows, *never_together)["groups"]
     group = groups["m"]
     assert (group["traces"], group["failed"], group["succeeded"], group["unknown"]) == (2, 0, 0, 2)
     mode = group["modes"]["1.1"]
@@ -83,7 +84,7 @@ def test_figures_that_need_more_data_are_undefined_with_a_reason(cli: Cli, tmp_p
     assert (mode["undefined"]["p_value"], mode["severity"]) == ("not_judged", "unclear")
     assert group["modes_per_failed_trace"]["undefined"] == "no_failed"
     assert any("outcome" in text for text in group["cannot_say"])
-    (one_trace,) = (group for name, group in groups.items() if name != "m")
+    (one_trace,) = (group for name, group in groups.items() if name not in "mn")
     assert one_trace["modes_per_failed_trace"]["value"] == 1
     assert one_trace["modes_per_failed_trace"]["ci"] is None
     assert {mode["severity"] for mode in one_trace["modes"].values()} == {"unclear"}
@@ -97,7 +98,7 @@ def test_figures_that_need_more_data_are_undefined_with_a_reason(cli: Cli, tmp_p
     assert helps["strategies"]["1.1"][0] in flat(text)
     assert helps["measured"]["source"]["url"].startswith("https://arxiv.org/")
     assert helps["measured"]["source"]["url"] in flat(text)
-    assert "together" not in text, "no two modes occur in one trace"
+    assert "together" not in text + cli("report").out, "no two modes occur in one trace"
     assert "\x1b" not in text
     assert "␛[31mred[/b]" in text
 

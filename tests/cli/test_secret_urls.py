@@ -52,7 +52,7 @@ def files_with_secrets(folder: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", ["file", "archive", "list"])
-def test_secrets_of_a_url_stay_in_memory(
+def test_secrets_of_a_url_are_neither_printed_nor_written(
     cli: Cli, server: S3Server, tmp_path: Path, kind: str
 ) -> None:
     host = f"127.0.0.1:{server.server_port}"

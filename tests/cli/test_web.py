@@ -53,14 +53,25 @@ async def visiting(
 
 
 def own(client: TestClient) -> dict[str, str]:  # type: ignore[type-arg]
+    """Return the header of requests by the server's own pages."""
     return {"Origin": str(client.make_url("/")).rstrip("/")}
+
+
+async def entered(client: TestClient, **form: str) -> str:  # type: ignore[type-arg]
+    """Send the sign-in form and return the page that follows."""
+    return await (await client.post("/enter", data=form, headers=own(client))).text()
+
+
+async def refused_socket(client: TestClient, code: str = "403", **headers: str) -> None:  # type: ignore[type-arg]
+    """Check that the server refuses a connection to an app."""
+    with pytest.raises(WSServerHandshakeError, match=code):
+        await client.ws_connect(SOCKET, headers=headers or own(client))
 
 
 async def test_the_page_asks_for_a_name_and_refuses_a_reserved_one(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
         assert "Who is labelling?" in await (await client.get("/")).text()
-        wrong = await client.post("/enter", data={"name": "judge:me"}, headers=own(client))
-        assert "begin with &#39;judge:" in await wrong.text()
+        assert "begin with &#39;judge:" in await entered(client, name="judge:me")
         right = await client.post("/enter", data={"name": "<b>carol"}, headers=own(client))
         page = await right.text()
         assert "/ws" in page
@@ -87,40 +98,27 @@ async def test_a_study_offers_its_annotators_and_confirms_other_names(study_fold
         page = await (await client.get("/")).text()
         for name in ("ada", "ben", "dee"):
             assert f'<option value="{name}">' in page
-        assert 'name="name" value=""' in page  # nothing that one Enter would accept
-        asked = await client.post("/enter", data={"name": "root"}, headers=own(client))
-        page = await asked.text()
+        assert 'name="name" value=""' in page  # Enter alone accepts nothing
+        page = await entered(client, name="root")
         assert "root is not in this study; these labels will not count. Continue?" in page
         assert "/ws" not in page
         assert not list(client.session.cookie_jar)
-        other = {"name": "root", "outside": "another"}
-        page = await (await client.post("/enter", data=other, headers=own(client))).text()
-        assert "Continue as root" in page
-        both = {"name": "root", "outside": "root"}
-        page = await (await client.post("/enter", data=both, headers=own(client))).text()
-        assert "/ws" in page
+        assert "Continue as root" in await entered(client, name="root", outside="another")
+        assert "/ws" in await entered(client, name="root", outside="root")
     async with visiting(study_folder) as client:
-        right = await client.post("/enter", data={"name": "ada"}, headers=own(client))
-        assert "/ws" in await right.text()
-
-
-async def test_the_annotators_of_a_study_are_shown_only_with_the_token(study_folder: Path) -> None:
+        assert "/ws" in await entered(client, name="ada")
     async with visiting(study_folder, token=TOKEN) as client:
         assert "ada" not in await (await client.get("/")).text()
-        data = {"name": "root", "token": "guess"}
-        guess = await client.post("/enter", data=data, headers=own(client))
-        assert "ada" not in await guess.text()
-        data = {"name": "root", "token": TOKEN}
-        asked = await (await client.post("/enter", data=data, headers=own(client))).text()
+        assert "ada" not in await entered(client, name="root", token="guess")
+        asked = await entered(client, name="root", token=TOKEN)
         assert "root is not in this study" in asked
         assert '<option value="ada">' in asked
-        answer = await client.post("/enter", data=data | {"outside": "root"}, headers=own(client))
-        assert "/ws" in await answer.text()
+        assert "/ws" in await entered(client, name="root", token=TOKEN, outside="root")
 
 
-async def test_requests_of_other_origins_are_refused(tmp_path: Path) -> None:
+async def test_requests_of_other_origins_and_hosts_are_refused(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
-        await client.post("/enter", data={"name": "carol"}, headers=own(client))
+        await entered(client, name="carol")
         strangers = ("https://evil.example", "null", "http://localhost.evil.example", "http://[x")
         for origin in (*strangers, ""):
             headers = {"Origin": origin} if origin else {}
@@ -128,10 +126,6 @@ async def test_requests_of_other_origins_are_refused(tmp_path: Path) -> None:
             assert answer.status == 403
             with pytest.raises(WSServerHandshakeError, match="403"):
                 await client.ws_connect(SOCKET, headers=headers)
-
-
-async def test_requests_to_unknown_host_names_are_refused(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as client:
         for name in ("evil.example:8000", "[::1", "localhost.evil.example"):
             assert (await client.get("/", headers={"Host": name})).status == 403
     async with visiting(tmp_path, url="https://labels.example.org") as client:
@@ -141,28 +135,20 @@ async def test_requests_to_unknown_host_names_are_refused(tmp_path: Path) -> Non
 
 async def test_an_app_needs_a_signed_in_visitor(tmp_path: Path) -> None:
     async with visiting(tmp_path, token=TOKEN) as client:
-        with pytest.raises(WSServerHandshakeError, match="403"):
-            await client.ws_connect(SOCKET, headers=own(client))
-        guess = await client.post(
-            "/enter", data={"name": "carol", "token": "guess"}, headers=own(client)
-        )
+        await refused_socket(client)
+        form = {"name": "carol", "token": "guess"}
+        guess = await client.post("/enter", data=form, headers=own(client))
         assert guess.status == 403
         assert "This is not the token" in await guess.text()
         assert not list(client.session.cookie_jar)
-        right = await client.post(
-            "/enter", data={"name": "carol", "token": TOKEN}, headers=own(client)
-        )
-        assert "/ws" in await right.text()
+        assert "/ws" in await entered(client, name="carol", token=TOKEN)
         (cookie,) = client.session.cookie_jar
         client.session.cookie_jar.update_cookies({cookie.key: "made-up"}, client.make_url("/"))
-        with pytest.raises(WSServerHandshakeError, match="403"):
-            await client.ws_connect(SOCKET, headers=own(client))
-
-
-async def test_two_servers_of_one_machine_have_separate_cookies(tmp_path: Path) -> None:
+        await refused_socket(client)
+    # Servers of one machine have separate cookies.
     async with visiting(tmp_path) as first, visiting(tmp_path) as second:
         for client in (first, second):
-            await client.post("/enter", data={"name": "carol"}, headers=own(client))
+            await entered(client, name="carol")
         names = {cookie.key for client in (first, second) for cookie in client.session.cookie_jar}
         assert len(names) == 2
 
