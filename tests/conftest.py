@@ -1,4 +1,4 @@
-"""What holds for every test: none is about time, however busy the machine is."""
+"""Settings of all tests: fast folders, hypothesis profiles, temporary files and servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.postgres import PostgresServer, running_server
 
-# Tests start Python some hundred times: what it has compiled is kept, whatever is set outside.
+# Tests start Python several hundred times, so compiled modules are kept whatever the environment.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -33,35 +33,34 @@ settings.register_profile("thorough", parent=settings.get_profile("house"), max_
 settings.load_profile("house")
 
 MEMORY: Final = Path("/dev/shm")
-ROOM: Final = 4 << 30
-"""Bytes that must be free there."""
+LEAST_FREE_BYTES: Final = 4 << 30
 
-# Tests commit some hundred thousand times, and a disk makes each wait.
-if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+# Tests commit some hundred thousand times, which a disk would slow down.
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > LEAST_FREE_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-NEW_OBJECTS: Final = 20_000
-"""How many objects come to life between two looks for garbage, as in the app itself."""
+OBJECTS_BETWEEN_COLLECTIONS: Final = 20_000
+"""New objects between two garbage collections, as in the app."""
 
 
-NEVER_FAST: Final = {
+SLOW_FOLDERS: Final = {
     *("agents", "attack", "browser", "cli", "terminal"),
     *("adjudication", "session", "workspace"),
 }
-"""Folders of tests that run terminals, browsers and whole commands, or write at every step."""
+"""Folders of tests with terminals, browsers, whole commands or a write in each step."""
 
 
 @cache
-def folders_of(path: Path) -> tuple[str, ...]:
-    """Where a file of tests is."""
+def folders_of_test(path: Path) -> tuple[str, ...]:
+    """Return the path of a test file below ``tests`` in parts."""
     return path.relative_to(Path(__file__).parent).parts
 
 
 def is_fast(test: pytest.Function) -> bool:
-    """Whether a test belongs to ``pytest -m fast``: no screen, nothing random, nothing slow."""
-    folders = folders_of(test.path)
+    """Return whether a test is in ``pytest -m fast``: without screens, random input and waits."""
+    folders = folders_of_test(test.path)
     return not (
-        NEVER_FAST.intersection(folders)
+        SLOW_FOLDERS.intersection(folders)
         or is_hypothesis_test(test.obj)
         # In the folder of the screens these are the tests in which the app runs.
         or ("ui" in folders and inspect.iscoroutinefunction(test.obj))
@@ -76,12 +75,11 @@ def _is_for_fast(config: pytest.Config) -> bool:
 
 
 LONGEST_ID: Final = 60
-"""Characters of a text by which a test is told from its neighbours."""
+"""Characters of a text in the name of a test."""
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name a test by the beginning of a long text: some are megabytes, which go through the
-    environment, between processes and into reports."""
+    """Name a test by the beginning of a long text, since some texts have megabytes."""
     if not isinstance(val, str | bytes) or len(val) <= LONGEST_ID:
         return None
     beginning = ascii(val[:LONGEST_ID]).strip("b'\"")
@@ -89,8 +87,8 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import nothing of which no test is fast, where only those are asked for."""
-    return True if _is_for_fast(config) and collection_path.name in NEVER_FAST else None
+    """Skip folders without fast tests if only fast tests run."""
+    return True if _is_for_fast(config) and collection_path.name in SLOW_FOLDERS else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -101,22 +99,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave all that was imported and collected out of every later look for garbage.
+    """Exclude imported modules and collected tests from garbage collection.
 
-    Hundreds of apps are started, and a third of their time would go into looking it over.
+    Hundreds of apps are started, and a third of their time would be spent on this.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(NEW_OBJECTS)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One process more than there are cores: tests of screens wait as long as they compute."""
+    """Return one more than the cores, since tests of screens wait half of their time."""
     return (os.cpu_count() or 1) + (not _is_for_fast(config))
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A server that is there for all tests of this process."""
+    """A server for all tests of this process."""
     with running_server() as server:
         yield server

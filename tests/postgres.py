@@ -1,7 +1,6 @@
-"""A PostgreSQL server of the tests' own, from the binaries that a wheel brings.
+"""A PostgreSQL server for tests, from the binaries of a wheel.
 
-It runs as whoever runs the tests, or as ``nobody`` where that is root, whom PostgreSQL refuses; it
-ends when the tests do, however they end.
+It runs as the user of the tests, or as ``nobody`` for root, and ends with the tests.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class PostgresServer:
         self._has_empty = False
 
     def url(self, database: str, *, user: str = "postgres", host: str | None = None) -> str:
-        """The address of a database, by its socket or by a host's name."""
+        """Return the URL of a database, by its socket or by a host name."""
         if host is not None:
             return f"postgresql://{user}@{host}:{self._port}/{database}"
         return f"postgresql://{user}@/{database}?host={self._folder}&port={self._port}"
@@ -69,12 +68,12 @@ class PostgresServer:
             return [] if cursor.description is None else cursor.fetchall()
 
     def log(self) -> str:
-        """What it has said."""
+        """Return the log of the server."""
         return (self._folder / "log").read_text(errors="replace")
 
     @contextmanager
     def away(self, *, killed: bool = False) -> Iterator[None]:
-        """It is ended at once, or ``killed``, and back at the end."""
+        """Stop the server, or kill it, and start it again after the block."""
         if killed:
             main, *others = self._processes()
             os.kill(main, signal.SIGKILL)
@@ -85,20 +84,20 @@ class PostgresServer:
         self.stack = self._running()
 
     def processor_seconds(self) -> float:
-        """The processor time that it has taken since it began."""
+        """Return the processor time of the server since its start."""
         main, *others = self._processes()
         ticks = sum(_times_of(main)) + sum(sum(_times_of(one)[:2]) for one in others)
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def _processes(self) -> list[int]:
-        """Its main process and those that it has begun."""
+        """Return the main process of the server and its children."""
         main = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{main}/task/{main}/children").read_text()
         return [main, *map(int, children.split())]
 
     @contextmanager
     def keeping_out(self, database: str) -> Iterator[None]:
-        """Nobody gets at a database, and who was at it has lost the connection."""
+        """Refuse and end all connections to a database during the block."""
         self.run(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
         self.run(
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'"
@@ -131,7 +130,7 @@ class PostgresServer:
         return name
 
     def take(self) -> str:
-        """The name of a database with an empty workspace, which nobody else uses."""
+        """Return the name of an unused database with an empty workspace."""
         if self._free:
             name = self._free.pop()
             self.run(_EMPTY, database=name)
@@ -144,13 +143,13 @@ class PostgresServer:
         return name
 
     def give_back(self, name: str) -> None:
-        """Let others use a database."""
+        """Return a database for other tests."""
         self._free.append(name)
 
 
 @contextmanager
 def running_server(*, safe: bool = False) -> Iterator[PostgresServer]:
-    """A server while the block runs; a ``safe`` one waits for the disk as those of teams do."""
+    """Run a server during the block; a ``safe`` one waits for the disk as servers of teams do."""
     settings = () if safe else _HASTE
     user = "nobody" if os.geteuid() == 0 else None
     # Not among pytest's folders: nobody else may look into those, and a socket's path is short.
@@ -170,12 +169,8 @@ def running_server(*, safe: bool = False) -> Iterator[PostgresServer]:
                 *(binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust"),
                 *("-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"),
             ],
-            user=user,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            user=user, cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert made.returncode == 0, made.stdout + made.stderr
         rules = data / "pg_hba.conf"
         rules.write_text(f"local all +{ASKED} scram-sha-256\n{rules.read_text()}")
@@ -205,16 +200,8 @@ def _running(
     settings = [word for one in (*_SETTINGS, *more) for word in ("-c", one)]
     # The shell reads till the tests are over, or gone, and takes the server along.
     script = '"$@" & read -r _; kill -QUIT $!; wait'
-    command: list[str | Path] = [
-        binaries / "postgres",
-        "-D",
-        data,
-        "-k",
-        folder,
-        "-p",
-        str(port),
-        *settings,
-    ]
+    options = (f"-D{data}", f"-k{folder}", f"-p{port}", *settings)
+    command: list[str | Path] = [binaries / "postgres", *options]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             ["sh", "-c", script, "sh", *command],
@@ -242,7 +229,7 @@ def _answers(folder: Path, port: int) -> bool:
 
 
 def _times_of(process: int) -> list[int]:
-    """What a process, and those it has outlived, took of the processor; nothing once it is over."""
+    """Return the processor times of a process and its ended children; empty once it has ended."""
     try:
         state, *told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:

@@ -22,19 +22,21 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
 
 
+def local_cluster() -> Any:
+    """Return a scheduler with one worker in this process."""
+    return distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp",
+        dashboard_address="127.0.0.1:0",
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp",
-        dashboard_address="127.0.0.1:0",
-    ) as running:
+    with local_cluster() as running:
         yield running
 
 
-def test_a_cluster_gives_the_same_in_the_same_order(cluster: Any) -> None:
+def test_a_cluster_returns_results_in_order(cluster: Any) -> None:
     with workers_of(cluster.scheduler_address) as workers:
         assert (workers.count, cluster.scheduler_address in workers.description) == (1, True)
         assert list(workers.map(squares, batches(20, 3))) == squares(range(20))
@@ -42,7 +44,7 @@ def test_a_cluster_gives_the_same_in_the_same_order(cluster: Any) -> None:
             list(workers.map(broken, batches(4, 4)))
 
 
-def test_a_model_judges_there_within_one_allowance(
+def test_a_model_judges_on_a_cluster_within_one_allowance(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
@@ -70,17 +72,8 @@ def test_a_worker_with_another_version_is_refused(
         workers_of(cluster.scheduler_address)
 
 
-def test_a_cluster_that_goes_away_ends_the_run() -> None:
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=False,
-            protocol="tcp",
-            dashboard_address="127.0.0.1:0",
-        ) as running,
-        workers_of(running.scheduler_address) as workers,
-    ):
+def test_a_cluster_that_stops_ends_the_run() -> None:
+    with local_cluster() as running, workers_of(running.scheduler_address) as workers:
         results = workers.map(squares, batches(60, 1))
         assert next(results) == 0
         running.close()
@@ -88,13 +81,11 @@ def test_a_cluster_that_goes_away_ends_the_run() -> None:
             list(results)
 
 
-def test_nobody_at_an_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cluster_or_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "_PATIENCE", 0.2)
     with pytest.raises(NoWorkers, match="no Dask scheduler answers"):
         workers_of("tcp://127.0.0.1:9")
 
-
-def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_name: str) -> object:
         raise ImportError
 

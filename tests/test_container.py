@@ -33,19 +33,14 @@ def test_the_image_has_a_python_and_extras_that_the_project_knows() -> None:
     assert entry in project["scripts"]
 
 
-@pytest.mark.parametrize("name", ["app", "web"])
-def test_a_service_gives_options_that_there_are(
-    services: dict[str, dict[str, Any]], name: str
-) -> None:
-    command, words = called(services[name]["command"])
-    options = [one for one in command.params if isinstance(one, click.Option)]
-    known = {spelling for option in options for spelling in option.opts}
-    assert {word for word in words if word.startswith("-")} <= known
-    assert words[-1] == services[name]["volumes"][0].rpartition(":")[2]
-
-
-def test_the_browser_s_port_is_for_this_machine_and_takes_a_token(
+def test_services_use_known_options_and_the_web_port_needs_a_token(
     services: dict[str, dict[str, Any]],
 ) -> None:
+    for name in ("app", "web"):
+        command, words = called(services[name]["command"])
+        options = [one for one in command.params if isinstance(one, click.Option)]
+        known = {spelling for option in options for spelling in option.opts}
+        assert {word for word in words if word.startswith("-")} <= known
+        assert words[-1] == services[name]["volumes"][0].rpartition(":")[2]
     assert services["web"]["ports"] == ["127.0.0.1:8000:8000"]
     assert "--token" in services["web"]["command"]

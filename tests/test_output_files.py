@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, together, and never in the place of a device or a link."""
+"""Output files are written completely or not at all, and never over a device or a link."""
 
 from __future__ import annotations
 
@@ -37,12 +37,6 @@ def read_in_background(pipe: Path) -> Callable[[], bytes]:
     return result
 
 
-def test_what_utf_8_cannot_hold_is_escaped_as_json_does(tmp_path: Path) -> None:
-    file = tmp_path / "out.json"
-    write_output(file, '"\ud800"')
-    assert json.loads(file.read_text(encoding="utf-8")) == "\ud800"
-
-
 def test_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,19 +67,7 @@ def test_a_pipe_is_written_into_and_stays_one(tmp_path: Path) -> None:
     assert names(tmp_path) == {"pipe", "link"}
 
 
-def test_a_device_is_written_into_and_stays_one(tmp_path: Path) -> None:
-    device = tmp_path / "null"
-    try:
-        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
-        os.close(os.open(device, os.O_WRONLY))
-    except OSError:
-        pytest.skip("devices cannot be made here")
-    write_output(device, "words")
-    assert stat.S_ISCHR(device.stat().st_mode)
-    assert names(tmp_path) == {"null"}
-
-
-def test_a_terminal_is_written_into(tmp_path: Path) -> None:
+def test_a_terminal_and_a_device_are_written_into(tmp_path: Path) -> None:
     reading, terminal = os.openpty()
     try:
         (tmp_path / "tty").symlink_to(os.ttyname(terminal))
@@ -94,6 +76,15 @@ def test_a_terminal_is_written_into(tmp_path: Path) -> None:
     finally:
         os.close(reading)
         os.close(terminal)
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        os.close(os.open(device, os.O_WRONLY))
+    except OSError:
+        pytest.skip("devices cannot be made here")
+    write_output(device, "words")
+    assert stat.S_ISCHR(device.stat().st_mode)
+    assert names(tmp_path) == {"null", "tty"}
 
 
 WRITE_TO_LINKED_STDOUT = """
@@ -109,10 +100,9 @@ print(is_stdout(Path(sys.argv[1])))
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["/proc/self/fd/1", "/dev/fd/1"])
 @pytest.mark.parametrize("mode", ["w", "a"])
-def test_an_open_descriptor_is_written_on_where_it_stands(
+def test_an_open_descriptor_is_written_at_its_position(
     tmp_path: Path, target: str, mode: str
 ) -> None:
-    """As with ``/dev/stdout`` and a redirection: what is there before and after stays in place."""
     if not os.access("/proc/self/fd", os.R_OK):
         pytest.skip("there is no /proc")
     link, out = tmp_path / "stdout", tmp_path / "out.txt"
@@ -134,24 +124,22 @@ def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path: Path) -> None:
     real, link = tmp_path / "real" / "out.txt", tmp_path / "out.txt"
     real.write_text("old")
     link.symlink_to(Path("real") / "out.txt")
-    write_output(link, "new")
+    write_output(link, '"\ud800"')
     assert link.is_symlink()
-    assert real.read_text() == "new"
+    # Text that UTF-8 cannot hold is escaped as in JSON.
+    assert json.loads(real.read_text(encoding="utf-8")) == "\ud800"
     (tmp_path / "new").symlink_to(Path("real") / "not yet")
     write_output(tmp_path / "new", "made")
     assert (tmp_path / "real" / "not yet").read_text() == "made"
     assert not is_stdout(link)
-
-
-def test_links_that_go_in_a_circle_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "a").symlink_to("b")
-    (tmp_path / "b").symlink_to("a")
+    for name, target in ("ab", "ba"):
+        (tmp_path / name).symlink_to(target)
     with pytest.raises(OutputError, match="leads to itself"):
         write_output(tmp_path / "a", "words")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of somebody else")
-def test_a_link_that_somebody_else_has_made_is_not_followed_to_our_files(tmp_path: Path) -> None:
+def test_a_link_of_another_user_is_not_followed_to_own_files(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.write_text("old")
     link = tmp_path / "out.json"
@@ -165,10 +153,9 @@ def test_a_link_that_somebody_else_has_made_is_not_followed_to_our_files(tmp_pat
     assert mine.read_text() == "new"
 
 
-def test_a_planted_draft_is_neither_taken_nor_followed(
+def test_a_planted_draft_is_neither_used_nor_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even where somebody has guessed the name."""
     victim, out = tmp_path / "victim", tmp_path / "out.json"
     victim.write_text("victim's")
     (tmp_path / f".{out.name}.{os.getpid()}.part").symlink_to(victim)
@@ -207,38 +194,36 @@ def two_outputs(folder: Path) -> Outputs:
     return outputs
 
 
-@pytest.mark.parametrize("fails", range(1, 5))
-def test_where_one_file_cannot_take_its_place_all_is_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: int
+def test_several_files_are_replaced_together_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever step it is: three files are put in their places, and one goes away."""
     for name in "bd":
         (tmp_path / name).write_text(f"old {name}")
-    outputs = two_outputs(tmp_path)
-    replace, calls = Path.replace, iter(range(1, 100))
+    replace = Path.replace
+    # Three files are put in their places, and one is removed.
+    for fails in range(1, 5):
+        calls = iter(range(1, 100))
 
-    def failing(self: Path, target: Path) -> Path:
-        if next(calls) == fails:
-            raise OSError(errno.EIO, "Input/output error")
-        return replace(self, target)
+        def failing(
+            self: Path, target: Path, fails: int = fails, calls: Iterator[int] = calls
+        ) -> Path:
+            if next(calls) == fails:
+                raise OSError(errno.EIO, "Input/output error")
+            return replace(self, target)
 
-    monkeypatch.setattr(Path, "replace", failing)
-    with pytest.raises(OSError, match="Input/output"):
-        outputs.commit()
-    assert names(tmp_path) == {"b", "d"}
-    assert [(tmp_path / name).read_text() for name in "bd"] == ["old b", "old d"]
-
-
-def test_several_files_take_their_places_together(tmp_path: Path) -> None:
-    for name in "bd":
-        (tmp_path / name).write_text(f"old {name}")
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "replace", failing)
+            with pytest.raises(OSError, match="Input/output"):
+                two_outputs(tmp_path).commit()
+        assert names(tmp_path) == {"b", "d"}
+        assert [(tmp_path / name).read_text() for name in "bd"] == ["old b", "old d"]
     two_outputs(tmp_path).commit()
     assert names(tmp_path) == {"b", "c", "new"}
     assert (tmp_path / "b").read_text() == "new b"
     assert names(tmp_path / "new" / "deep") == {"a"}
 
 
-def test_pieces_are_asked_for_one_by_one_and_their_error_leaves_nothing(tmp_path: Path) -> None:
+def test_pieces_are_written_one_by_one_and_an_error_leaves_nothing(tmp_path: Path) -> None:
     def pieces() -> Iterator[bytes]:
         yield b"one\n"
         (draft,) = tmp_path.glob(".mast-tui-*")
@@ -276,7 +261,7 @@ def test_a_pipe_gets_nothing_while_a_file_cannot_be_written(tmp_path: Path) -> N
         os.close(reading)
 
 
-def test_places_where_nothing_can_be_are_refused(tmp_path: Path) -> None:
+def test_impossible_paths_are_refused(tmp_path: Path) -> None:
     outputs = Outputs()
     (tmp_path / "file").touch()
     for path, words in (
@@ -292,7 +277,7 @@ def test_places_where_nothing_can_be_are_refused(tmp_path: Path) -> None:
         outputs.add(tmp_path / "x" / ".." / "file", "two")
 
 
-def test_only_what_nothing_speaks_for_is_replaced(tmp_path: Path) -> None:
+def test_replacement_rules_protect_files(tmp_path: Path) -> None:
     def never(path: Path) -> str | None:
         return "is kept" if path.name == "kept" else None
 

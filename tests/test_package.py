@@ -1,4 +1,4 @@
-"""What is built is what people install: tried in an environment of its own, from files alone."""
+"""The built package: tried in an environment of its own, from files alone."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(*words: str, cwd: Path, env: dict[str, str] | None = None) -> str:
     return done.stdout
 
 
-def test_the_wheel_holds_the_package_its_samples_and_its_styles(built: Path) -> None:
+def test_the_wheel_has_the_package_its_samples_and_its_styles(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     assert wheel.name == f"mast_tui-{__version__}-py3-none-any.whl"
     names = set(zipfile.ZipFile(wheel).namelist())
@@ -77,7 +77,7 @@ def test_the_wheel_holds_the_package_its_samples_and_its_styles(built: Path) -> 
     assert not {name for name in names if name.startswith(("tests", "docs"))}
 
 
-def test_what_is_installed_reads_the_samples_and_takes_a_first_label(
+def test_the_installed_package_reads_samples_and_saves_a_label(
     installed: Path, tmp_path: Path
 ) -> None:
     program = str(installed / "mast-tui")
@@ -100,27 +100,17 @@ def test_what_is_installed_reads_the_samples_and_takes_a_first_label(
     assert ",Ann,1.3,present," in (tmp_path / "out.csv").read_text("utf-8")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_given_what_completes_commands(installed: Path, shell: str) -> None:
-    environment = {"PATH": os.environ["PATH"], "_MAST_TUI_COMPLETE": f"{shell}_source"}
-    script = run(str(installed / "mast-tui"), cwd=installed, env=environment)
-    assert f"_MAST_TUI_COMPLETE={shell}_complete" in script
+def test_shells_complete_commands_options_and_choices(installed: Path, tmp_path: Path) -> None:
+    def completion(shell: str, **variables: str) -> str:
+        settings = {"PATH": os.environ["PATH"], "_MAST_TUI_COMPLETE": shell, **variables}
+        return run(str(installed / "mast-tui"), cwd=tmp_path, env=settings)
 
+    for shell in ("bash", "zsh", "fish"):
+        assert f"_MAST_TUI_COMPLETE={shell}_complete" in completion(f"{shell}_source")
 
-def test_bash_completes_commands_options_and_choices(installed: Path, tmp_path: Path) -> None:
     def completed(line: str) -> list[str]:
-        words = line.split(" ")
-        told = run(
-            str(installed / "mast-tui"),
-            cwd=tmp_path,
-            env={
-                "PATH": os.environ["PATH"],
-                "_MAST_TUI_COMPLETE": "bash_complete",
-                "COMP_WORDS": line,
-                "COMP_CWORD": str(len(words) - 1),
-            },
-        )
-        return told.splitlines()
+        number = str(len(line.split(" ")) - 1)
+        return completion("bash_complete", COMP_WORDS=line, COMP_CWORD=number).splitlines()
 
     assert completed("mast-tui re") == ["plain,read", "plain,report", "file,re"]
     assert "plain,--spans" in completed("mast-tui inspect --")

@@ -1,4 +1,4 @@
-"""Work spread over processes: order, bugs, and processes that are killed."""
+"""Work of several processes: order, errors, and processes that are killed."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def test_results_come_in_the_order_of_the_items() -> None:
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_what_comes_of_an_item_alone_is_told_while_more_is_looked_for(
-    killed: bool, tmp_path: Path
-) -> None:
+def test_a_result_is_returned_before_its_batch_is_complete(killed: bool, tmp_path: Path) -> None:
     work = Waits(tmp_path / "more", tmp_path / "killed" if killed else None)
     with LocalProcesses(1) as workers:
         results = workers.map(work, [[5], [6]])
@@ -78,13 +76,16 @@ def test_what_comes_of_an_item_alone_is_told_while_more_is_looked_for(
     assert killed == (tmp_path / "killed").exists()
 
 
-def test_a_bug_is_raised_with_the_place_where_it_is() -> None:
+def test_an_error_of_a_process_is_raised_with_its_traceback() -> None:
     with LocalProcesses(1) as workers, pytest.raises(ValueError, match="no 0") as raised:
         list(workers.map(broken, batches(4, 2)))
     assert "in broken" in "".join(raised.value.__notes__)
+    for wanted in ("0", "-1", "many", "²"):
+        with pytest.raises(NoWorkers, match="no workers"):
+            workers_of(wanted)
 
 
-def test_what_a_killed_process_had_is_done_again(tmp_path: Path) -> None:
+def test_the_batch_of_a_killed_process_is_repeated(tmp_path: Path) -> None:
     work = KilledAtOne(7, tmp_path / "once")
     with LocalProcesses(2) as workers:
         assert list(workers.map(work, batches(20, 4))) == squares(range(20))
@@ -103,13 +104,13 @@ def test_an_idle_process_that_is_killed_is_replaced() -> None:
         assert list(workers.map(squares, batches(6, 2))) == squares(range(6))
 
 
-def test_an_item_that_ends_every_process_costs_itself_alone() -> None:
+def test_an_item_that_kills_every_process_is_lost_alone() -> None:
     with LocalProcesses(1) as workers:
         found = list(workers.map(KilledAtOne(5), batches(8, 4)))
     assert found == [*squares(range(5)), LOST, *squares(range(6, 8))]
 
 
-def test_nothing_is_drawn_far_ahead_of_the_results() -> None:
+def test_items_are_read_shortly_before_their_results() -> None:
     drawn = 0
 
     def endless() -> object:
@@ -122,9 +123,3 @@ def test_nothing_is_drawn_far_ahead_of_the_results() -> None:
         results = workers.map(squares, endless())  # type: ignore[arg-type]
         assert [next(results) for _ in range(3)] == [1, 4, 9]
         assert drawn < 20
-
-
-@pytest.mark.parametrize("wanted", ["0", "-1", "many", "²"])
-def test_other_words_are_no_workers(wanted: str) -> None:
-    with pytest.raises(NoWorkers, match="no workers"):
-        workers_of(wanted)

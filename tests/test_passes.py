@@ -14,7 +14,7 @@ def number(which: Which, *passes: Pass) -> int | None:
     return None if counted is None else counted.number
 
 
-def test_first_is_the_look_before_anything_of_others_was_seen() -> None:
+def test_first_is_the_pass_without_knowledge_of_others() -> None:
     looks = one(1, PassKind.BLIND), one(2, PassKind.SECOND_LOOK), one(3, PassKind.SECOND_LOOK)
     assert number("first", *looks) == number("first", *looks[::-1]) == 1
     assert number("first", one(1, PassKind.ASSISTED)) == 1
@@ -22,7 +22,7 @@ def test_first_is_the_look_before_anything_of_others_was_seen() -> None:
     assert number("first", one(1, PassKind.BLIND, finished=False), looks[1]) is None
 
 
-def test_last_is_the_latest_that_was_finished() -> None:
+def test_last_is_the_latest_finished_pass() -> None:
     looks = one(1, PassKind.BLIND), one(2, PassKind.SECOND_LOOK)
     assert number("last", *looks) == number("last", *looks[::-1]) == 2
     assert number("last", *looks, one(3, PassKind.SECOND_LOOK, finished=False)) == 2
@@ -34,15 +34,7 @@ def test_an_adjudication_never_counts() -> None:
     assert number("first", one(1, PassKind.ADJUDICATION)) is None
 
 
-def test_annotators_and_traces_are_told_apart() -> None:
-    passes = [
-        Pass(name, trace, "mast@3", 1, PassKind.BLIND, "then", "now")
-        for name in ("ann", "bob")
-        for trace in ("t1", "t2")
-    ]
-    assert set(counted_passes(passes, "last")) == {
-        ("ann", "t1"),
-        ("ann", "t2"),
-        ("bob", "t1"),
-        ("bob", "t2"),
-    }
+def test_passes_are_counted_for_each_annotator_and_trace() -> None:
+    keys = {(name, trace) for name in ("ann", "bob") for trace in ("t1", "t2")}
+    passes = [Pass(*key, "mast@3", 1, PassKind.BLIND, "then", "now") for key in keys]
+    assert set(counted_passes(passes, "last")) == keys

@@ -57,19 +57,15 @@ def ci(
     )
 
 
-@pytest.mark.parametrize("heading", ["Start", "Run all tests"])
-def test_the_readme_gives_one_line_for_it(heading: str) -> None:
+def test_the_readme_has_one_line_for_the_start_and_one_for_the_tests() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
-    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    block = section.split("```\n")[1]
-    assert block.count("\n") == 1
-    assert block.startswith("python3 -m venv .venv && ")
-
-
-def test_the_first_command_shows_that_it_is_at_work() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    block = text.partition("\n## Start\n")[2].split("```\n")[1]
-    assert not {"-q", "--quiet", "-qq"}.intersection(block.split())
+    for heading in ("Start", "Run all tests"):
+        section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+        block = section.split("```\n")[1]
+        assert block.count("\n") == 1
+        assert block.startswith("python3 -m venv .venv && ")
+        # The first command shows its progress.
+        assert heading != "Start" or not {"-q", "--quiet", "-qq"}.intersection(block.split())
 
 
 @pytest.mark.parametrize("installed", [["google-chrome", "groff"], ["chromium"], []])
@@ -83,18 +79,15 @@ def test_ci_runs_the_line_of_the_readme(tmp_path: Path, installed: list[str]) ->
     assert (command in done.stdout.splitlines()) is (packages is not None)
 
 
-def test_ci_goes_on_where_it_may_not_install(tmp_path: Path) -> None:
-    readme = "## Run all tests\n\n```\necho all is well\n```\n"
-    done = ci(tmp_path, readme, {**STUBS, "sudo": "exit 1"})
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "all is well"
-    assert "cannot install chromium groff" in done.stderr
-
-
-def test_ci_fails_where_the_line_fails(tmp_path: Path) -> None:
-    done = ci(tmp_path, "## Run all tests\n\n```\necho 1 failed && exit 3\n```\n", STUBS)
-    assert done.returncode == 3
-    assert done.stdout.splitlines()[-1] == "1 failed"
+def test_ci_continues_without_permission_to_install_and_fails_with_the_line(tmp_path: Path) -> None:
+    for name, line, stubs, code, last in (
+        ("denied", "echo all is well", {**STUBS, "sudo": "exit 1"}, 0, "all is well"),
+        ("failed", "echo 1 failed && exit 3", STUBS, 3, "1 failed"),
+    ):
+        (tmp_path / name).mkdir()
+        done = ci(tmp_path / name, f"## Run all tests\n\n```\n{line}\n```\n", stubs)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (code, last)
+        assert ("cannot install chromium groff" in done.stderr) is (name == "denied")
 
 
 @pytest.mark.parametrize("block", ["", "```\n```\n", "```\ntrue\ntrue\n```\n"])

@@ -1,4 +1,4 @@
-"""Waiting with an end: what never comes fails the test, and says what was waited for."""
+"""Waiting with a limit, after which the test fails and shows its condition."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Final
 import pytest
 
 PATIENCE: Final = 120.0
-"""Seconds; less than a test may take at most, and far more than anything takes that comes."""
+"""Seconds; below the limit of a test, and far longer than any condition takes."""
 
 
 def until(done: Callable[[], object], seconds: float = PATIENCE) -> Iterator[None]:
-    """Go round a loop until something is so; what is done meanwhile is its body.
+    """Repeat the body of a loop until a condition holds.
 
         for _ in waiting.until(lambda: table.row_count):
             await pilot.pause()
 
     Args:
-        done: Whether it is so; asked before each round.
-        seconds: How long that may take.
+        done: The condition, which is checked before each round.
+        seconds: The time limit.
 
     Raises:
-        pytest.fail.Exception: It was not so in time; the message holds the line of ``done``.
+        pytest.fail.Exception: The condition did not hold in time; the message shows it.
     """
     end = time.monotonic() + seconds
     while not done():
         if time.monotonic() > end:
-            what = inspect.getsource(done).strip() if inspect.isroutine(done) else repr(done)
-            pytest.fail(f"waited {seconds:g} s in vain for: {what}")
+            condition = inspect.getsource(done).strip() if inspect.isroutine(done) else repr(done)
+            pytest.fail(f"waited {seconds:g} s in vain for: {condition}")
         yield

@@ -30,11 +30,7 @@ def completion(text: str, *, finish: str = "stop", tokens_in: int = 3_000) -> Li
         "created": 1,
         "model": MODEL,
         "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": text},
-                "finish_reason": finish,
-            }
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
         ],
         "usage": {
             "prompt_tokens": tokens_in,
@@ -174,11 +170,7 @@ class BatchDesk:
                 self.files[name] = "\n".join(reversed(lines)).encode()
                 batch[f"{kind}_file_id"] = name
         counts = batch["request_counts"]
-        batch["request_counts"] = {
-            **counts,
-            "completed": len(answers),
-            "failed": len(errors),
-        }
+        batch["request_counts"] = {**counts, "completed": len(answers), "failed": len(errors)}
 
 
 def _uploaded(content: bytes, kind: str) -> bytes:

@@ -1,24 +1,31 @@
-"""A command line in a folder of its own."""
+"""A command line in a folder of its own, and a model server for judges."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from mast_tui.cli.command_line import split_command
 from mast_tui.cli.dispatch import run
+from mast_tui.workspace import Workspace
+from mast_tui.workspace.paths import find_workspace
 from tests.judges.llm.made_answers import said, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer
+
+COLUMNS: Final = "trace_id,annotator,mode,value"
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -29,14 +36,66 @@ class Done:
         return json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
 
 
-Cli = Callable[..., Done]
-Judge = Callable[..., Done]
-"""A command that has a model judge; the words may be any objects, as text."""
+class Cli:
+    """A command line; arguments may be any objects, as text."""
+
+    def __init__(self, command: Callable[..., Done]) -> None:
+        self._command = command
+
+    def __call__(self, *args: object) -> Done:
+        return self._command(*args)
+
+    def ok(self, *args: object) -> Done:
+        """Run a command that must succeed."""
+        done = self(*args)
+        assert done.code == 0, done.err
+        return done
+
+    def json(self, *args: object) -> Any:
+        """Run a command with ``--json``, which must succeed, and return its document."""
+        return self.ok(*args, "--json").json
+
+    def refused(self, *args: object, says: str | tuple[str, ...] = (), code: int = 1) -> Done:
+        """Run a command that must fail.
+
+        Args:
+            args: The arguments.
+            says: Texts that stderr contains; stdout is empty unless it is JSON.
+            code: The exit code.
+
+        Returns:
+            The failed command.
+        """
+        done = self(*args)
+        assert done.code == code, done.err
+        assert done.out == "" or done.out.startswith("{")
+        for text in (says,) if isinstance(says, str) else says:
+            assert text in done.err
+        return done
+
+    def export(self, file_format: str, *options: object) -> str:
+        """Export into a file, which may be there already, and return its text."""
+        self.ok("export", "--format", file_format, "-o", "exported", "--force", *options)
+        return Path("exported").read_text("utf-8")
+
+    def gold(self, *options: object) -> Any:
+        """Export gold, and return its document."""
+        return json.loads(self.export("gold", *options))
+
+    def rows(self, *options: object, labels: str = "all") -> list[dict[str, str]]:
+        """Export labels as csv-long, and return the rows of the table."""
+        text = self.export("csv-long", "--labels", labels, *options)
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+
+    def label(self, *rows: str, columns: str = COLUMNS, options: Sequence[object] = ()) -> Done:
+        """Import rows of a csv-long table, which may have new names."""
+        Path("rows.csv").write_text("\n".join([columns, *rows]) + "\n", "utf-8")
+        return self.ok("import", "rows.csv", "--format", "csv-long", "--allow-new", *options)
 
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run a command in ``tmp_path``; the last words may be any objects, as text."""
+    """Commands that run in ``tmp_path``, which is the current directory."""
     monkeypatch.chdir(tmp_path)
 
     def call(*args: object) -> Done:
@@ -45,11 +104,16 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         out, err = capsys.readouterr()
         return Done(code, out, err)
 
-    return call
+    return Cli(call)
+
+
+def opened() -> closing[Workspace]:
+    """Open the workspace of the current directory until the end of a block."""
+    return closing(Workspace.open(find_workspace(None)))
 
 
 def right(body: dict[str, Any], _: int) -> Action:
-    """A right answer to whatever is asked."""
+    """Return a right answer to any request."""
     return answer(said(body), tokens_in=3_000, tokens_out=500)
 
 
@@ -61,19 +125,15 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def judging(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Judge]:
-    """Make a command that has the model of a server judge so many runs, with some options."""
+def judging(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cli]:
+    """A function that makes a command in which the model of a server judges some runs."""
 
-    def made(server: ModelServer, runs: int, *options: str) -> Judge:
+    def make(server: ModelServer, runs: int, *options: str) -> Cli:
         for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
         write_runs(tmp_path / "runs", runs)
+        model = ("--model", "test-model", "--base-url", server.base_url)
+        return Cli(lambda *more: cli("judge", "runs", "--judge", "llm", *model, *options, *more))
 
-        def call(*more: object) -> Done:
-            where = ("--model", "test-model", "--base-url", server.base_url)
-            return cli("judge", "runs", "--judge", "llm", *where, *options, *more)
-
-        return call
-
-    return made
+    return make

@@ -1,4 +1,4 @@
-"""Gold, conflicts and figures are the same from any directory, and without the files of traces."""
+"""Gold, conflicts and figures do not depend on the directory or on the files of traces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.records import SpanIndex
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import COLUMNS, Cli, opened
+from tests.cli.test_judge import write_run as write_repeated_calls
 
 MAST = load_mast()
 MODES = {mode.code: mode.slug for mode in MAST.modes}
@@ -64,7 +65,7 @@ def label(
 
 
 def quoted(index: int, start: int, end: int) -> Callable[[Trace], Target]:
-    """Return a function that makes a quote of a span of its trace."""
+    """Return a function that quotes a span of its trace."""
 
     def target(trace: Trace) -> Target:
         key = trace.span(index).key
@@ -73,43 +74,37 @@ def quoted(index: int, start: int, end: int) -> Callable[[Trace], Target]:
     return target
 
 
-def ada(trace: Trace) -> Target:
-    return spans(trace, 2, 4)
+def between(first: int, last: int) -> Callable[[Trace], Target]:
+    """Return a function that makes a range of spans of its trace."""
+    return lambda trace: spans(trace, first, last)
+
+
+ada = between(2, 4)
 
 
 def ben(trace: Trace) -> Target:
     return spans(trace, 3, 6)
 
 
-def between(first: int, last: int) -> Callable[[Trace], Target]:
-    return lambda trace: spans(trace, first, last)
-
-
 def imported(cli: Cli, folder: Path) -> Path:
-    """A workspace made by an import before its traces were ever read; then they are."""
-    keys = {}
+    """Make a workspace by an import before its traces are read for the first time."""
+    rows = []
     for name in ("one", "two"):
         trace = read_run(write_run(folder / "runs", name))
-        keys[trace.identity.trace_id] = [trace.span(index).key for index in range(TURNS)]
-    rows = ["trace_id,annotator,mode,value,span_first,span_last"]
-    for trace_id, key in keys.items():
         for who, first, last in (("ada", 2, 4), ("ben", 3, 6)):
-            rows.append(f"{trace_id},{who},1.3,present,{key[first]},{key[last]}")
-            rows.append(f"{trace_id},{who},,finished,,")
-    file = folder / "labels.csv"
-    file.write_text("\n".join(rows) + "\n")
-    place = folder / UNDER
-    where = ("--workspace", place)
-    assert not cli("import", file, "--format", "csv-long", "--allow-new", *where).code
-    refused = cli("export", "--format", "gold", "-o", folder / "no.json", *where)
-    assert refused.code == 1
+            start = f"{trace.identity.trace_id},{who},"
+            keys = f"{trace.span(first).key},{trace.span(last).key}"
+            rows += [f"{start}1.3,present,{keys}", f"{start},finished,,"]
+    where = ("--workspace", folder / UNDER)
+    cli.label(*rows, columns=f"{COLUMNS},span_first,span_last", options=where)
+    cli.refused("export", "--format", "gold", "-o", folder / "no.json", *where)
     assert not (folder / "no.json").exists()
-    assert cli("judge", folder / "runs", "--judge", "rules", *where).code == 0
-    return place
+    cli.ok("judge", folder / "runs", "--judge", "rules", *where)
+    return folder / UNDER
 
 
 def labelled(cli: Cli, folder: Path) -> Path:
-    """A workspace in which two people labelled in sessions, and somebody adjudicated."""
+    """Make a workspace with labels of sessions and an adjudication."""
     place = folder / UNDER
     runs = [write_run(folder / "runs", name) for name in ("one", "two", "three")]
     with closing(Workspace.open(place)) as workspace:
@@ -120,16 +115,14 @@ def labelled(cli: Cli, folder: Path) -> Path:
         trace_id = read_run(runs[0]).identity.trace_id
         take_on(workspace, MAST, "dee", [trace_id])
         work = Adjudication(workspace, MAST, trace_id, "dee", order=SpanOrders(workspace)(trace_id))
-        conflict = next(
-            conflict for conflict in work.gold.conflicts if conflict.mode == MODES["1.3"]
-        )
-        place_of_all = (spans(read_run(runs[0]), 1, 7),)
-        work.decide(conflict, Choice(VerdictValue.PRESENT, place_of_all, ()))
+        conflict = next(one for one in work.gold.conflicts if one.mode == MODES["1.3"])
+        whole_range = (spans(read_run(runs[0]), 1, 7),)
+        work.decide(conflict, Choice(VerdictValue.PRESENT, whole_range, ()))
     return place
 
 
 def merged(cli: Cli, folder: Path) -> Path:
-    """A workspace merged from the exports of other machines, on which the traces are."""
+    """Merge a workspace from the exports of other machines, which have the traces."""
     exports = []
     for name, target in (("ada", ada), ("ben", ben)):
         machine = folder.with_name(f"machine of {name}")
@@ -138,35 +131,29 @@ def merged(cli: Cli, folder: Path) -> Path:
                 path = write_run(machine / "runs", run)
                 label(workspace, path, name, {"1.3": target, "2.6": quoted(5, 3, 11)})
         exports.append(folder.with_name(f"{name}.jsonl"))
-        done = cli("export", "--format", "jsonl", "-o", exports[-1], "--workspace", machine / UNDER)
-        assert done.code == 0
+        where = ("--workspace", machine / UNDER)
+        cli.ok("export", "--format", "jsonl", "-o", exports[-1], *where)
         shutil.rmtree(machine)
     folder.mkdir()
-    place = folder / UNDER
-    done = cli("import", *exports, "--format", "jsonl", "--allow-new", "--workspace", place)
-    assert done.code == 0
-    return place
+    options = ("--format", "jsonl", "--allow-new", "--workspace", folder / UNDER)
+    cli.ok("import", *exports, *options)
+    return folder / UNDER
 
 
 def results(cli: Cli, place: Path, output: Path) -> dict[str, Any]:
-    """All that must not depend on the directory."""
-
-    def run(*words: object) -> Done:
-        done = cli(*words, "--workspace", place)
-        assert done.code == 0, done.err
-        return done
-
-    run("export", "--format", "gold", "-o", output, "--force")
+    """Return all results that must not depend on the directory."""
+    where = ("--workspace", place)
+    cli.ok("export", "--format", "gold", "-o", output, "--force", *where)
     with closing(Workspace.open(place, create=False)) as workspace:
         entries = queue(workspace, MAST, "dee", order_of=SpanOrders(workspace))
         left = [(entry.trace_id, entry.gold and entry.gold.conflicts) for entry in entries]
     return {
         "gold": output.read_bytes(),
         "datasheet": output.with_name("gold.datasheet.md").read_bytes(),
-        "status": run("status", "--json").out,
-        "agree": run("agree", *FEW, "--json").out,
-        "report": run("report", "--by", "all", *FEW, "--json").out,
-        "csv": run("export", "--format", "csv-long", "-o", "-").out,
+        "status": cli.ok("status", "--json", *where).out,
+        "agree": cli.ok("agree", *FEW, "--json", *where).out,
+        "report": cli.ok("report", "--by", "all", *FEW, "--json", *where).out,
+        "csv": cli.ok("export", "--format", "csv-long", "-o", "-", *where).out,
         "queue": left,
     }
 
@@ -186,7 +173,7 @@ def results(cli: Cli, place: Path, output: Path) -> dict[str, Any]:
         ),
     ],
 )
-def test_all_is_the_same_from_any_directory_with_and_without_the_files(
+def test_results_do_not_depend_on_the_directory_or_the_files(
     cli: Cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -226,9 +213,7 @@ def test_all_is_the_same_from_any_directory_with_and_without_the_files(
                 assert again[name] == before, (files, directory, name)
 
 
-def test_export_says_how_many_places_have_no_order_and_where_their_files_were_looked_for(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_export_reports_places_without_an_order_and_their_files(cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "study"
     place = labelled(cli, folder)
     where = ("--workspace", place)
@@ -236,60 +221,44 @@ def test_export_says_how_many_places_have_no_order_and_where_their_files_were_lo
         connection.exec_driver_sql("DELETE FROM span_indices")
     (folder / "runs").rename(folder / "moved")
     for file_format in ("gold", "csv-long", "huggingface", "doccano"):
-        output = tmp_path / "out"
-        done = cli("export", "--format", file_format, "-o", output, *where)
-        assert done.code == 1
-        assert not output.exists()
-        # Two people differ on two modes in each of three traces; cho's label is another.
-        assert "13 labelled spans in 3 traces" in done.err
-        assert str(folder / "runs" / "one.json") in done.err
-        assert "--allow-unordered" in done.err
-    status = cli("status", *where)
-    assert "13 labelled spans of unknown order" in status.out
-    assert cli("status", "--json", *where).json["conflicts"]["unordered"] == 13
+        # Two annotators differ on two modes in each of three traces; cho's label is another.
+        says = ("13 labelled spans in 3 traces", str(folder / "runs" / "one.json"))
+        export = ("export", "--format", file_format, "-o", "out", *where)
+        cli.refused(*export, says=(*says, "--allow-unordered"))
+        assert not Path("out").exists()
+    assert "13 labelled spans of unknown order" in cli("status", *where).out
+    assert cli.json("status", *where)["conflicts"]["unordered"] == 13
     assert "order of the spans of the 3 traces" in cli("agree", *FEW, *where).out
-    verdicts = cli("export", "--format", "csv-wide", "-o", tmp_path / "wide.csv", *where)
-    assert verdicts.code == 0
-    gold = tmp_path / "gold.json"
-    forced = ("export", "--format", "gold", "-o", gold, "--allow-unordered", *where)
-    assert cli(*forced).code == 0
-    assert json.loads(gold.read_text())["unordered"] == 13
-    sheet = (tmp_path / "gold.datasheet.md").read_text()
-    assert "order is not known, so that overlaps with others may be missed: 13" in sheet
-    # Opening the traces again is enough, wherever they are now.
-    assert cli("judge", folder / "moved", "--judge", "rules", *where).code == 0
+    cli.ok("export", "--format", "csv-wide", "-o", "wide.csv", *where)
+    assert cli.gold("--allow-unordered", *where)["unordered"] == 13
+    (sheet,) = tmp_path.glob("exported*.md")
+    note = "order is not known, so that overlaps with others may be missed: 13"
+    assert note in sheet.read_text()
+    # Reading the traces again is enough, wherever they are.
+    cli.ok("judge", folder / "moved", "--judge", "rules", *where)
     shutil.rmtree(folder / "moved")
-    assert cli("export", "--format", "gold", "-o", gold, *where).code == 0
-    assert cli("status", "--json", *where).json["conflicts"]["unordered"] == 0
+    cli.gold(*where)
+    assert cli.json("status", *where)["conflicts"]["unordered"] == 0
 
 
-def test_spans_that_are_not_in_their_trace_are_told_apart(cli: Cli, tmp_path: Path) -> None:
+def test_export_reports_spans_that_are_not_in_their_trace(cli: Cli, tmp_path: Path) -> None:
     place = labelled(cli, tmp_path / "study")
     with closing(Workspace.open(place)) as workspace:
         (trace_id,) = (trace.trace_id for trace in workspace.traces() if "two" in trace.trace_id)
         key = read_run(tmp_path / "study" / "runs" / "two.json").span(4).key
         workspace.keep_span_indices({trace_id: {key: SpanIndex(None)}})
-    done = cli("export", "--format", "gold", "-o", "gold.json", "--workspace", place)
-    assert done.code == 1
-    assert "2 labelled spans in 1 trace is unknown" in done.err
-    assert "The spans are not in the traces there" in done.err
-    assert "not found" not in done.err
+    says = ("2 labelled spans in 1 trace is unknown", "The spans are not in the traces there")
+    export = ("export", "--format", "gold", "-o", "gold.json", "--workspace", place)
+    assert "not found" not in cli.refused(*export, says=says).err
 
 
-def test_a_judge_keeps_where_its_suggestions_stand(cli: Cli, tmp_path: Path) -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    turns: list[dict[str, Any]] = [{"role": "user", "content": "look"}]
-    for number in range(4):
-        turns.append(
-            {"role": "assistant", "content": "", "tool_calls": [call | {"id": f"c{number}"}]}
-        )
-        turns.append({"role": "tool", "tool_call_id": f"c{number}", "content": "the same"})
+def test_a_judge_keeps_the_order_of_its_suggestions(cli: Cli, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
-    (runs / "one.json").write_text(json.dumps({"messages": turns}))
-    assert cli("judge", "runs", "--judge", "rules", "--rules", "all").code == 0
+    write_repeated_calls(runs)
+    cli.ok("judge", "runs", "--judge", "rules", "--rules", "all")
     shutil.rmtree(runs)
-    with closing(Workspace.open(tmp_path / UNDER)) as workspace:
+    with opened() as workspace:
         keys = {
             key
             for label in workspace.labels()
@@ -301,23 +270,30 @@ def test_a_judge_keeps_where_its_suggestions_stand(cli: Cli, tmp_path: Path) -> 
         assert keys <= kept.keys()
 
 
-def test_from_elsewhere_a_trace_is_never_written_over_and_its_outcomes_are_found(
+def test_traces_are_kept_and_outcomes_read_from_another_directory(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "study"
     place = folder / UNDER
     run = write_run(folder / "runs", "one")
     monkeypatch.chdir(folder)
-    assert cli("judge", "runs", "--judge", "rules", "--workspace", place).code == 0
+    cli.ok("judge", "runs", "--judge", "rules", "--workspace", place)
     with closing(Workspace.open(place)) as workspace:
         label(workspace, run, "ada", {"1.3": ada})
     before = run.read_bytes()
     (folder / "runs" / "outcomes.csv").write_text("trace,outcome\none.json,failed\n")
     monkeypatch.chdir(tmp_path)
     where = ("--workspace", place)
-    done = cli("export", "--format", "csv-long", "-o", run, "--force", *where)
-    assert done.code == 1
-    assert "traces are never written to" in done.err
+    cli.refused(
+        "export",
+        "--format",
+        "csv-long",
+        "-o",
+        run,
+        "--force",
+        *where,
+        says="traces are never written to",
+    )
     assert run.read_bytes() == before
-    report = cli("report", "--by", "all", *FEW, "--json", *where).json
+    report = cli.json("report", "--by", "all", *FEW, *where)
     assert report["traces"]["failed"] == 1

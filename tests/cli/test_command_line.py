@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ COMMON = st.lists(
 
 
 @given(COMMON, st.sampled_from(sorted(COMMANDS)), st.lists(st.text(max_size=5), max_size=3))
-def test_a_command_is_found_behind_common_options(
+def test_a_command_may_follow_common_options(
     options: list[list[str]], command: str, rest: list[str]
 ) -> None:
     flat = [word for option in options for word in option]
@@ -39,14 +38,14 @@ def test_the_value_of_an_option_is_no_command() -> None:
     assert split_command(["--annotator", "judge", "status"]).command == "status"
 
 
-def test_plain_words_of_the_app_are_taken_apart() -> None:
+def test_plain_arguments_of_the_app_are_parsed_quickly() -> None:
     words = quick_app_arguments(
         ["a.jsonl", "--workspace=w.db", "b", "--annotator", "bo", "--blind"]
     )
     assert words == (("a.jsonl", "b"), CommonOptions("w.db", "bo", blind=True))
 
 
-def test_whatever_is_unusual_is_left_to_the_full_parser() -> None:
+def test_unusual_arguments_are_left_to_the_full_parser() -> None:
     for args in (
         ["--help"],
         ["--version"],
@@ -62,6 +61,6 @@ def test_whatever_is_unusual_is_left_to_the_full_parser() -> None:
         assert quick_app_arguments(args) is None, args
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_page_says_of_a_command_what_its_own_page_says(name: str) -> None:
-    assert load_command(name).get_short_help_str(limit=70) == COMMANDS[name].help
+def test_the_help_page_has_the_help_of_each_command() -> None:
+    for name, command in COMMANDS.items():
+        assert load_command(name).get_short_help_str(limit=70) == command.help

@@ -38,47 +38,31 @@ def line_ends(spans: list[tuple[int, str]], mark: str) -> bool:
 
 @pytest.fixture
 def judged(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Judge a set of runs once, and return the summary; a second run knows all of them."""
+    """The summary of a judge that has read a set of runs."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     write_set(tmp_path / "set")
     with ModelServer(named) as server:
-        server_options = ("--model", "test-model", "--base-url", server.base_url)
-        done = cli("judge", "set", "--judge", "llm", *server_options, "--decisive", "--json")
-        assert done.code == 0, done.err
-        summary: dict[str, Any] = done.json
-        second_summary = cli(
-            "judge", "set", "--judge", "llm", *server_options, "--decisive", "--json"
-        ).json
-        assert second_summary["traces"]["known"] == 4
-        assert (
-            cli("judge", "set", "--judge", "llm", *server_options, "--decisive", "--verify").code
-            == 2
-        )
+        model = ("--judge", "llm", "--model", "test-model", "--base-url", server.base_url)
+        judge = ("judge", "set", *model, "--decisive")
+        summary: dict[str, Any] = cli.json(*judge)
+        assert cli.json(*judge)["traces"]["known"] == 4
+        cli.refused(*judge, "--verify", code=2)
     return summary
 
 
-def test_it_sits_the_exam_of_decisive_steps(cli: Cli, judged: dict[str, Any]) -> None:
+def test_decisive_steps_are_scored_and_exported_with_their_remedy(
+    cli: Cli, judged: dict[str, Any]
+) -> None:
     assert (judged["suggestions"], judged["modes"]) == (4, {"2.6": 4})
-    done = cli("exam", "set", "--set", "who-and-when", "--judge", judged["judge"], "--json")
-    assert done.code == 0, done.err
-    [scored] = done.json["judges"].values()
+    exam = ("exam", "set", "--set", "who-and-when", "--judge", judged["judge"])
+    [scored] = cli.json(*exam)["judges"].values()
     decisive = scored["decisive"]
     assert (decisive["n"], decisive["named"]) == (4, 4)
-    assert decisive["step"]["0"]["value"] == 0.75
-    assert decisive["agent"]["value"] == 0.75
-
-
-def test_it_is_written_out_with_its_remedy(
-    cli: Cli, judged: dict[str, Any], tmp_path: Path
-) -> None:
-    for name in ("jsonl", "csv-long"):
-        done = cli("export", "--format", name, "--labels", "all", "-o", name)
-        assert done.code == 0, done.err
-    lines = [json.loads(line) for line in (tmp_path / "jsonl").read_text().splitlines()]
-    said = json.dumps(lines)
-    assert said.count('"remedy": "Book the train at ten. Then: they would have arrived."') >= 4
-    table = (tmp_path / "csv-long").read_text()
+    assert decisive["step"]["0"]["value"] == decisive["agent"]["value"] == 0.75
+    remedy = '"remedy": "Book the train at ten. Then: they would have arrived."'
+    assert cli.export("jsonl").count(remedy) >= 4
+    table = cli.export("csv-long", "--labels", "all")
     assert table.count("fatal") == 4
     assert "Instead: Book the train at ten." in table

@@ -1,4 +1,4 @@
-"""``doctor``: what works here, what does not, and what to do."""
+"""``mast-tui doctor``: what works on a machine, what does not, and what to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def checks(done: Done) -> Mapping[str, Mapping[str, str]]:
     return {check["name"]: check for check in done.json["checks"]}
 
 
-def test_a_machine_that_is_well_says_so_and_ends_with_0(cli: Cli) -> None:
+def test_a_machine_without_problems_passes(cli: Cli) -> None:
     done = cli("doctor", "--json")
     found = checks(done)
     assert done.code == 0
@@ -50,7 +50,7 @@ def test_a_machine_that_is_well_says_so_and_ends_with_0(cli: Cli) -> None:
     assert not list(Path().iterdir())  # it has changed nothing
 
 
-def test_pictures_are_drawn_where_the_library_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_need_a_library(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert checks(cli("doctor", "--json"))["pictures"]["state"] == "works"
     monkeypatch.setattr("mast_tui.cli.doctor.find_spec", lambda _name: None)
     pictures = checks(cli("doctor", "--json"))["pictures"]
@@ -58,103 +58,78 @@ def test_pictures_are_drawn_where_the_library_is(cli: Cli, monkeypatch: pytest.M
     assert "mast-tui[pictures]" in pictures["hint"]
 
 
-def test_a_wrong_setting_and_a_missing_editor_are_wrong(
+def test_a_wrong_setting_and_a_missing_editor_are_reported(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured('theme = "nrod"\n')
     monkeypatch.setenv("VISUAL", "no-such-editor -w")
-    done = cli("doctor", "--json")
-    found = checks(done)
-    assert done.code == 1
+    found = checks(cli.refused("doctor", "--json"))
     assert found["settings"]["state"] == found["editor"]["state"] == "wrong"
     assert "nord" in found["settings"]["found"]
     assert "no-such-editor" in found["editor"]["found"]
 
 
-def test_the_workspace_is_looked_through(cli: Cli) -> None:
+def test_the_workspace_is_checked(cli: Cli) -> None:
     Path("mine.db").write_bytes(b"no database")
-    done = cli("doctor", "--workspace", "mine.db", "--json")
-    assert done.code == 1
+    done = cli.refused("doctor", "--workspace", "mine.db", "--json")
     assert "no workspace of mast-tui" in checks(done)["workspace"]["found"]
-    made = "trace_id,annotator,mode,value\nt,ann,1.3,present\n"
-    Path("labels.csv").write_text(made)
-    assert cli("import", "labels.csv", "--format", "csv-long", "--allow-new").code == 0
+    cli.label("t,ann,1.3,present")
     found = checks(cli("doctor", "--json"))["workspace"]
-    assert found["state"] == "works"
-    assert "1 trace," in found["found"]
+    assert (found["state"], "1 trace," in found["found"]) == ("works", True)
 
 
-def test_a_model_server_is_asked_for_its_models_and_for_nothing_else(cli: Cli) -> None:
-    with ModelServer(lambda _body, _n: answer("{}"), models=["small", "large"]) as server:
-        configured(f'[judge]\nmodel = "small"\nbase_url = "{server.base_url}"\n')
-        assert checks(cli("doctor", "--json"))["model"]["state"] == "works"
-        configured(f'[judge]\nmodel = "smal"\nbase_url = "{server.base_url}"\n')
-        done = cli("doctor", "--json")
-        assert done.code == 1
-        assert "it has small, large" in checks(done)["model"]["found"]
-        before = len(server.requests)
-        assert checks(cli("doctor", "--offline", "--json"))["model"]["state"] == "note"
-        assert len(server.requests) == before
-        assert not server.chats
-
-
-def test_a_server_that_refuses_the_key_or_is_not_there_is_told(
+def test_a_model_server_is_asked_for_its_models_only(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-this-one-either")
-    with ModelServer() as server:
-        server.listing = status(401, "Incorrect API key provided: sk-not-this-one-either")
+    def model(*options: str) -> Mapping[str, str]:
+        return checks(cli("doctor", "--json", *options))["model"]
+
+    with ModelServer(lambda _body, _n: answer("{}"), models=["small", "large"]) as server:
         configured(f'[judge]\nmodel = "small"\nbase_url = "{server.base_url}"\n')
-        done = cli("doctor", "--json")
-        assert done.code == 1
+        assert model()["state"] == "works"
+        configured(f'[judge]\nmodel = "smal"\nbase_url = "{server.base_url}"\n')
+        assert "it has small, large" in checks(cli.refused("doctor", "--json"))["model"]["found"]
+        before = len(server.requests)
+        assert model("--offline")["state"] == "note"
+        assert len(server.requests) == before
+        assert not server.chats
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-not-this-one-either")
+        server.listing = status(401, "Incorrect API key provided: sk-not-this-one-either")
+        done = cli.refused("doctor", "--json")
         assert "refuses the key that OPENAI_API_KEY holds" in checks(done)["model"]["found"]
         assert "sk-not-this" not in done.out
-    done = cli("doctor", "--json")
-    assert done.code == 1
-    assert "cannot be reached" in checks(done)["model"]["found"]
+    assert "cannot be reached" in checks(cli.refused("doctor", "--json"))["model"]["found"]
 
 
-@pytest.mark.parametrize(
-    ("environment", "size", "hint"),
-    [
-        ({"TERM": "dumb"}, (120, 40), "set TERM"),
-        ({"TERM": "xterm"}, (50, 40), "at least 60 × 15"),
-        ({"TERM": "xterm"}, (70, 20), "120 × 40 shows the taxonomy"),
-        ({"TERM": "xterm"}, (120, 40), ""),
-    ],
-)
-def test_a_terminal_that_cannot_show_the_app_is_told(
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    environment: Mapping[str, str],
-    size: tuple[int, int],
-    hint: str,
+def test_a_terminal_that_is_too_small_or_dumb_is_reported(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: os.terminal_size(size))
-    found = checks(cli("doctor", "--json"))["terminal"]
-    assert hint in found["hint"]
-    assert (found["state"] == "works") == (not hint)
+    for term, size, hint in (
+        ("dumb", (120, 40), "set TERM"),
+        ("xterm", (50, 40), "at least 60 × 15"),
+        ("xterm", (70, 20), "120 × 40 shows the taxonomy"),
+        ("xterm", (120, 40), ""),
+    ):
+        terminal = os.terminal_size(size)
+        with monkeypatch.context() as patched:
+            patched.setenv("TERM", term)
+            patched.setattr(sys.stdout, "isatty", lambda: True)
+            patched.setattr(shutil, "get_terminal_size", lambda *_, t=terminal, **__: t)
+            found = checks(cli("doctor", "--json"))["terminal"]
+        assert hint in found["hint"]
+        assert (found["state"] == "works") == (not hint)
 
 
 @pytest.mark.parametrize(
-    ("environment", "remedy"),
-    [
-        ({"PYTHONIOENCODING": "latin-1"}, "unset PYTHONIOENCODING"),
-        ({}, "set LC_ALL to a UTF-8 locale"),
-    ],
+    ("variable", "remedy"),
+    [("latin-1", "unset PYTHONIOENCODING"), (None, "set LC_ALL to a UTF-8 locale")],
 )
-def test_an_encoding_that_lacks_characters_is_wrong(
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    environment: Mapping[str, str],
-    remedy: str,
+def test_an_encoding_that_lacks_characters_is_reported(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, variable: str | None, remedy: str
 ) -> None:
     monkeypatch.delenv("PYTHONIOENCODING", raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    if variable is not None:
+        monkeypatch.setenv("PYTHONIOENCODING", variable)
     assert checks(cli("doctor", "--json"))["encoding"]["state"] == "works"
     stdout = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr(sys, "stdout", stdout)

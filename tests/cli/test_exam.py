@@ -1,4 +1,4 @@
-"""``mast-tui exam``: a small made-up set, and the recorded answers of the corpus."""
+"""``mast-tui exam``: judges on small sets of runs and on recorded answers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import hashlib
 import json
 import re
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mast_tui.judges.rules import RULES, RulesJudge
-from mast_tui.workspace import Workspace, find_workspace
 from mast_tui.workspace.registers.look_here import look_here, spans_to_look_at
-from tests.cli.conftest import Cli
+from tests.cli.conftest import COLUMNS, Cli, opened
 from tests.exchange.corpus import corpus
 from tests.judges.llm.made_answers import asked_modes, user_text
 from tests.judges.llm.made_answers import said as model_says
@@ -40,51 +38,45 @@ def write(path: Path, document: object) -> Path:
 
 
 def write_set(folder: Path, runs: int = 4) -> Path:
-    """Runs of five steps in the form of Who&When, decided by their fourth step."""
+    """Write runs of five steps in the form of Who&When, decided by their fourth step."""
     for number in range(runs):
-        write(
-            folder / f"{number}.json",
-            {
-                "question": "Get me to the coast.",
-                "question_ID": f"trip-{number}",
-                "history": [
-                    {"content": f"{words} ({number})", "role": "assistant", "name": agent}
-                    for words, agent in zip(STEPS, AGENTS, strict=True)
-                ],
-                "is_correct": False,
-                "mistake_agent": "lead",
-                "mistake_step": "3",
-                "mistake_reason": "It books a train that does not run.",
-            },
-        )
+        history = [
+            {"content": f"{text} ({number})", "role": "assistant", "name": agent}
+            for text, agent in zip(STEPS, AGENTS, strict=True)
+        ]
+        run = {"question": "Get me to the coast.", "question_ID": f"trip-{number}"}
+        mistake = {"is_correct": False, "mistake_agent": "lead", "mistake_step": "3"}
+        reason = {"mistake_reason": "It books a train that does not run."}
+        write(folder / f"{number}.json", run | {"history": history} | mistake | reason)
     return folder
 
 
+def import_as(cli: Cli, file_format: str, name: str, *paths: object) -> None:
+    """Import labels of an annotator or judge of a new name."""
+    cli.ok("import", *paths, "--format", file_format, "--annotator", name, "--allow-new")
+
+
+def trace_ids(cli: Cli, folder: str) -> list[str]:
+    files = cli.json("inspect", folder)["files"]
+    return [trace["id"] for file in files for trace in file["traces"]]
+
+
 def write_runs(folder: Path) -> tuple[Path, Path]:
-    """What was planted in three runs, and the answers of a judge, right in two of them."""
+    """Write what was planted in three runs, and the answers of a judge, right in two of them."""
     for number, answered in enumerate((2, 2, 4)):
-        write(
-            folder / "truth" / f"{number}.json",
-            {
-                "run_task_id": f"run-{number}",
-                "critical_failure_step": 2,
-                "failure_category": "System Failure",
-                "failed_component": "Search",
-                "reason": "planted",
-            },
-        )
+        planted = {"run_task_id": f"run-{number}", "critical_failure_step": 2, "reason": "planted"}
+        planted |= {"failure_category": "System Failure", "failed_component": "Search"}
+        write(folder / "truth" / f"{number}.json", planted)
         failure = {"step_number": answered, "failure_case": 9, "description": "it broke"}
         result = {"task_id": f"run-{number}", "failures": [failure]}
         write(folder / "said" / f"{number}.json", {"detailed_results": [result]})
     return folder / "truth", folder / "said"
 
 
-def test_the_rules_sit_an_exam_of_files(cli: Cli, tmp_path: Path) -> None:
-    done = cli(
-        "exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules", "--json"
-    )
-    assert done.code == 0, done.err
-    document = done.json
+def test_the_rules_are_scored_on_files(cli: Cli, tmp_path: Path) -> None:
+    exam = ("exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules")
+    before = (tmp_path / "set" / "0.json").read_bytes()
+    document = cli.json(*exam)
     assert (document["questions"], document["scored_by"]) == (4, ["decisive"])
     [judged] = document["judges"].values()
     assert (judged["decisive"]["n"], judged["decisive"]["named"]) == (4, 0)
@@ -93,71 +85,71 @@ def test_the_rules_sit_an_exam_of_files(cli: Cli, tmp_path: Path) -> None:
     assert document["baselines"]["last"]["1"] == 1
     assert len(document["files"]) == 4
     assert all(len(file["sha256"]) == 64 for file in document["files"])
+    assert "coverage" not in document
+    # Sets of steps need more runs.
+    coverage = cli.json(*exam, "--coverage")["coverage"]
+    assert set(coverage) == {"features", RulesJudge().name}
+    assert {(sets["runs"], sets["value"]) for sets in coverage.values()} == {(4, None)}
+    assert "Sets of steps with the decisive step" in cli(*exam, "--coverage").out
 
-
-def test_sets_of_steps_need_more_runs_than_these(cli: Cli, tmp_path: Path) -> None:
-    arguments = ("exam", write_set(tmp_path / "set"), "--set", "who-and-when", "--judge", "rules")
-    found = cli(*arguments, "--coverage", "--json").json["coverage"]
-    assert set(found) == {"features", RulesJudge().name}
-    assert {sets["runs"] for sets in found.values()} == {4}
-    assert {sets["value"] for sets in found.values()} == {None}
-    text = cli(*arguments, "--coverage").out
-    assert "Sets of steps with the decisive step" in text
-    assert "coverage" not in cli(*arguments, "--json").json
-    wrong = cli("exam", "--judge", "rules", "--coverage")
-    assert wrong.code == 2
+    outputs = {name: f"exam.{name}" for name in ("markdown", "html", "latex", "csv")}
+    options = [word for name, file in outputs.items() for word in (f"--{name}", file)]
+    out = cli.ok(*exam, *options).out
+    assert "The decisive step" in out
+    assert "step 1 is found in 15" in " ".join(out.split())
+    for text in (out, *(Path(outputs[name]).read_text() for name in ("markdown", "html", "latex"))):
+        assert "by chance" in text
+    rows = Path(outputs["csv"]).read_text("utf-8").splitlines()
+    assert rows[0].startswith("scope,group,mode,name,statistic,value")
+    assert any(row.startswith(f"decisive,{RulesJudge().name},,0,step,0.0,") for row in rows), rows
+    assert any(row.startswith("baselines,random,,0,step,0.2") for row in rows), rows
+    # The set itself is never overwritten.
+    to_the_set = ("--force", "--markdown", tmp_path / "set" / "0.json")
+    cli.refused(*exam, *to_the_set, says="never overwritten")
+    assert (tmp_path / "set" / "0.json").read_bytes() == before
 
 
 def test_sets_of_steps_are_kept_for_every_trace_of_the_workspace(cli: Cli, tmp_path: Path) -> None:
     folder = write_set(tmp_path / "set", 41)
-    imported = ("import", folder, "--format", "who-and-when", "--annotator", "people")
-    assert cli(*imported, "--allow-new").code == 0
+    import_as(cli, "who-and-when", "people", folder)
     write_traces(tmp_path / "more", 1)
-    assert cli("judge", folder, tmp_path / "more", "--judge", "rules").code == 0
-    arguments = ("exam", "--set", "people", "--judge", "judge:rules", "--coverage", "--keep")
-    done = cli(*arguments, "--json")
-    assert done.code == 0, done.err
-    kept = done.json["look_here"]
-    measured = done.json["coverage"][kept["judge"]]
+    cli.ok("judge", folder, tmp_path / "more", "--judge", "rules")
+    exam = ("exam", "--set", "people", "--judge", "judge:rules", "--coverage", "--keep")
+    document = cli.json(*exam)
+    kept = document["look_here"]
+    measured = document["coverage"][kept["judge"]]
     assert (kept["runs"], kept["mean_share"]) == (41, measured["mean_share"])
     assert kept["traces"] == 42
-    with closing(Workspace.open(find_workspace(None))) as place:
-        taxonomy = done.json["taxonomy"]
-        known = look_here(place, taxonomy)
+    with opened() as workspace:
+        taxonomy = document["taxonomy"]
+        known = look_here(workspace, taxonomy)
         assert known is not None
-        assert known.hash == kept["hash"]
-        assert len(known.sizes) == 42
-        trace_id = next(
-            trace.trace_id for trace in place.traces() if trace.path and trace.path.parent == folder
-        )
+        assert (known.hash, len(known.sizes)) == (kept["hash"], 42)
+        traces = [trace for trace in workspace.traces() if trace.path]
+        trace_id = next(one.trace_id for one in traces if one.path and one.path.parent == folder)
         # The place of the step in a run tells all of it here.
-        assert [key[-1] for key in spans_to_look_at(place, taxonomy, trace_id)] == ["3"]
+        keys = spans_to_look_at(workspace, taxonomy, trace_id)
+        assert [key[-1] for key in keys] == ["3"]
         assert known.sizes[trace_id] == 1
-    assert cli(*arguments, "--json").json["look_here"] == kept
-    assert f"Kept for 42 traces (sets {kept['hash']})" in " ".join(cli(*arguments).out.split())
-    for wrong in (arguments[:-2], arguments[:5]):
-        refused = cli(*wrong, "--keep")
-        assert refused.code == 2
-        assert "--keep goes with --coverage" in refused.err
+    assert cli.json(*exam)["look_here"] == kept
+    assert f"Kept for 42 traces (sets {kept['hash']})" in " ".join(cli(*exam).out.split())
+    for wrong in (exam[:-2], exam[:5]):
+        cli.refused(*wrong, "--keep", says="--keep goes with --coverage", code=2)
 
 
-def test_answers_of_another_judge_are_imported_and_scored(cli: Cli, tmp_path: Path) -> None:
-    truth, said = write_runs(tmp_path)
-    for folder, name in ((truth, "planted"), (said, "other")):
-        done = cli("import", folder, "--format", "agentrx", "--annotator", name, "--allow-new")
-        assert done.code == 0, done.err
-    document = cli("exam", "--set", "planted", "--judge", "other", "--json").json
+def test_imported_answers_of_another_judge_are_scored(cli: Cli, tmp_path: Path) -> None:
+    truth, answers = write_runs(tmp_path)
+    import_as(cli, "agentrx", "planted", truth)
+    import_as(cli, "agentrx", "other", answers)
+    exam = ("exam", "--set", "planted", "--judge", "other")
+    document = cli.json(*exam)
     decisive = document["judges"]["other"]["decisive"]
     assert (decisive["n"], decisive["step"]["0"]["value"]) == (3, pytest.approx(2 / 3))
-    assert decisive["step"]["3"]["value"] == 1
-    assert decisive["category"]["value"] == 1
+    assert decisive["step"]["3"]["value"] == decisive["category"]["value"] == 1
     cases = {case["trace"]: case["off_by"] for case in document["judges"]["other"]["cases"]}
     assert cases == {"run-0": 0, "run-1": 0, "run-2": 2}
     assert document["judges"]["other"]["places"]["joint"]["right"] == 2
-
-
-def test_runs_in_the_intermediate_form_bring_agents_and_chance(cli: Cli, tmp_path: Path) -> None:
-    truth, said = write_runs(tmp_path)
+    # Traces in the intermediate form add agents and chance.
     for number in range(3):
         steps = [
             {
@@ -168,34 +160,33 @@ def test_runs_in_the_intermediate_form_bring_agents_and_chance(cli: Cli, tmp_pat
         ]
         run = {"trajectory_id": f"run-{number}", "instruction": "Find the kettle.", "steps": steps}
         write(tmp_path / "runs" / f"{number}" / "trajectory_ir.json", run)
-    for folder, name in ((truth, "planted"), (said, "other")):
-        arguments = ("--format", "agentrx", "--annotator", name, "--allow-new")
-        assert cli("import", folder, "runs", *arguments).code == 0
-    document = cli("exam", "--set", "planted", "--judge", "other", "--json").json
+    for folder, name in ((truth, "planted"), (answers, "other")):
+        options = ("--workspace", "runs.db", "runs")
+        import_as(cli, "agentrx", name, folder, *options)
+    document = cli.json(*exam, "--workspace", "runs.db")
     assert document["baselines"]["n"] == 3
     assert document["baselines"]["random"]["0"] == pytest.approx(1 / 4)
-    decisive = document["judges"]["other"]["decisive"]
-    assert decisive["agent"]["value"] == pytest.approx(2 / 3)
+    agent = document["judges"]["other"]["decisive"]["agent"]
+    assert agent["value"] == pytest.approx(2 / 3)
+    # Labels that are hidden from the user are left out.
+    cli.ok("study", "set", "--annotators", "ann", "--taxonomy", "agentrx@1")
+    blind = ("--annotator", "ann", "--blind", "--taxonomy", "agentrx@1")
+    cli.refused(*exam, *blind, says="no labelled trace")
 
 
-def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> None:
+def test_a_judge_of_the_workspace_is_scored_on_gold(cli: Cli, tmp_path: Path) -> None:
     write_set(tmp_path / "set")
-    assert cli("judge", "set", "--judge", "rules", "--quiet").code == 0
-    listed = cli("inspect", "set", "--json").json
-    traces = [trace["id"] for file in listed["files"] for trace in file["traces"]]
-    rows = ["trace_id,annotator,mode,value"]
-    rows += [f"{trace},ann,1.3,{'present' if trace == traces[0] else 'absent'}" for trace in traces]
-    rows += [f"{trace},ann,,finished" for trace in traces]
-    (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    assert cli("import", "labels.csv", "--format", "csv-long", "--allow-new").code == 0
-    document = cli("exam", "--set", "gold", "--judge", "rules", "--json").json
-    [judged] = document["judges"].values()
+    cli.ok("judge", "set", "--judge", "rules", "--quiet")
+    first, *others = trace_ids(cli, "set")
+    rows = [f"{first},ann,1.3,present", *(f"{trace},ann,1.3,absent" for trace in others)]
+    cli.label(*rows, *(f"{trace},ann,,finished" for trace in (first, *others)))
+    [judged] = cli.json("exam", "--set", "gold", "--judge", "rules")["judges"].values()
     table = judged["verdicts"]["modes"]["1.3"]
     assert (table["n"], table["true_negatives"], table["false_negatives"]) == (4, 3, 1)
-    assert cli("judge", "set", "--judge", "rules", "--rules", "all", "--quiet").code == 0
+    cli.ok("judge", "set", "--judge", "rules", "--rules", "all", "--quiet")
     judges = (RulesJudge().name, RulesJudge(RULES).name)
-    words = [word for name in judges for word in ("--judge", name)]
-    assert cli("exam", "--set", "gold", *words, "--html", "exam.html").code == 0
+    options = [word for name in judges for word in ("--judge", name)]
+    cli.ok("exam", "--set", "gold", *options, "--html", "exam.html")
     page = (tmp_path / "exam.html").read_text("utf-8")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(set(ids)) == len(ids)
@@ -204,148 +195,84 @@ def test_a_judge_that_has_run_is_held_against_gold(cli: Cli, tmp_path: Path) -> 
 
 
 def test_places_of_trail_count_by_span_and_category(cli: Cli, tmp_path: Path) -> None:
-    def errors(*pairs: tuple[str, str]) -> dict[str, object]:
-        return {"errors": [{"category": c, "location": at} for c, at in pairs]}
+    def errors(name: str, *categories: str) -> Path:
+        rows = [{"category": c, "location": f"s{at}"} for at, c in enumerate(categories)]
+        return write(tmp_path / name / "t.json", {"errors": rows})
 
-    truth = write(
-        tmp_path / "truth" / "t.json", errors(("Goal Deviation", "s1"), ("Timeout Issues", "s2"))
-    )
-    said = write(
-        tmp_path / "said" / "t.json", errors(("Goal Deviation", "s1"), ("Goal Deviation", "s2"))
-    )
-    arguments = ("--format", "trail", "--annotator", "other", "--allow-new")
-    assert cli("import", said, *arguments).code == 0
-    done = cli("exam", truth, "--set", "trail", "--judge", "other", "--json")
-    assert done.code == 0, done.err
-    places = done.json["judges"]["other"]["places"]
+    truth = errors("truth", "Goal Deviation", "Timeout Issues")
+    import_as(cli, "trail", "other", errors("answers", "Goal Deviation", "Goal Deviation"))
+    places = cli.json("exam", truth, "--set", "trail", "--judge", "other")["judges"]["other"][
+        "places"
+    ]
     assert places["location"]["f1"]["value"] == 1
     assert places["category"]["recall"]["value"] == 0.5
     assert places["joint"]["per_trace"]["value"] == 0.5
 
 
-def test_by_a_crosswalk_a_judge_of_mast_is_asked_for_categories(cli: Cli, tmp_path: Path) -> None:
-    truth = write(
-        tmp_path / "truth.json",
-        [
-            {
-                "trajectory_id": "run-1",
-                "failures": [
-                    {"failure_id": 1, "step_number": 2, "failure_category": "System Failure"},
-                    {
-                        "failure_id": 2,
-                        "step_number": 3,
-                        "failure_category": "Misinterpretation of Tool Output",
-                    },
-                ],
-                "root_cause": {"failure_id": 2},
-            }
-        ],
-    )
-    rows = ["trace_id,annotator,mode,value,span_first,span_last"]
-    rows += ["run-1,judge-x,2.6,present,/2,/2", "run-1,judge-x,1.3,present,/0,/0"]
-    rows += ["run-1,judge-x,,finished,,"]
-    (tmp_path / "said.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    assert cli("import", "said.csv", "--format", "csv-long", "--allow-new").code == 0
-    arguments = ("exam", truth, "--set", "agentrx", "--judge", "judge-x", "--json")
-    plain = cli(*arguments).json["judges"]["judge-x"]
+def test_a_crosswalk_scores_a_judge_of_mast_on_other_categories(cli: Cli, tmp_path: Path) -> None:
+    categories = ("System Failure", "Misinterpretation of Tool Output")
+    failures = [
+        {"failure_id": number, "step_number": number + 1, "failure_category": category}
+        for number, category in enumerate(categories, 1)
+    ]
+    run = {"trajectory_id": "run-1", "failures": failures, "root_cause": {"failure_id": 2}}
+    truth = write(tmp_path / "truth.json", [run])
+    rows = ("run-1,judge-x,2.6,present,/2,/2", "run-1,judge-x,1.3,present,/0,/0")
+    cli.label(*rows, "run-1,judge-x,,finished,,", columns=f"{COLUMNS},span_first,span_last")
+    exam = ("exam", truth, "--set", "agentrx", "--judge", "judge-x")
+    plain = cli.json(*exam)["judges"]["judge-x"]
     assert (plain["categories"], plain["places"]["location"]["named"]) == (False, 2)
-    document = cli(*arguments, "--crosswalk", "agentrx-to-mast").json
+    document = cli.json(*exam, "--crosswalk", "agentrx-to-mast")
     crossed = document["judges"]["judge-x"]
     assert document["modes"] == ["disobey_task_specification", "reasoning_action_mismatch"]
     assert crossed["places"]["joint"]["f1"]["value"] == 1
     assert crossed["decisive"]["step_and_category"]["value"] == 1
-    refused = cli("exam", "--set", "gold", "--judge", "x", "--crosswalk", "agentrx-to-mast")
-    assert refused.code == 2
 
 
 def test_a_table_of_labels_is_a_set(cli: Cli, tmp_path: Path) -> None:
     write_set(tmp_path / "set")
-    listed = cli("inspect", "set", "--json").json
-    traces = [trace["id"] for file in listed["files"] for trace in file["traces"]]
-    rows = ["trace_id,annotator,mode,value,span_first,span_last,severity"]
-    rows += [f"{trace},ann,3.3,present,/history/3,/history/4,fatal" for trace in traces[:3]]
-    rows += [f"{traces[3]},ann,3.3,absent,,,", f"{traces[3]},ann,1.3,absent,,,"]
-    rows += [f"{trace},ann,,finished,,," for trace in traces]
+    *failed, other = trace_ids(cli, "set")
+    rows = [f"{COLUMNS},span_first,span_last,severity"]
+    rows += [f"{trace},ann,3.3,present,/history/3,/history/4,fatal" for trace in failed]
+    rows += [f"{other},ann,3.3,absent,,,", f"{other},ann,1.3,absent,,,"]
+    rows += [f"{trace},ann,,finished,,," for trace in (*failed, other)]
     labels = tmp_path / "labels.csv"
     labels.write_text("\n".join(rows) + "\n", "utf-8")
-    done = cli("exam", "set", "--set", "labels.csv", "--judge", "rules", "--rules", "all", "--json")
-    assert done.code == 0, done.err
-    document = done.json
+    exam = ("exam", "set", "--set", "labels.csv", "--judge", "rules")
+    document = cli.json(*exam, "--rules", "all")
     assert document["scored_by"] == ["decisive", "places", "verdicts"]
     assert document["baselines"]["n"] == 3
     [judged] = document["judges"].values()
     assert judged["decisive"]["step"]["0"]["value"] == 0
     table = judged["verdicts"]["modes"]["3.3"]
     assert (table["n"], table["false_negatives"], table["true_negatives"]) == (4, 3, 1)
-    labels.write_text("\n".join([*rows, f"{traces[0]},bob,1.3,absent,,,"]) + "\n", "utf-8")
-    refused = cli("exam", "set", "--set", "labels.csv", "--judge", "rules")
-    assert refused.code == 1
-    assert "ann, bob" in refused.err
-
-
-def test_a_report_in_every_language(cli: Cli, tmp_path: Path) -> None:
-    write_set(tmp_path / "set")
-    outputs = {
-        f"--{name}": tmp_path / f"exam.{name}" for name in ("markdown", "html", "latex", "csv")
-    }
-    words = [word for pair in outputs.items() for word in pair]
-    done = cli("exam", "set", "--set", "who-and-when", "--judge", "rules", *words)
-    assert done.code == 0, done.err
-    assert "The decisive step" in done.out
-    assert "by chance" in done.out
-    assert "step 1 is found in 15" in " ".join(done.out.split())
-    for name, file in outputs.items():
-        if name != "--csv":
-            assert "by chance" in file.read_text("utf-8"), name
-    rows = outputs["--csv"].read_text("utf-8").splitlines()
-    assert rows[0].startswith("scope,group,mode,name,statistic,value")
-    assert any(row.startswith(f"decisive,{RulesJudge().name},,0,step,0.0,") for row in rows), rows
-    assert any(row.startswith("baselines,random,,0,step,0.2") for row in rows), rows
+    labels.write_text("\n".join([*rows, f"{other},bob,1.3,absent,,,"]) + "\n", "utf-8")
+    cli.refused(*exam, says="ann, bob")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
-        (("--set", "who-and-when", "--judge", "rules"), "needs the files"),
-        (("set", "--set", "gold", "--judge", "rules"), "leave out the PATHs"),
-        (("set", "--set", "who-and-when", "--judge", "x", "--rules", "all"), "is for"),
-        (("set", "--set", "who-and-when", "--judge", "rules", "--judge", "rules"), "twice"),
-        (("set", "--set", "who-and-when"), "Missing option"),
+        ("--set who-and-when --judge rules", "needs the files"),
+        ("set --set gold --judge rules", "leave out the PATHs"),
+        ("set --set who-and-when --judge x --rules all", "is for"),
+        ("set --set who-and-when --judge rules --judge rules", "twice"),
+        ("set --set who-and-when", "Missing option"),
+        ("--judge rules --coverage", "--coverage"),
+        ("--set gold --judge x --crosswalk agentrx-to-mast", "--crosswalk"),
     ],
 )
-def test_what_does_not_go_together(cli: Cli, tmp_path: Path, words: Any, said: str) -> None:
+def test_options_that_exclude_each_other_are_refused(
+    cli: Cli, tmp_path: Path, options: str, message: str
+) -> None:
     write_set(tmp_path / "set")
-    done = cli("exam", *words)
-    assert done.code == 2
-    assert said in done.err
+    cli.refused("exam", *options.split(), says=message, code=2)
 
 
-def test_the_set_itself_is_never_written_to(cli: Cli, tmp_path: Path) -> None:
+def test_answers_of_other_tools_to_converted_runs_are_scored(cli: Cli, tmp_path: Path) -> None:
     write_set(tmp_path / "set")
-    before = (tmp_path / "set" / "0.json").read_bytes()
-    options = ("--set", "who-and-when", "--judge", "rules", "--force")
-    done = cli("exam", "set", *options, "--markdown", tmp_path / "set" / "0.json")
-    assert done.code == 1
-    assert "never overwritten" in done.err
-    assert (tmp_path / "set" / "0.json").read_bytes() == before
-
-
-def test_what_is_hidden_from_who_asks_is_left_out(cli: Cli, tmp_path: Path) -> None:
-    truth, said = write_runs(tmp_path)
-    for folder, name in ((truth, "planted"), (said, "other")):
-        cli("import", folder, "--format", "agentrx", "--annotator", name, "--allow-new")
-    set_up = cli("study", "set", "--annotators", "ann", "--taxonomy", "agentrx@1")
-    assert set_up.code == 0, set_up.err
-    options = ("--judge", "other", "--annotator", "ann", "--blind", "--taxonomy", "agentrx@1")
-    done = cli("exam", "--set", "planted", *options)
-    assert done.code == 1
-    assert "no labelled trace" in done.err
-
-
-def test_other_tools_sit_the_exam_by_what_convert_wrote_for_them(cli: Cli, tmp_path: Path) -> None:
-    write_set(tmp_path / "set")
-    assert cli("convert", "set/0.json", "--to", "atif", "-o", "0.atif.json").code == 0
-    assert cli("convert", "set", "--to", "agentdebugx", "-o", "runs.jsonl").code == 0
+    cli.ok("convert", "set/0.json", "--to", "atif", "-o", "0.atif.json")
+    cli.ok("convert", "set", "--to", "agentdebugx", "-o", "runs.jsonl")
     atif = json.loads(Path("0.atif.json").read_bytes())
     run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
     issue = {"type": "loop", "summary": "", "severity": 1, "confidence": 1, "evidence": []}
@@ -359,21 +286,18 @@ def test_other_tools_sit_the_exam_by_what_convert_wrote_for_them(cli: Cli, tmp_p
         ("pisama", "0.atif.json", "--format", "pisama"),
         ("adx", "--format", "agentdebugx"),
     ):
-        done = cli("import", *paths, "--allow-new")
-        assert done.code == 0, done.err
+        done = cli.ok("import", *paths, "--allow-new")
     judges = ("--judge", "judge:pisama", "--judge", "judge:agentdebugx")
-    done = cli("exam", "set", "--set", "who-and-when", *judges, "--json")
-    assert done.code == 0, done.err
+    done = cli.ok("exam", "set", "--set", "who-and-when", *judges, "--json")
     asked = {name: one["decisive"] for name, one in done.json["judges"].items()}
     assert asked["judge:agentdebugx"]["step"]["0"]["value"] == 0.5
     assert asked["judge:agentdebugx"]["step"]["1"]["value"] == 1
     assert (asked["judge:pisama"]["n"], asked["judge:pisama"]["named"]) == (1, 0)
 
 
-def test_without_a_set_judges_are_held_against_themselves(
+def test_without_a_set_judges_are_compared_with_each_other(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The third reading of each run sees something else than the two before."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     write_traces(tmp_path / "traces", 3)
     asked: Counter[str] = Counter()
@@ -388,10 +312,8 @@ def test_without_a_set_judges_are_held_against_themselves(
     with ModelServer(script) as server:
         ask = ("judge", "traces", "--judge", "llm", "--model", "m", "--base-url", server.base_url)
         for more in (("--samples", "3"), ("--window-tokens", "9000")):
-            done = cli(*ask, "--quiet", *more)
-            assert done.code == 0, done.err
-    done = cli("exam", "--judge", "m", "--json")
-    assert done.code == 0, done.err
+            done = cli.ok(*ask, "--quiet", *more)
+    done = cli.ok("exam", "--judge", "m", "--json")
     first, second = done.json["judges"]
     assert done.json["judges"][first]["traces"] == 3
     assert done.json["judges"][first]["samples"]["again"]["value"] == pytest.approx(1 / 3)
@@ -415,13 +337,12 @@ def test_without_a_set_judges_are_held_against_themselves(
     assert float(rows["samples", first, "again"]["value"]) == again["value"]
     assert f"Beside {first}" in Path("steady.md").read_text("utf-8")
     assert "no judge 'x'" in cli("exam", "--judge", "x").err
-    assert cli("exam", "traces", "--judge", "m").code == 2
+    cli.refused("exam", "traces", "--judge", "m", code=2)
 
 
-def test_orders_of_modes_and_numbers_of_spans_tell_what_a_judge_goes_by(
+def test_the_effect_of_mode_order_and_span_numbers_is_measured(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model calls present whichever mode is asked about first."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     write_traces(tmp_path / "traces", 3)
 
@@ -432,10 +353,8 @@ def test_orders_of_modes_and_numbers_of_spans_tell_what_a_judge_goes_by(
     with ModelServer(script) as server:
         ask = ("judge", "traces", "--judge", "llm", "--model", "m", "--base-url", server.base_url)
         for more in ((), ("--mode-order", "3"), ("--first-number", "101")):
-            done = cli(*ask, "--quiet", *more)
-            assert done.code == 0, done.err
-    done = cli("exam", "--judge", "m", "--json")
-    assert done.code == 0, done.err
+            done = cli.ok(*ask, "--quiet", *more)
+    done = cli.ok("exam", "--judge", "m", "--json")
     ordered, numbered = done.json["beside"]["others"].values()
     assert ordered["differs"] == {"mode_order": [None, "3"]}
     assert numbered["differs"] == {"first_number": [None, "101"]}
@@ -444,36 +363,29 @@ def test_orders_of_modes_and_numbers_of_spans_tell_what_a_judge_goes_by(
     assert [numbered[name]["value"] for name in ("modes", "verdicts", "places")] == [1, 1, 1]
     assert all(one["quotes_found"]["value"] == 1 for one in done.json["judges"].values())
     last = list(done.json["judges"])[-1]
-    assert cli("export", "--format", "csv-long", "--labels", last, "-o", "m.csv").code == 0
+    cli.ok("export", "--format", "csv-long", "--labels", last, "-o", "m.csv")
     content = Path("m.csv").read_text("utf-8")
     assert "it shows in #4" in content
     assert "#104" not in content
 
 
-def test_recorded_answers_score_as_counted_from_their_files(cli: Cli, tmp_path: Path) -> None:
+def test_recorded_answers_score_as_counted_from_their_files(cli: Cli) -> None:
     folder = corpus("agentrx-recorded")
-    truth = {}
-    for file in sorted((folder / "ground_truth").glob("*.json")):
-        planted = json.loads(file.read_text("utf-8"))
-        truth[planted["run_task_id"]] = planted["critical_failure_step"]
-    assert cli(
-        "import", folder / "ground_truth", "--format", "agentrx", "--annotator", "planted",
-        "--allow-new",
-    ).code == 0  # fmt: skip
+    planted = [json.loads(file.read_text()) for file in (folder / "ground_truth").glob("*.json")]
+    truth = {one["run_task_id"]: one["critical_failure_step"] for one in planted}
+    import_as(cli, "agentrx", "planted", folder / "ground_truth")
     counted: dict[str, dict[str, int]] = {}
-    for shown in ("agentrx", "telemetry"):
-        for rep in ("rep1", "rep2"):
-            files = sorted((folder / "runs" / shown).glob(f"*/{rep}/run1.json"))
-            off = counted[f"{shown}-{rep}"] = {}
-            for file in files:
-                [result] = json.loads(file.read_text("utf-8"))["detailed_results"]
-                [failure] = result["failures"]
-                off[result["task_id"]] = abs(failure["step_number"] - truth[result["task_id"]])
-            name = f"{shown}-{rep}"
-            arguments = ("--format", "agentrx", "--annotator", name, "--allow-new")
-            assert cli("import", *files, *arguments).code == 0
+    for name in ("agentrx-rep1", "agentrx-rep2", "telemetry-rep1", "telemetry-rep2"):
+        shown, _, repetition = name.partition("-")
+        files = sorted((folder / "runs" / shown).glob(f"*/{repetition}/run1.json"))
+        off = counted[name] = {}
+        for file in files:
+            [result] = json.loads(file.read_text("utf-8"))["detailed_results"]
+            [failure] = result["failures"]
+            off[result["task_id"]] = abs(failure["step_number"] - truth[result["task_id"]])
+        import_as(cli, "agentrx", name, *files)
     judges = [word for name in counted for word in ("--judge", name)]
-    document = cli("exam", "--set", "planted", *judges, "--json").json
+    document = cli.json("exam", "--set", "planted", *judges)
     assert set(document["judges"]) == set(counted)
     for name, off in counted.items():
         judged = document["judges"][name]

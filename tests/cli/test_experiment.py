@@ -8,8 +8,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mast_tui.taxonomy.loader import load_mast
 from tests.cli.conftest import Cli
 
@@ -48,31 +46,31 @@ def changed(document: Any, arm: str) -> list[str]:
     return [code for code in modes if modes[code]["difference"]["p_adjusted"] < 0.05]
 
 
-def test_a_planted_gain_is_found_and_no_gain_is_not(cli: Cli, tmp_path: Path) -> None:
+def test_a_planted_gain_is_found_and_no_other(cli: Cli, tmp_path: Path) -> None:
     for name, later, expected in (("gain", {"1.3": 0.2}, ["1.3"]), ("same", {}, [])):
         write_labels(tmp_path / f"{name}.csv", later)
         workspace = ("--workspace", f"{name}.db")
         arguments = ("--format", "csv-wide", "--allow-new", *workspace)
-        assert cli("import", f"{name}.csv", *arguments).code == 0
+        cli.ok("import", f"{name}.csv", *arguments)
         asked = ("experiment", "--labels", "judge:made@1", "--without-power", *workspace)
-        document = cli(*asked, "--baseline", "1.0", "--json").json
+        document = cli.json(*asked, "--baseline", "1.0")
         assert document["by"] == "version"
         assert document["arms"]["2.0"]["tasks"] == 60
         assert document["arms"]["2.0"]["runs"] == 180
         assert document["power"] is None
         assert changed(document, "2.0") == expected
-        assert cli(*asked, "--html", f"{name}.html").code == 0
+        cli.ok(*asked, "--html", f"{name}.html")
     page = (tmp_path / "gain.html").read_text()
     assert "Modes in runs of 2.0 and 1.0" in page
     assert "up to 53 %" in page
     assert "raised it by 15.6 points, from 25.0 to 40.6 %" in page
 
 
-def test_the_report_says_what_was_planned(cli: Cli, tmp_path: Path) -> None:
+def test_the_report_has_the_planned_power(cli: Cli, tmp_path: Path) -> None:
     write_labels(tmp_path / "gain.csv", {"1.3": 0.2})
-    assert cli("import", "gain.csv", "--format", "csv-wide", "--allow-new").code == 0
+    cli.ok("import", "gain.csv", "--format", "csv-wide", "--allow-new")
     arguments = ("experiment", "--labels", "judge:made@1", "--mode", "1.3", "--change", "15")
-    power = cli(*arguments, "--json").json["power"]
+    power = cli.json(*arguments)["power"]
     assert power["change"] == 0.15
     assert list(power["modes"]) == ["1.3"]
     needed = power["modes"]["1.3"]["tasks_needed"]
@@ -82,87 +80,69 @@ def test_the_report_says_what_was_planned(cli: Cli, tmp_path: Path) -> None:
 
 
 def native(name: str, version: int, **facts: Any) -> str:
-    """Return a trace in the project's own format; the words of the task are always the same."""
+    """Return a trace in the project's own format; the text of the task is always the same."""
     spans = [{"index": 0, "key": "k0", "kind": "message", "role": "agent", "text": "Done."}]
     record = {
-        "format": "mast-tui trace",
-        "version": 1,
-        "id": f"{name}-{version}-{facts.get('trial', 0)}",
-        "task": "Find the root cause.",
-        "system": f"harness-{version}",
+        "format": "mast-tui trace", "version": 1, "task": "Find the root cause.",
+        "id": f"{name}-{version}-{facts.get('trial', 0)}", "system": f"harness-{version}",
         "spans": spans,
-    }
-    return json.dumps(record | facts, separators=(",", ":"))
+    }  # fmt: skip
+    return json.dumps(record | facts, separators=(",", ":")) + "\n"
 
 
-def test_tasks_are_told_apart_by_their_names_not_by_their_words(cli: Cli, tmp_path: Path) -> None:
+def exported_trace(cli: Cli, workspace: str) -> Any:
+    """Return the only trace of a workspace as its export has it."""
+    lines = map(json.loads, cli.export("jsonl", "--workspace", workspace).splitlines())
+    [trace] = [line for line in lines if line["record"] == "trace"]
+    return trace
+
+
+def test_tasks_are_recognized_by_their_ids_and_not_by_their_text(cli: Cli) -> None:
     for version in (1, 2):
-        folder = tmp_path / f"runs-{version}"
+        folder = Path(f"runs-{version}")
         folder.mkdir()
         for task in range(8):
             for trial in range(2):
                 text = native(f"T{task}", version, task_id=f"T{task}", trial=trial)
-                (folder / f"{task}-{trial}.jsonl").write_text(text + "\n")
-    assert cli("judge", "runs-1", "runs-2", "--judge", "rules").code == 0
-    labels = ("--labels", "judge:rules@3", "--without-power", "--json")
-    by_system = cli("experiment", "--arms", "system", *labels).json
-    by_path = cli("experiment", "--arm", "before=runs-1", "--arm", "after=runs-2", *labels).json
-    for document, arms in (
-        (by_system, ["harness-1", "harness-2"]),
-        (by_path, ["before", "after"]),
-    ):
+                (folder / f"{task}-{trial}.jsonl").write_text(text)
+    cli.ok("judge", "runs-1", "runs-2", "--judge", "rules")
+    labels = ("--labels", "judge:rules@3", "--without-power")
+    by_system = cli.json("experiment", "--arms", "system", *labels)
+    by_path = cli.json("experiment", "--arm", "before=runs-1", "--arm", "after=runs-2", *labels)
+    for document, arms in ((by_system, ["harness-1", "harness-2"]), (by_path, ["before", "after"])):
         assert document["tasks_by_words"] == 0
         assert list(document["arms"]) == arms
         assert document["baseline"] == arms[0]
         for arm in arms:
-            assert (document["arms"][arm]["tasks"], document["arms"][arm]["runs"]) == (8, 16)
-            assert document["arms"][arm]["shared_tasks"] == 8
-    one = cli("experiment", "runs-1", "--arms", "system", *labels)
-    assert one.code == 1
-    assert "an experiment has two arms or more; by system there is harness-1" in one.err
-    again = native("T0", 1, task_id="T0", trial=0).replace("T0-1-0", "copy")
-    (tmp_path / "runs-1" / "copy.jsonl").write_text(again + "\n")
-    assert cli("judge", "runs-1", "--judge", "rules").code == 0
-    with_copy = ("experiment", "--arm", "(unknown)=runs-1", "--arm", "after=runs-2", *labels[:-1])
+            figures = document["arms"][arm]
+            assert (figures["tasks"], figures["runs"], figures["shared_tasks"]) == (8, 16, 8)
+    says = "an experiment has two arms or more; by system there is harness-1"
+    cli.refused("experiment", "runs-1", "--arms", "system", *labels, says=says)
+    copy = native("T0", 1, task_id="T0", trial=0).replace("T0-1-0", "copy")
+    Path("runs-1", "copy.jsonl").write_text(copy)
+    cli.ok("judge", "runs-1", "--judge", "rules")
+    with_copy = ("experiment", "--arm", "(unknown)=runs-1", "--arm", "after=runs-2", *labels)
     assert "1 run with the same arm, task and trial number as another run" in cli(*with_copy).out
-    document = cli(*with_copy, "--json").json
+    document = cli.json(*with_copy)
     assert document["repeated_trials"] == 1
     assert document["arms"]["(unknown)"]["runs"] == 17
     unknown_field = cli("experiment", "--arms", "nonsense", *labels)
     assert "'nonsense' is no field that groups traces" in unknown_field.err
-    groups = cli("report", "--by", "task", "--labels", "judge:rules@3", "--json").json["groups"]
-    assert len(groups) == 8
+    assert len(cli.json("report", "--by", "task", *labels[:2])["groups"]) == 8
 
 
-def test_tasks_without_a_name_are_known_by_their_words(cli: Cli, tmp_path: Path) -> None:
+def test_tasks_without_an_id_are_recognized_by_their_text(cli: Cli) -> None:
     for version in (1, 2):
         for task in range(6):
             text = native(f"w{task}", version, task=f"Task {task}")
-            (tmp_path / f"{task}-{version}.jsonl").write_text(text + "\n")
-    assert cli("judge", ".", "--judge", "rules").code == 0
+            Path(f"{task}-{version}.jsonl").write_text(text)
+    cli.ok("judge", ".", "--judge", "rules")
     arguments = ("experiment", "--arms", "system", "--labels", "judge:rules@3", "--without-power")
-    assert cli(*arguments, "--json").json["tasks_by_words"] == 12
+    assert cli.json(*arguments)["tasks_by_words"] == 12
     assert "12 runs without a task id" in cli(*arguments).out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--arm", "a"), "--arm a: write it as NAME=PATH"),
-        (("--arm", "a=b", "--arms", "model"), "leave out --arms"),
-        (("--judge", "j", "--labels", "me"), "leave out --labels"),
-    ],
-)
-def test_what_does_not_go_together_is_wrong_usage(
-    cli: Cli, words: tuple[str, ...], message: str
-) -> None:
-    done = cli("experiment", *words)
-    assert done.code == 2
-    assert message in done.err
-
-
-def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
-    """They are kept from csv-wide, csv-long and outcomes.csv, and written to csv-wide."""
+def test_task_and_trial_are_read_from_tables_and_outcomes(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text(
         "trace_id,annotator,mode,value,task_id,trial\n"
         "a-1,ann,1.3,present,T1,1\na-1,ann,,finished,T1,1\na-2,ann,1.3,absent,T1,2.0\n"
@@ -171,34 +151,33 @@ def test_tables_bring_the_task_and_the_trial(cli: Cli, tmp_path: Path) -> None:
     done = cli("import", "long.csv", "--format", "csv-long", "--allow-new", "--skip-errors")
     assert "task_id is 'T1' in one row and 'T2' in another" in done.err
     assert "trial is 'x'; it is a whole number from 0" in done.err
-    assert cli("export", "--format", "csv-wide", "--labels", "all", "-o", "wide.csv").code == 0
-    rows = list(csv.DictReader((tmp_path / "wide.csv").open()))
-    assert [(row["trace_id"], row["task_id"], row["trial"]) for row in rows] == [("a-1", "T1", "1")]
+    [row] = csv.DictReader(cli.export("csv-wide", "--labels", "all").splitlines())
+    assert (row["trace_id"], row["task_id"], row["trial"]) == ("a-1", "T1", "1")
     again = ("--format", "csv-wide", "--allow-new", "--workspace", "again.db")
-    assert cli("import", "wide.csv", *again).code == 0
-    cli("export", "--format", "jsonl", "-o", "again.jsonl", "--workspace", "again.db")
-    lines = map(json.loads, (tmp_path / "again.jsonl").read_text().splitlines())
-    [trace] = [line for line in lines if line["record"] == "trace"]
+    cli.ok("import", "exported", *again)
+    trace = exported_trace(cli, "again.db")
     assert (trace["task_id"], trace["trial"]) == ("T1", 1)
     runs = tmp_path / "runs"
     runs.mkdir()
-    (runs / "r.jsonl").write_text(native("r", 1) + "\n")
+    (runs / "r.jsonl").write_text(native("r", 1))
     (runs / "outcomes.csv").write_text("trace,task_id,trial\nr.jsonl,T9,3\nother,T9,-1\n")
     inspected = cli("inspect", "runs", "--json")
     assert "trial is '-1'; it must be a whole number from 0" in inspected.out
-    arguments = ("--judge", "rules", "--workspace", "third.db")
-    assert cli("judge", "runs", *arguments).code == 0
-    cli("export", "--format", "jsonl", "-o", "third.jsonl", "--workspace", "third.db")
-    lines = map(json.loads, (tmp_path / "third.jsonl").read_text().splitlines())
-    [trace] = [line for line in lines if line["record"] == "trace"]
+    cli.ok("judge", "runs", "--judge", "rules", "--workspace", "third.db")
+    trace = exported_trace(cli, "third.db")
     assert (trace["task_id"], trace["trial"]) == ("T9", 3)
 
 
-def test_a_run_belongs_to_one_arm_only(cli: Cli, tmp_path: Path) -> None:
+def test_arms_that_exclude_each_other_are_refused(cli: Cli, tmp_path: Path) -> None:
+    for options, message in (
+        (("--arm", "a"), "--arm a: write it as NAME=PATH"),
+        (("--arm", "a=b", "--arms", "model"), "leave out --arms"),
+        (("--judge", "j", "--labels", "me"), "leave out --labels"),
+    ):
+        cli.refused("experiment", *options, says=message, code=2)
     path = tmp_path / "runs" / "one.json"
     path.parent.mkdir()
     path.write_text(json.dumps([{"role": "user", "content": "Go"}] * 2))
-    assert cli("judge", path, "--judge", "rules", "--quiet").code == 0
-    done = cli("experiment", "--arm", "a=runs", "--arm", "b=runs/one.json")
-    assert done.code == 1
-    assert "have files in common" in done.err
+    cli.ok("judge", path, "--judge", "rules", "--quiet")
+    arms = ("--arm", "a=runs", "--arm", "b=runs/one.json")
+    cli.refused("experiment", *arms, says="have files in common")

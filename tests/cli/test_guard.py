@@ -1,7 +1,8 @@
-"""``mast-tui guard``: guards made from labels, what they find, and the hook that runs them."""
+"""``mast-tui guard``: guards made from labels, what they find, and the hooks of agents."""
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import subprocess
@@ -19,7 +20,6 @@ from mast_tui.judges.rules.guards import Guard, GuardsFile, InvalidGuards, guard
 from mast_tui.labels import Target
 from mast_tui.session import Session
 from mast_tui.traces.library import read_file, read_fully, samples_folder
-from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace
 from tests.cli.conftest import Cli
 from tests.workspace.build import MAST
@@ -102,7 +102,7 @@ class ScriptedAgent:
 
 
 class ScriptedCodex(ScriptedAgent):
-    """The same as a rollout of Codex."""
+    """A session of Codex as a rollout."""
 
     def __init__(self, path: Path, hook: str) -> None:
         self.path = path
@@ -140,7 +140,7 @@ class ScriptedCodex(ScriptedAgent):
         ("codex", ".codex/hooks.json", ScriptedCodex),
     ],
 )
-def test_an_agent_that_declares_victory_is_stopped_checks_and_ends_well(
+def test_an_agent_that_claims_success_without_a_check_is_blocked_once(
     cli: Cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -153,7 +153,7 @@ def test_an_agent_that_declares_victory_is_stopped_checks_and_ends_well(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     write_guards(tmp_path / "guards.toml", UNCHECKED)
-    assert cli("guard", "hook", agent, "--guards", "guards.toml").code == 0
+    cli.ok("guard", "hook", agent, "--guards", "guards.toml")
     (group,) = json.loads((tmp_path / settings).read_text())["hooks"]["Stop"]
     session = script(tmp_path / "session.jsonl", group["hooks"][0]["command"])
     session.does("Read", {"file_path": "/x/login.py"}, "def login(): return None")
@@ -169,13 +169,13 @@ def test_an_agent_that_declares_victory_is_stopped_checks_and_ends_well(
     assert decision is not None
     assert decision["decision"] == "block"
     assert "nothing was checked after the last change" in decision["reason"]
-    assert session.stops(active=True) is None, "a turn is held up once"
+    assert session.stops(active=True) is None, "a turn is blocked once"
     session.does("Bash", {"command": "pytest tests/test_login.py"}, "3 passed in 0.1s")
     session.says("All tests pass. The login is fixed and everything is done.")
     assert session.stops() is None
 
 
-def test_open_plans_and_phrases_hold_up_the_last_message(cli: Cli, tmp_path: Path) -> None:
+def test_open_plans_and_forbidden_phrases_block_the_end(cli: Cli, tmp_path: Path) -> None:
     guards = write_guards(tmp_path / "guards.toml", OPEN_PLAN, HURRY)
     hook = shlex.join([sys.executable, "-m", "mast_tui", "guard", "stop", "--guards", str(guards)])
     session = ScriptedAgent(tmp_path / "session.jsonl", hook)
@@ -195,24 +195,29 @@ def test_open_plans_and_phrases_hold_up_the_last_message(cli: Cli, tmp_path: Pat
     assert cli("lint", "session.jsonl", "--guards", "guards.toml").code == 3
 
 
-def test_a_hook_joins_the_settings_that_are_there(cli: Cli, tmp_path: Path) -> None:
+def test_a_hook_is_added_to_the_settings_of_an_agent(cli: Cli, tmp_path: Path) -> None:
     write_guards(tmp_path / "guards.toml", UNCHECKED)
     settings = tmp_path / ".claude" / "settings.json"
     settings.parent.mkdir()
     mine = {"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}
     settings.write_text(json.dumps(mine))
-    assert cli("guard", "hook", "claude-code", "--guards", "guards.toml").code == 0
-    second_run = cli("guard", "hook", "claude-code", "--guards", "guards.toml")
-    assert "there already" in second_run.out
+    hook = ("guard", "hook", "claude-code", "--guards", "guards.toml")
+    cli.ok(*hook)
+    assert "there already" in cli(*hook).out
     written = json.loads(settings.read_text())
     assert written["model"] == "opus"
     assert len(written["hooks"]["Stop"]) == 2
     for broken in ("[]", "{", '{"hooks": []}', '{"hooks": {"Stop": 1}}'):
         settings.write_text(broken)
-        refused = cli("guard", "hook", "claude-code", "--guards", "guards.toml")
-        assert refused.code == 1
-        assert "settings.json" in refused.err
+        cli.refused(*hook, says="settings.json")
         assert settings.read_text() == broken
+    # Guards that do not work get no hook.
+    path = tmp_path / 'odd "name" é.toml'
+    head = 'format = "mast-tui guards"\nversion = 1\ntaxonomy = "mast@3"\nlabels = "gold"\n'
+    guard = '[[guards]]\nname = "g"\nmode = "step-repetition"\ncondition = "nope"\non = true\n'
+    for text, problem in ((head, "no guard is on"), (head + guard, "no condition")):
+        path.write_text(text)
+        cli.refused("guard", "hook", "codex", "--guards", path, says=(problem, str(path)))
 
 
 @pytest.mark.parametrize(
@@ -222,76 +227,49 @@ def test_a_hook_joins_the_settings_that_are_there(cli: Cli, tmp_path: Path) -> N
         *(f'{{"transcript_path": "a\\u{code}b"}}' for code in ("0000", "d800")),
     ],
 )
-def test_a_stop_without_a_session_is_an_error_that_blocks_nothing(
-    tmp_path: Path, event: str
+def test_a_stop_event_without_a_session_is_an_error_that_blocks_nothing(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str
 ) -> None:
-    guards = write_guards(tmp_path / "guards.toml", UNCHECKED)
-    done = subprocess.run(
-        [sys.executable, "-m", "mast_tui", "guard", "stop", "--guards", str(guards)],
-        input=event, text=True, capture_output=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("mast-tui guard:")
-    assert "unexpected" not in done.stderr
+    write_guards(tmp_path / "guards.toml", UNCHECKED)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(event.encode())))
+    done = cli.refused("guard", "stop", "--guards", "guards.toml")
+    assert done.err.startswith("mast-tui guard:")
+    assert "unexpected" not in done.err
 
 
-def test_no_condition_fires_on_what_beside_failures_is_none() -> None:
+def test_no_condition_fires_on_passages_without_a_failure() -> None:
     samples = samples_folder()
     clean = [json.loads(line) for line in (samples / "clean.jsonl").read_text().splitlines()]
-    found = {}
+    judge = RulesJudge(GUARD_RULES)
     for row in clean:
         for trace in read_file(samples / row["trace"], named=True).traces:
             if trace.record != row["record"] and row["record"] is not None:
                 continue
-            if trace.identity.trace_id not in found:
-                read_fully(trace)
-                found[trace.identity.trace_id] = alarms(trace)
+            read_fully(trace)
             first, last = trace.index_of(row["first"]), trace.index_of(row["last"])
             assert first is not None
             assert last is not None
-            hits = [
-                rule
-                for rule, mode, begin, end in found[trace.identity.trace_id]
-                if mode == row["slug"] and begin <= last and first <= end
-            ]
-            assert not hits, row
+            for _rule, finding in judge.findings(trace):
+                begin = trace.index_of(finding.first or "") or 0
+                end = trace.index_of(finding.last or "") or 0
+                overlaps = begin <= last and first <= end
+                assert not (finding.mode == row["slug"] and overlaps), row
 
 
-def alarms(trace: Trace) -> list[tuple[str, str, int, int]]:
-    """Return what the conditions find in a trace: name, mode, first and last index."""
-    return [
-        (
-            rule.name,
-            finding.mode,
-            trace.index_of(finding.first or "") or 0,
-            trace.index_of(finding.last or "") or 0,
-        )
-        for rule, finding in RulesJudge(GUARD_RULES).findings(trace)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("version = 1", "version = 2"), "Invalid"),
-        (('condition = "unchecked-claim"', 'condition = "nothing"'), "no condition 'nothing'"),
-        (('mode = "incorrect_verification"', 'mode = "step_repetition"'), "is about"),
-        (("on = true", "on = false"), "no guard is on"),
-        (("on = true", "on = true\nextra = 1"), "unknown field"),
-        (("format =", "format"), "guards.toml"),
-    ],
-)
-def test_a_file_that_is_no_file_of_guards_is_refused(
-    cli: Cli, tmp_path: Path, change: tuple[str, str], message: str
-) -> None:
+def test_an_invalid_file_of_guards_is_refused(cli: Cli, tmp_path: Path) -> None:
     path = write_guards(tmp_path / "guards.toml", UNCHECKED)
-    path.write_text(path.read_text().replace(*change))
-    refused = cli("lint", samples_folder(), "--guards", "guards.toml")
-    assert refused.code == 1
-    assert message in refused.err
+    valid = path.read_text()
+    for old, new, message in (
+        ("version = 1", "version = 2", "Invalid"),
+        ('condition = "unchecked-claim"', 'condition = "nothing"', "no condition 'nothing'"),
+        ('mode = "incorrect_verification"', 'mode = "step_repetition"', "is about"),
+        ("on = true", "on = false", "no guard is on"),
+        ("on = true", "on = true\nextra = 1", "unknown field"),
+        ("format =", "format", "guards.toml"),
+    ):
+        path.write_text(valid.replace(old, new))
+        cli.refused("lint", samples_folder(), "--guards", "guards.toml", says=message)
 
-
-def test_guards_survive_writing_and_reading(tmp_path: Path) -> None:
     path = write_guards(tmp_path / "guards.toml", UNCHECKED, HURRY)
     assert read_guards(path).guards == (UNCHECKED, HURRY)
     empty = read_guards(write_guards(path, Guard(name="x", condition="phrases", mode="y", on=True)))
@@ -303,47 +281,41 @@ def test_guards_survive_writing_and_reading(tmp_path: Path) -> None:
             read_guards(write_guards(path, guard)).rules(["y"])
 
 
-# Building
-
-
 def write_labelled_runs(folder: Path, failed: int, clean: int) -> Path:
     """Write runs that claim success without a check, and runs that check, with their labels."""
     folder.mkdir()
     place = folder.parent / "workspace.db"
+    quote = "I trust my change blindly here"
+    edit = {"file_path": "/x/login.py", "old_string": "None", "new_string": "True"}
     with closing(Workspace.open(place, create=True)) as workspace:
         for number in range(failed + clean):
             path = folder / f"run-{number}.jsonl"
             session = ScriptedAgent(path, "", f"Repair login number {number}")
-            edit = {"file_path": "/x/login.py", "old_string": "None", "new_string": "True"}
             session.does("Edit", edit, "The file was updated")
             if number >= failed:
                 session.does("Bash", {"command": "pytest tests/test_login.py"}, "3 passed")
-            trust = "I trust my change blindly here." if number < failed else "The tests pass."
-            session.says(f"{trust} The login is fixed.")
-            text = path.read_text().replace('"s1"', f'"s{number}"')
-            path.write_text(text)
+            session.says(f"{quote if number < failed else 'The tests pass'}. The login is fixed.")
+            path.write_text(path.read_text().replace('"s1"', f'"s{number}"'))
             (trace,) = read_file(path, named=True).traces
             read_fully(trace)
+            last = len(trace) - 1
             for name in ("alice", "bob"):
                 labels = Session.open(workspace, trace, MAST, name, blind=True)
                 if number < failed:
-                    span = trace.span(len(trace) - 1).key
-                    quote = "I trust my change blindly here"
-                    start = trace.text(len(trace) - 1).index(quote)
-                    target = Target(
-                        span, quote=quote, char_start=start, char_end=start + len(quote)
-                    )
-                    labels.toggle_label(
-                        "incorrect_verification", target, suggestions_on_screen=False
-                    )
+                    start = trace.text(last).index(quote)
+                    key, end = trace.span(last).key, start + len(quote)
+                    target = Target(key, quote=quote, char_start=start, char_end=end)
+                    mode = "incorrect_verification"
+                    labels.toggle_label(mode, target, suggestions_on_screen=False)
                 labels.finish(open_modes="absent")
     return place
 
 
-def test_guards_are_chosen_on_one_half_and_tested_on_the_other(cli: Cli, tmp_path: Path) -> None:
+def test_guards_are_chosen_on_half_of_the_runs_and_tested_on_the_rest(
+    cli: Cli, tmp_path: Path
+) -> None:
     place = write_labelled_runs(tmp_path / "runs", failed=24, clean=176)
-    built = cli("guard", "build", "-o", "guards.toml", "--workspace", place, "--json")
-    assert built.code == 0, built.err
+    cli.ok("guard", "build", "-o", "guards.toml", "--workspace", place, "--json")
     guards = {guard.name: guard for guard in read_guards(tmp_path / "guards.toml").guards}
     assert set(guards) == {"unchecked-claim", "phrases-3.3"}
     for guard in guards.values():
@@ -357,40 +329,20 @@ def test_guards_are_chosen_on_one_half_and_tested_on_the_other(cli: Cli, tmp_pat
     assert any("blindly" in phrase for phrase in guards["phrases-3.3"].phrases)
     linted = cli("lint", "runs", "--guards", "guards.toml", "--json")
     assert linted.code == 3
-    assert {finding["mode"] for finding in linted.json["findings"]} == {"3.3"}
-    assert len({finding["trace"] for finding in linted.json["findings"]}) == 24
+    findings = linted.json["findings"]
+    assert {finding["mode"] for finding in findings} == {"3.3"}
+    assert len({finding["trace"] for finding in findings}) == 24
     watched = cli("watch", "runs", "--guards", "guards.toml", "--exit", "--existing")
     assert watched.code == 3
-    other = cli("guard", "build", "-o", "other.toml", "--workspace", place, "--labels", "alice")
-    assert other.code == 0
+    cli.ok("guard", "build", "-o", "other.toml", "--workspace", place, "--labels", "alice")
     assert len(read_guards(tmp_path / "other.toml").guards) == 2
+    cli.refused("guard", "build", "-o", "x.toml", "--workspace", place, "--labels", "nobody")
 
 
-def test_with_few_runs_the_file_says_what_is_missing(cli: Cli, tmp_path: Path) -> None:
+def test_guards_of_few_runs_are_off_with_what_is_missing(cli: Cli, tmp_path: Path) -> None:
     place = write_labelled_runs(tmp_path / "runs", failed=6, clean=20)
-    built = cli("guard", "build", "-o", "guards.toml", "--workspace", place)
-    assert built.code == 0
-    assert "0 on" in built.out
+    assert "0 on" in cli.ok("guard", "build", "-o", "guards.toml", "--workspace", place).out
     (*_, guard) = read_guards(tmp_path / "guards.toml").guards
     assert not guard.on
     assert guard.note.endswith("with 0 false alarms it takes 73")
-    refused = cli("lint", "runs", "--guards", "guards.toml")
-    assert refused.code == 1
-    assert "no guard is on" in refused.err
-    unknown = cli("guard", "build", "-o", "x.toml", "--workspace", place, "--labels", "nobody")
-    assert unknown.code == 1
-
-
-def test_a_hook_is_written_only_for_guards_that_work(cli: Cli, tmp_path: Path) -> None:
-    path = tmp_path / 'odd "name" é.toml'
-    head = 'format = "mast-tui guards"\nversion = 1\ntaxonomy = "mast@3"\nlabels = "gold"\n'
-    guard = '[[guards]]\nname = "g"\nmode = "step-repetition"\ncondition = "phrase"\n'
-    for text, problem in (
-        (head, "no guard is on"),
-        (head + guard.replace("phrase", "nope") + "on = true\n", "no condition"),
-    ):
-        path.write_text(text)
-        done = cli("guard", "hook", "codex", "--guards", path)
-        assert done.code == 1
-        assert problem in done.err
-        assert str(path) in done.err
+    cli.refused("lint", "runs", "--guards", "guards.toml", says="no guard is on")

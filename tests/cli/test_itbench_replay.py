@@ -1,15 +1,15 @@
-"""The published runs of ITBench, in their layout: 35 scenarios with three runs each."""
+"""A replay of the published runs of ITBench: 35 scenarios with three runs each."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from mast_tui.taxonomy.loader import load_mast
-from tests.cli.conftest import Cli
+from tests.cli.conftest import COLUMNS, Cli
 from tests.traces.checks import write_json, write_json_lines
 from tests.traces.rollouts import message, meta, record
 
@@ -59,36 +59,28 @@ def write_runs(folder: Path) -> None:
 
 
 @pytest.fixture
-def replay(cli: Cli, tmp_path: Path) -> Any:
-    """The report on these runs: 1.4 shows in all long runs, 2.6 in nearly all runs."""
-    write_runs(tmp_path / "set")
-    assert cli("judge", "set", "--judge", "rules").code == 0
-    cli("export", "--format", "csv-wide", "--labels", "all", "-o", "ids.csv")
-    rows = list(csv.DictReader((tmp_path / "ids.csv").open()))
-    assert len(rows) == 105
-    codes = [mode.code for mode in load_mast().modes]
-    with (tmp_path / "labels.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, ("trace_id", "annotator", "mode", "value", "span_first"))
-        writer.writeheader()
-        for row in rows:
-            scenario = int(row["task_id"].removeprefix("Scenario-"))
-            run = int(row["trial"])
-            long = spans_of(scenario, run) > LONG
-            for code in codes:
-                shows = {"1.4": long, "2.6": (scenario, run) != (1, 1)}.get(code, False)
-                label = {"trace_id": row["trace_id"], "annotator": "ann", "mode": code}
-                place = {"value": "absent"}
-                if shows:
-                    place = {"value": "present", "span_first": f"line {LONG if long else 4}"}
-                writer.writerow(label | place)
-            writer.writerow({"trace_id": row["trace_id"], "annotator": "ann", "value": "finished"})
-    done = cli("import", "labels.csv", "--format", "csv-long")
-    assert done.code == 0, done.err
+def replay(cli: Cli) -> Cli:
+    """A workspace with these runs: 1.4 shows in all long runs, 2.6 in nearly all runs."""
+    write_runs(Path("set"))
+    cli.ok("judge", "set", "--judge", "rules")
+    runs = list(csv.DictReader(cli.export("csv-wide", "--labels", "all").splitlines()))
+    assert len(runs) == 105
+    rows = []
+    for run in runs:
+        scenario, number = int(run["task_id"].removeprefix("Scenario-")), int(run["trial"])
+        long = spans_of(scenario, number) > LONG
+        shown = {"1.4": long, "2.6": (scenario, number) != (1, 1)}
+        for mode in load_mast().modes:
+            present = f"present,line {LONG if long else 4}"
+            value = present if shown.get(mode.code, False) else "absent,"
+            rows.append(f"{run['trace_id']},ann,{mode.code},{value}")
+        rows.append(f"{run['trace_id']},ann,,finished,")
+    cli.label(*rows, columns=f"{COLUMNS},span_first")
     return cli
 
 
-def test_the_study_is_replayed(replay: Cli) -> None:
-    report = replay("report", "--labels", "ann", "--rounds", "200", "--json").json
+def test_the_published_study_is_replayed(replay: Cli, tmp_path: Path) -> None:
+    report = replay.json("report", "--labels", "ann", "--rounds", "200")
     group = report["groups"][MODEL]
     assert (group["traces"], group["failed"], group["succeeded"]) == (105, 95, 10)
     mean = group["mean_score"]
@@ -103,9 +95,9 @@ def test_the_study_is_replayed(replay: Cli) -> None:
     assert rates == sorted(rates)
     assert (rates[0], rates[-1]) == (0, 1)
     assert lengths["1.4"]["p_adjusted"] < 0.001 < 0.05 < lengths["2.6"]["p_adjusted"]
-    # Only runs that come so far are at risk, and it sets on in the last range of steps alone.
+    # Only runs of this length are at risk, and the mode begins in the last range of steps.
     hazard = list(lengths["1.4"]["hazard"].values())
-    assert [one["count"] > 0 for one in hazard].count(True) >= 1
+    assert any(one["count"] > 0 for one in hazard)
     assert hazard[0]["count"] == 0
     at_risk = [one["n"] for one in hazard]
     assert at_risk == sorted(at_risk, reverse=True)
@@ -113,30 +105,22 @@ def test_the_study_is_replayed(replay: Cli) -> None:
     runs = replay("experiment", "--arms", "model", "--labels", "ann")
     assert "an experiment has two arms or more" in runs.err
 
-
-def test_the_means_of_further_scores_are_reported(replay: Cli) -> None:
+    # Further scores are reported if asked for, and not to a blind annotator.
     arguments = ("report", "--labels", "ann", "--rounds", "0")
-    assert replay(*arguments, "--json").json["overall"]["scores"] == {}
-    scores = replay(*arguments, "--scores", "--json").json["groups"][MODEL]["scores"]
-    assert list(scores) == [
-        "root_cause_entity calculation_recall",
-        "root_cause_entity_k calculation_recall",
-    ]
+    assert report["overall"]["scores"] == {}
+    scores = replay.json(*arguments, "--scores")["groups"][MODEL]["scores"]
+    names = ["root_cause_entity calculation_recall", "root_cause_entity_k calculation_recall"]
+    assert list(scores) == names
     main, at_k = scores.values()
     assert main["value"] == pytest.approx(0.124, abs=0.0005)
     assert at_k["value"] == pytest.approx((10 + 30 * 0.2) / 105)
     assert (at_k["n"], at_k["ci"][0] < at_k["value"] < at_k["ci"][1]) == (105, True)
-    assert "root_cause_entity_k calculation_recall" in replay(*arguments, "--scores").out
-    # An annotator who works blind sees no score of the benchmark, and none of its further ones.
-    blind = (*arguments, "--scores", "--annotator", "ann", "--blind", "--json")
-    group = replay(*blind).json["groups"][MODEL]
+    assert names[1] in replay(*arguments, "--scores").out
+    replay.ok(*arguments, "--html", "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert "Published claims beside these figures" in html
+    assert "mean recall 12.4 %" in html
+    assert "Share of runs with the mode, by spans of the run" in html
+    assert "of about 15.6 % by prompts, and of up to 53 %" in html
+    group = replay.json(*arguments, "--scores", "--annotator", "ann", "--blind")["groups"][MODEL]
     assert (group["mean_score"]["n"], group["scores"]) == (0, {})
-
-
-def test_the_page_shows_each_claim_beside_our_figure(replay: Cli, tmp_path: Path) -> None:
-    assert replay("report", "--labels", "ann", "--rounds", "0", "--html", "page.html").code == 0
-    page = (tmp_path / "page.html").read_text()
-    assert "Published claims beside these figures" in page
-    assert "mean recall 12.4 %" in page
-    assert "Share of runs with the mode, by spans of the run" in page
-    assert "of about 15.6 % by prompts, and of up to 53 %" in page

@@ -9,18 +9,15 @@ from tests.cli.conftest import Cli
 
 
 def write_run(folder: Path) -> None:
-    """An agent that makes the same call three times."""
+    """Write a run of an agent that makes the same call three times."""
     messages: list[dict[str, object]] = [{"role": "user", "content": "Find the failing pod."}]
+    arguments = json.dumps({"command": "kubectl get pods -n shop"})
     for number in range(3):
-        call = {"name": "shell", "arguments": json.dumps({"command": "kubectl get pods -n shop"})}
-        messages += [
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [{"id": f"c{number}", "type": "function", "function": call}],
-            },
-            {"role": "tool", "tool_call_id": f"c{number}", "content": "cart-0 CrashLoopBackOff"},
-        ]
+        function = {"name": "shell", "arguments": arguments}
+        calls = [{"id": f"c{number}", "type": "function", "function": function}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        result = "cart-0 CrashLoopBackOff"
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
     (folder / "run.json").write_text(json.dumps({"messages": messages}))
 
 
@@ -28,64 +25,48 @@ def test_the_rules_judge_a_folder(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
     (tmp_path / "notes.md").write_text("nothing")
     (tmp_path / "broken.json").write_text("{")
-    done = cli("judge", ".", "--judge", "rules", "--json")
-    assert done.code == 1, "a file could not be read"
+    judge = ("judge", ".", "--judge", "rules")
+    done = cli.refused(*judge, "--json", says="broken.json")
     summary = done.json
-    assert summary["judge"].startswith("judge:rules@")
+    name = summary["judge"]
+    assert name.startswith("judge:rules@")
     assert summary["traces"] == {"judged": 1, "known": 0, "failed": 0}
     assert summary["modes"]["1.3"] >= 1
     assert [item["path"] for item in summary["failed"]] == ["broken.json"]
-    assert "broken.json" in done.err
     assert "notes.md" in [item["path"] for item in summary["skipped"]]
     (tmp_path / "broken.json").unlink()
-    second_run = cli("judge", ".", "--judge", "rules", "--json")
-    assert (second_run.code, second_run.json["traces"]["known"], second_run.json["run"]) == (
-        0,
-        1,
-        None,
-    )
-
-
-def test_progress_goes_to_stderr_and_the_summary_to_stdout(cli: Cli, tmp_path: Path) -> None:
-    write_run(tmp_path)
-    done = cli("judge", "run.json", "--judge", "rules")
-    assert done.code == 0
-    assert "run-" in done.err
-    assert "1 trace judged" in done.out
-    assert "Step repetition" in done.out
-    quiet = cli("judge", "run.json", "--judge", "rules", "--again", "--quiet")
-    assert quiet.err == ""
-
-
-def test_a_judges_suggestions_are_compared_by_name(cli: Cli, tmp_path: Path) -> None:
-    write_run(tmp_path)
-    judge = cli("judge", "run.json", "--judge", "rules", "--json").json["judge"]
-    assert cli("agree", "--json").json["annotators"] == []
-    assert cli("agree", "--annotators", judge, "--json").json["annotators"] == [judge]
-
-
-def test_only_judges_that_there_are_can_be_named(cli: Cli, tmp_path: Path) -> None:
-    write_run(tmp_path)
-    assert cli("judge", "run.json", "--judge", "llm").code == 2
-    assert cli("judge", "--judge", "rules").code == 2
-    missing = cli("judge", "nowhere.json", "--judge", "rules")
-    assert missing.code == 1
-    assert "nowhere.json" in missing.err
+    second = cli.json(*judge)
+    assert (second["traces"]["known"], second["run"]) == (1, None)
+    again = cli.ok(*judge, "--again")
+    assert "run-" in again.err
+    assert "1 trace judged" in again.out
+    assert "Step repetition" in again.out
+    assert cli(*judge, "--again", "--quiet").err == ""
+    # Judges are compared with annotators by name only.
+    assert cli.json("agree")["annotators"] == []
+    assert cli.json("agree", "--annotators", name)["annotators"] == [name]
 
 
 def test_rules_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    silent = cli("judge", "run.json", "--judge", "rules", "--rules", "limit,reset", "--json")
-    assert silent.json["judge"].endswith("+limit+reset")
-    assert (silent.json["traces"]["judged"], silent.json["suggestions"]) == (1, 0)
-    every = cli("judge", "run.json", "--judge", "rules", "--rules", "all", "--json")
-    assert every.json["judge"].endswith("+all")
-    assert every.json["modes"]["1.3"] >= 1
-    fewer = cli("judge", "run.json", "--judge", "rules", "--json")
-    assert fewer.json["traces"] == {"judged": 0, "known": 1, "failed": 0}, "all rules have said it"
-    wrong = cli("judge", "run.json", "--judge", "rules", "--rules", "lmit")
+    judge = ("judge", "run.json", "--judge", "rules")
+    silent = cli.json(*judge, "--rules", "limit,reset")
+    assert silent["judge"].endswith("+limit+reset")
+    assert (silent["traces"]["judged"], silent["suggestions"]) == (1, 0)
+    every = cli.json(*judge, "--rules", "all")
+    assert every["judge"].endswith("+all")
+    assert every["modes"]["1.3"] >= 1
+    fewer = cli.json(*judge)["traces"]
+    assert fewer == {"judged": 0, "known": 1, "failed": 0}, "all rules have judged it"
+    wrong = cli(*judge, "--rules", "lmit")
     assert wrong.code != 0
     assert "no rule 'lmit'" in wrong.err
     assert "repeated-call" in wrong.err
-    model = cli("judge", "run.json", "--judge", "llm", "--model", "m", "--rules", "all")
-    assert model.code == 2
+    for options in (
+        ("run.json", "--judge", "llm", "--model", "m", "--rules", "all"),
+        ("run.json", "--judge", "llm"),
+        ("--judge", "rules"),
+    ):
+        cli.refused("judge", *options, code=2)
+    missing = cli("judge", "nowhere.json", "--judge", "rules")
+    assert (missing.code, "nowhere.json" in missing.err) == (1, True)

@@ -1,4 +1,4 @@
-"""A model that judges into shards: one allowance for all who ask, and nothing is asked twice."""
+"""A model judge that writes shards: one allowance, and no request twice."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ from mast_tui.scale.shared_allowance import (
     SharedBudget,
 )
 from tests.cli.conftest import Cli, Judge, right
+from mast_tui.judges.llm.request import AllowanceSpent
+from mast_tui.judges.llm.request import RunStops
+from mast_tui.scale.shards import ShardFolder
+from mast_tui.scale.shared_allowance import SharedAllowance, SharedAllowanceAddress, SharedBudget
+from mast_tui.scale.shards import read_requests
+from tests.cli.conftest import Cli, right
 from tests.judges.llm.bench import write_long_runs
 from tests.judges.llm.server import ModelServer, answer, status
 from tests.judges.llm.test_small_contexts import FEW, ollama
@@ -32,31 +38,31 @@ TOKENS_IN, TOKENS_OUT = 3_000, 500
 
 
 @pytest.fixture
-def judge(judging: Callable[..., Judge], server: ModelServer) -> Judge:
+def judge(judging: Callable[..., Cli], server: ModelServer) -> Cli:
     """The command over some runs, two a shard, asked of the server."""
     return judging(server, RUNS, "--out", "shards", "--shard-files", "2", "--json")
 
 
-def test_shards_hold_what_a_workspace_would(judge: Judge, cli: Cli, server: ModelServer) -> None:
-    done = judge()
-    assert done.code == 0, done.err
+def test_shards_have_the_same_findings_as_a_workspace(
+    judge: Cli, cli: Cli, server: ModelServer
+) -> None:
+    done = judge.ok()
     document = done.json
     assert (document["traces"]["judged"], document["modes"]) == (RUNS, {"1.3": RUNS})
     assert (document["requests"], document["tokens"]["in"]) == (RUNS, RUNS * TOKENS_IN)
     where = ("--model", "test-model", "--base-url", server.base_url)
-    plain = cli("judge", "runs", "--judge", "llm", *where, "--json", "--quiet").json
+    plain = cli.json("judge", "runs", "--judge", "llm", *where, "--quiet")
     assert (plain["judge"], plain["suggestions"]) == (document["judge"], document["suggestions"])
-    assert cli("import", "shards", "--json").json["traces"] == {"known": RUNS}
-    report = cli("report", "shards", "--by", "all", "--json").json
+    assert cli.json("import", "shards")["traces"] == {"known": RUNS}
+    report = cli.json("report", "shards", "--by", "all")
     assert report["groups"]["all"]["modes"]["1.3"]["count"] == RUNS
 
 
-def test_a_run_goes_on_and_asks_nothing_twice(
-    judge: Judge, server: ModelServer, tmp_path: Path
+def test_a_broken_run_continues_without_asking_twice(
+    judge: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
     server.script = lambda body, n: status(401) if n >= 3 else right(body, n)
-    broken = judge("--concurrency", "1")
-    assert broken.code == 1
+    broken = judge.refused("--concurrency", "1")
     assert broken.json["stopped"] in broken.err
     asked = len(server.chats)
     server.script = right
@@ -70,17 +76,16 @@ def test_a_run_goes_on_and_asks_nothing_twice(
     assert len(server.chats) - asked == RUNS - 3
 
 
-def test_a_trace_that_nobody_answers_about_is_asked_about_again(
-    judge: Judge, server: ModelServer
+def test_a_trace_without_a_usable_answer_is_asked_about_again(
+    judge: Cli, server: ModelServer
 ) -> None:
     server.script = lambda body, n: answer("I would rather not.") if n < 3 else right(body, n)
-    first = judge("--concurrency", "1")
-    assert first.code == 1
+    first = judge.refused("--concurrency", "1")
     assert first.json["failed"]
     assert judge().json["failed"] == []
 
 
-def test_an_allowance_holds_for_all_who_ask(judge: Judge, server: ModelServer) -> None:
+def test_an_allowance_limits_all_requests(judge: Cli, server: ModelServer) -> None:
     allowed = 3 * (TOKENS_IN + TOKENS_OUT)
     spent = judge("--max-tokens-total", allowed, "--concurrency", "1")
     assert "allowance is spent" in spent.json["stopped"]
@@ -92,22 +97,20 @@ def test_an_allowance_holds_for_all_who_ask(judge: Judge, server: ModelServer) -
     assert len(server.chats) == RUNS
 
 
-def test_a_process_asks_for_its_part(
-    judge: Judge, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_worker_processes_share_the_allowance(
+    judge: Cli, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mast_tui.cli.shared.workers.workers_of", lambda _wanted: PickledWorkers())
     allowed = 20 * (TOKENS_IN + TOKENS_OUT)
-    done = judge("--max-tokens-total", allowed, "--workers", "1")
-    assert done.code == 0, done.err
+    done = judge.ok("--max-tokens-total", allowed, "--workers", "1")
     assert (done.json["traces"]["judged"], len(server.chats)) == (RUNS, RUNS)
     assert json.loads((tmp_path / "shards" / "spent.json").read_text()) == {}
 
 
 @pytest.mark.parametrize(("files", "out"), [("1", "memory://truncated"), ("8", "shards")])
-def test_what_was_judged_on_truncated_requests_is_judged_again(
+def test_traces_judged_on_truncated_requests_are_judged_again(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: str, out: str
 ) -> None:
-    """One request that is a little too long is not noticed; a longer one tells of all."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "few.toml").write_text(taxonomy_toml(FEW))
     write_long_runs(tmp_path / "runs", 1, words=120)
@@ -116,8 +119,7 @@ def test_what_was_judged_on_truncated_requests_is_judged_again(
         options = ("--out", out, "--shard-files", files, "--concurrency", "1", "--json")
 
         def judge() -> Any:
-            done = cli("judge", "runs", "--judge", "llm", *where, *options, "--quiet")
-            assert done.code == 0, done.err
+            done = cli.ok("judge", "runs", "--judge", "llm", *where, *options, "--quiet")
             return done.json
 
         assert judge()["traces"]["judged"] == 1
@@ -136,12 +138,11 @@ def test_what_was_judged_on_truncated_requests_is_judged_again(
     assert all(size.counted < 4_096 for size in sizes)
 
 
-def test_what_needs_a_workspace_is_refused(judge: Judge, cli: Cli) -> None:
+def test_options_that_need_a_workspace_are_refused(judge: Cli, cli: Cli) -> None:
     for option in ("--batch", "--record=x", "--hold-out=0.5", "--few-shot=gold", "--again"):
-        assert judge(option).code == 2, option
+        judge.refused(option, code=2)
     arguments = ("judge", "runs", "--judge", "llm", "--model", "m", "--workers", "2")
-    refused = cli(*arguments)
-    assert (refused.code, "--out" in refused.err) == (2, True)
+    cli.refused(*arguments, says="--out", code=2)
     assert judge("--dry-run").json["traces"]["to_judge"] == RUNS
 
 
@@ -160,7 +161,9 @@ async def spend(budget: SharedBudget, most: int = 1_000) -> int:
     ("allowance", "requests"),
     [(Allowance(tokens=10_500), 10), (Allowance(tokens=99_000, cost=11.9), 11)],
 )
-async def test_parts_are_checked_out_and_given_back(allowance: Allowance, requests: int) -> None:
+async def test_parts_of_an_allowance_are_reserved_and_returned(
+    allowance: Allowance, requests: int
+) -> None:
     prices = Prices(input=1_000.0, output=1_000.0)  # a million tokens cost so much
     noted: list[float] = []
     with SharedAllowance("127.0.0.1", 0.0, noted.append) as books:
@@ -176,13 +179,13 @@ async def test_parts_are_checked_out_and_given_back(allowance: Allowance, reques
     assert max(noted) <= 1.0 + 1e-6
 
 
-def test_a_worker_that_cannot_reach_the_command_says_so() -> None:
+def test_a_worker_reports_that_the_command_is_unreachable() -> None:
     with pytest.raises(RunStops, match=r"at 127\.0\.0\.1:9 .* firewall"):
         SharedBudget(SharedAllowanceAddress(("127.0.0.1", 9), b"s"), Allowance(1), None)
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_all_together_go_beyond_by_a_request_each_at_most(seed: int) -> None:
+async def test_all_budgets_exceed_the_allowance_by_one_request_each(seed: int) -> None:
     chance = Random(seed)
     allowed, longest = 200_000, 6_000
     with SharedAllowance("127.0.0.1", 0.0, lambda _: None) as books:

@@ -19,7 +19,7 @@ from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.workspace import Usage
 
 
-def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
+def test_the_bar_shows_traces_findings_tokens_cost_and_waits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
@@ -40,10 +40,9 @@ def test_the_bar_tells_traces_findings_tokens_cost_and_waits(
         assert sentence in last
 
 
-def test_the_words_of_a_wait_stay_for_a_while_and_go_with_an_answer(
+def test_the_text_of_a_wait_is_shown_for_a_while(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was asked before the wait is still being answered while it lasts."""
     monkeypatch.setenv("COLUMNS", "120")
     for later, stays in ((WAIT_SECONDS / 2, True), (WAIT_SECONDS, False)):
         times = iter((1_000.0, 1_000.0 + later))
@@ -67,18 +66,15 @@ def test_foreign_text_is_no_markup_and_no_escape(
     assert "\x1b[31m" not in err
 
 
-def test_numbers_as_people_say_them() -> None:
-    assert [token_text(n) for n in (0, 9_999, 10_000, 999_600, 12_345_678)] == [
-        "0",
-        "9,999",
-        "10 k",
-        "1.0 M",
-        "12 M",
-    ]
+def test_numbers_costs_and_times_are_rounded() -> None:
+    counts = {0: "0", 9_999: "9,999", 10_000: "10 k", 999_600: "1.0 M", 12_345_678: "12 M"}
+    assert [token_text(n) for n in counts] == [*counts.values()]
     assert [money(x) for x in (0.0, 0.0123, 0.5, 1234.5)] == ["0.00", "0.0123", "0.50", "1,234.50"]
+    times = {0.4: "0 s", 59.4: "59 s", 60: "1m00s", 3_725: "1h02m"}
+    assert [elapsed_text(seconds) for seconds in times] == [*times.values()]
 
 
-def test_a_wait_tells_how_long_the_run_has_taken(
+def test_a_wait_shows_the_time_since_the_start(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter((1_000.0, 1_204.0))
@@ -89,10 +85,3 @@ def test_a_wait_tells_how_long_the_run_has_taken(
     with BarProgress(3, None) as bar:
         bar.on_wait("asked to wait 34 s")
     assert "0:00:00" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.4, "0 s"), (59.4, "59 s"), (60, "1m00s"), (3_725, "1h02m")]
-)
-def test_time_as_people_say_it(seconds: float, words: str) -> None:
-    assert elapsed_text(seconds) == words

@@ -1,36 +1,29 @@
-"""``judge --record`` and ``--replay``: a run repeated by anybody, with no server and no key."""
+"""``judge --record`` and ``--replay``: a run is repeated without a server and a key."""
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Cli
 from tests.judges.llm.made_answers import any_answer, write_runs
 from tests.judges.llm.server import Action, ModelServer, answer, status
 
 KEY = "sk-of-the-one-who-recorded"
-Judge = Callable[..., Done]
 
 
 @pytest.fixture
-def judge(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
-    """The command over six runs, in the workspace that is named."""
+def judge(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command over six runs; its first argument is a workspace."""
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     write_runs(tmp_path / "runs", 6)
-
-    def call(workspace: str, *more: object) -> Done:
-        arguments = ("--judge", "llm", "--model", "test-model", "--workspace", workspace)
-        return cli("judge", "runs", *arguments, *more)
-
-    return call
+    model = ("judge", "runs", "--judge", "llm", "--model", "test-model", "--workspace")
+    return Cli(lambda *more: cli(*model, *more))
 
 
 def right(body: dict[str, Any], _: int) -> Action:
@@ -38,10 +31,8 @@ def right(body: dict[str, Any], _: int) -> Action:
 
 
 def labels(cli: Cli, workspace: str, judge: str) -> list[dict[str, str]]:
-    where = ("--workspace", workspace, "-o", f"{workspace}.csv", "--labels", judge)
-    assert cli("export", "--format", "csv-long", *where).code == 0
-    with Path(f"{workspace}.csv").open(encoding="utf-8", newline="") as file:
-        return [{**row, "created_at": ""} for row in csv.DictReader(file)]
+    rows = cli.rows("--workspace", workspace, labels=judge)
+    return [{**row, "created_at": ""} for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +45,8 @@ def labels(cli: Cli, workspace: str, judge: str) -> list[dict[str, str]]:
         ("--step-by-step",),
     ],
 )
-def test_a_recorded_run_comes_out_the_same_with_no_server_and_no_key(
-    judge: Judge, cli: Cli, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+def test_a_replay_has_the_results_of_the_recorded_run(
+    judge: Cli, cli: Cli, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ModelServer(right) as server:
@@ -69,15 +60,14 @@ def test_a_recorded_run_comes_out_the_same_with_no_server_and_no_key(
     assert Path("run.jsonl").stat().st_mode & 0o77 == 0
     monkeypatch.delenv("OPENAI_API_KEY")
     where = ("--base-url", "https://models.invalid/v1")
-    second_run = judge("two.db", *where, "--replay", "run.jsonl", "--json", *more)
-    assert second_run.code == 0, second_run.err
+    second_run = judge.ok("two.db", *where, "--replay", "run.jsonl", "--json", *more)
     for name in ("judge", "suggestions", "modes", "quotes", "tokens", "traces"):
         assert second_run.json[name] == first.json[name], name
     name = first.json["judge"]
     assert labels(cli, "two.db", name) == labels(cli, "one.db", name)
 
 
-def test_failures_are_repeated_too(judge: Judge) -> None:
+def test_a_replay_repeats_failures(judge: Cli) -> None:
     def script(body: dict[str, Any], n: int) -> Action:
         if "run 2 " in str(body):
             return answer("what?", tokens_in=3_000)
@@ -96,41 +86,46 @@ def test_failures_are_repeated_too(judge: Judge) -> None:
     assert second_run.json["suggestions"] == first.json["suggestions"] == 4
 
 
-def test_what_was_not_asked_then_is_said_and_ends_the_run(judge: Judge) -> None:
+def test_a_request_without_a_recorded_answer_ends_the_replay(judge: Cli) -> None:
     with ModelServer(right) as server:
         where = ("--base-url", server.base_url)
-        assert judge("one.db", *where, "--record", "run.jsonl").code == 0
+        judge.ok("one.db", *where, "--record", "run.jsonl")
         asked = len(server.chats)
-        done = judge("two.db", *where, "--replay", "run.jsonl", "--temperature", "0.5")
+        other = ("--replay", "run.jsonl", "--temperature", "0.5")
+        done = judge("two.db", *where, *other)
         assert done.code == 1
         assert "run.jsonl has no answer to what is asked about" in done.err
         assert len(server.chats) == asked
     lines = Path("run.jsonl").read_bytes().splitlines(keepends=True)
     Path("part.jsonl").write_bytes(b"".join(lines[:3]))
-    done = judge("three.db", "--replay", "part.jsonl", "--json")
-    assert done.code == 1
+    done = judge.refused("three.db", "--replay", "part.jsonl", "--json")
     assert done.json["traces"]["judged"] <= 3
     assert "has no answer" in done.json["stopped"]
 
 
-def test_a_run_that_goes_on_is_recorded_behind_what_there_is(judge: Judge) -> None:
+def test_a_record_is_continued(judge: Cli) -> None:
     with ModelServer(right) as server:
         where = ("--base-url", server.base_url)
-        assert judge("one.db", *where, "--record", "run.jsonl").code == 0
+        judge.ok("one.db", *where, "--record", "run.jsonl")
         lines = Path("run.jsonl").read_bytes().splitlines(keepends=True)
         Path("run.jsonl").write_bytes(b"".join(lines[:4]) + lines[4][:40])
-        assert judge("two.db", *where, "--record", "run.jsonl").code == 0
+        judge.ok("two.db", *where, "--record", "run.jsonl")
     found = [json.loads(line) for line in Path("run.jsonl").read_bytes().splitlines()]
     assert len(found) == 4 + 6
-    assert judge("three.db", "--replay", "run.jsonl").code == 0
+    judge.ok("three.db", "--replay", "run.jsonl")
 
 
-def test_no_other_file_is_written_to_or_taken_for_one(judge: Judge) -> None:
+def test_other_files_are_neither_overwritten_nor_replayed(judge: Cli) -> None:
     before = Path("runs/run-0001.json").read_bytes()
-    done = judge("one.db", "--base-url", "http://127.0.0.1:9/v1", "--record", "runs/run-0001.json")
-    assert done.code == 1
-    assert "no recorded answer" in done.err
+    judge.refused(
+        "one.db",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--record",
+        "runs/run-0001.json",
+        says="no recorded answer",
+    )
     assert Path("runs/run-0001.json").read_bytes() == before
     assert "no recorded answer" in judge("one.db", "--replay", "runs/run-0001.json").err
     assert "cannot be read" in judge("one.db", "--replay", "none.jsonl").err
-    assert judge("one.db", "--replay", "a", "--record", "b").code == 2
+    judge.refused("one.db", "--replay", "a", "--record", "b", code=2)

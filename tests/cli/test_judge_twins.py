@@ -33,44 +33,27 @@ def write_trials(folder: Path) -> None:
 
 def test_failed_runs_get_a_suggestion_and_the_others_no_verdict(cli: Cli, tmp_path: Path) -> None:
     write_trials(tmp_path)
-    done = cli("judge", ".", "--judge", "twins", "--json")
-    assert done.code == 0, done.err
+    judge = ("judge", ".", "--judge", "twins")
+    blind = cli.json(*judge, "--blind", "--annotator", "ann", "--workspace", "other.db")
+    assert blind["suggestions"] is None
+    cli.refused(*judge, "--rules", "all", code=2)
+    assert "the twins ask no model" in cli(*judge, "--model", "m").err
+    done = cli.ok(*judge, "--json")
     assert "comparing 8 runs of 1 task" in done.err
     assert done.json["judge"] == "judge:twins@1"
     assert done.json["modes"] == {"2.3": 4}
-    cli("export", "--format", "csv-long", "--labels", "judge:twins@1", "-o", "out.csv")
-    rows = [row for row in (tmp_path / "out.csv").read_text("utf-8").splitlines() if ",2.3," in row]
+    table = cli.export("csv-long", "--labels", "judge:twins@1")
+    rows = [row for row in table.splitlines() if ",2.3," in row]
     assert len(rows) == 4
     assert all(row.startswith("bad") and ",present," in row and WRONG in row for row in rows)
-
-
-def test_a_new_run_is_heard_and_what_does_not_hold_any_more_goes(cli: Cli, tmp_path: Path) -> None:
-    write_trials(tmp_path)
-    cli("judge", ".", "--judge", "twins", "--quiet")
+    linted = cli("lint", "bad0.json", "--judge", "twins", "--fail-on", "2.3", "--json")
+    assert linted.code == 3
+    (finding,) = linted.json["findings"]
+    assert (finding["span"], finding["mode"]) == (4, "2.3")
+    # Another successful run with the call removes the suggestion.
     write_run(tmp_path, "good4.json", ("ls", WRONG, "cat log"))
     with (tmp_path / "outcomes.csv").open("a") as outcomes:
         outcomes.write("good4.json,succeeded\n")
-    assert cli("judge", ".", "--judge", "twins", "--json").json["suggestions"] == 0
-    cli("export", "--format", "csv-long", "--labels", "judge:twins@1", "-o", "out.csv")
-    assert ",present," not in (tmp_path / "out.csv").read_text("utf-8")
-
-
-def test_lint_takes_what_it_has_found(cli: Cli, tmp_path: Path) -> None:
-    write_trials(tmp_path)
-    cli("judge", ".", "--judge", "twins", "--quiet")
-    done = cli("lint", "bad0.json", "--judge", "twins", "--fail-on", "2.3", "--json")
-    assert done.code == 3
-    (finding,) = done.json["findings"]
-    assert (finding["span"], finding["mode"]) == (4, "2.3")
-
-
-def test_it_has_neither_rules_nor_a_model(cli: Cli, tmp_path: Path) -> None:
-    write_trials(tmp_path)
-    assert cli("judge", ".", "--judge", "twins", "--rules", "all").code == 2
-    assert "the twins ask no model" in cli("judge", ".", "--judge", "twins", "--model", "m").err
-
-
-def test_who_works_blind_is_not_told_what_it_finds(cli: Cli, tmp_path: Path) -> None:
-    write_trials(tmp_path)
-    done = cli("judge", ".", "--judge", "twins", "--blind", "--annotator", "ann", "--json")
-    assert done.json["suggestions"] is None
+    quiet = cli.ok(*judge, "--quiet", "--json")
+    assert (quiet.json["suggestions"], quiet.err) == (0, "")
+    assert ",present," not in cli.export("csv-long", "--labels", "judge:twins@1")

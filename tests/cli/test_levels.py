@@ -28,7 +28,7 @@ def labelled(cli: Cli, tmp_path: Path) -> None:
     Path("labels.csv").write_text("\n".join([*rows, ""]))
     Path("desk.toml").write_text(taxonomy_toml(desk()))
     command = ("import", "labels.csv", "--format", "csv-long", "--taxonomy", "desk.toml")
-    assert cli(*command, "--allow-new").code == 0
+    cli.ok(*command, "--allow-new")
 
 
 @pytest.mark.slow
@@ -44,7 +44,7 @@ def test_every_form_of_the_reports_has_each_level(cli: Cli, labelled: None) -> N
     assert "level,,Tools › Choice of tool,cohen_kappa,1.0,,,,3,ann|bob," in rows
     assert "level_pooled,,group,raw_agreement,1.0,,,,9,ann|bob," in rows
 
-    signatures = cli("report", *arguments, "--labels", "ann", "--by", "all", "--json").json
+    signatures = cli.json("report", *arguments, "--labels", "ann", "--by", "all")
     levels = signatures["groups"]["all"]["levels"]
     choice = levels["group"]["categories"]["choice"]
     assert (choice["name"], choice["count"]) == ("Tools › Choice of tool", 2)
@@ -62,7 +62,7 @@ def test_what_types_a_mode_is_shown_in_its_tree(cli: Cli, labelled: None) -> Non
         "    Choice of tool",
         "      01  AC-1  Wrong tool",
     ]
-    document = cli("taxonomy", "show", "desk.toml", "--json").json
+    document = cli.json("taxonomy", "show", "desk.toml")
     assert document["levels"] == ["category", "group"]
     assert document["categories"][1] == {
         "id": "choice", "name": "Choice of tool", "level": "group", "under": "tools"

@@ -1,32 +1,41 @@
-"""``mast-tui lint``: what fails, by which rules, with which exit code, and what is written."""
+"""``mast-tui lint``: which findings fail, by rules and by judges, and what is written."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from sarif_kit.validate import validation_errors
 
 from mast_tui.judges.rules import RulesJudge
+from mast_tui.labels import Evidence, Finding, Match
+from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.library import read_file, read_fully, samples_folder
-from tests.cli.conftest import Cli
+from mast_tui.workspace import store_judgement
+from tests.cli.conftest import Cli, opened
 from tests.cli.test_judge import write_run
+from tests.traces.rollouts import call, message, meta, output, write
+
+MAST: Final = load_mast()
+MODEL: Final = "judge:some-model@12345678"
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+def lint(cli: Cli, *options: object, code: int = 3) -> Any:
+    """Return the document of a lint that ends with an exit code."""
+    done = cli("lint", *options, "--json")
+    assert done.code == code, done.err
+    return done.json
 
 
-def test_what_was_planted_in_the_samples_is_found(cli: Cli) -> None:
+def test_the_rules_find_failures_planted_in_the_samples(cli: Cli) -> None:
     samples = samples_folder()
-    done = cli("lint", samples, "--rules", "all", "--json")
-    assert done.code == 3
-    findings = done.json["findings"]
-    seen = {rule["mode"] for rule in done.json["rules"]}
-    plants = [line for line in lines_of(samples / "planted.jsonl") if line["mechanical"]]
-    plants = [failure for failure in plants if failure["mode"] in seen]
+    document = lint(cli, samples, "--rules", "all")
+    seen = {rule["mode"] for rule in document["rules"]}
+    lines = [json.loads(line) for line in (samples / "planted.jsonl").read_text().splitlines()]
+    plants = [line for line in lines if line["mechanical"] and line["mode"] in seen]
     assert len(plants) >= 15
     hit = 0
     for plant in plants:
@@ -41,142 +50,193 @@ def test_what_was_planted_in_the_samples_is_found(cli: Cli) -> None:
             and finding["mode"] == plant["mode"]
             and finding["spans"][0] <= last + 1
             and first + 1 <= finding["spans"][1]
-            for finding in findings
+            for finding in document["findings"]
         )
     assert hit >= 0.8 * len(plants)
+    # Fatal are the modes that were published as such.
+    findings = lint(cli, samples, "--fail-on", "fatal")["findings"]
+    failing = {finding["mode"] for finding in findings if finding["fails"]}
+    assert failing
+    assert failing <= {"1.4", "1.5", "2.2", "2.3", "3.1"}
+    assert any(not finding["fails"] for finding in findings)
 
 
-def test_a_finding_names_file_and_line_where_the_source_has_lines(cli: Cli, tmp_path: Path) -> None:
-    shutil.copytree(samples_folder(), tmp_path / "runs")
-    findings = cli("lint", "runs", "--json").json["findings"]
+def test_a_finding_has_its_file_and_line(cli: Cli) -> None:
+    shutil.copytree(samples_folder(), "runs")
+    findings = lint(cli, "runs")["findings"]
     assert {finding["mode"] for finding in findings} == {"1.3"}
     by_line = [finding for finding in findings if finding["line"] is not None]
     assert len(by_line) >= 5
-    for one in by_line:
-        assert one["place"] == f"{one['file']}:{one['line']}"
-        line = (tmp_path / one["file"]).read_text("utf-8").splitlines()[one["line"] - 1]
-        assert json.dumps(one["quote"].split()[0], ensure_ascii=False)[1:-1] in line
-    inside = [finding for finding in findings if finding["line"] is None]
-    assert {one["place"].partition("#")[0] for one in inside} >= {
-        "runs/appworld_rota_and_shelf.json",
-        "runs/support_desk_exchange.json",
-    }
+    for finding in by_line:
+        assert finding["place"] == f"{finding['file']}:{finding['line']}"
+        line = Path(finding["file"]).read_text("utf-8").splitlines()[finding["line"] - 1]
+        assert json.dumps(finding["quote"].split()[0], ensure_ascii=False)[1:-1] in line
+    inside = {finding["place"].partition("#")[0] for finding in findings if not finding["line"]}
+    assert {"runs/appworld_rota_and_shelf.json", "runs/support_desk_exchange.json"} <= inside
     text = cli("lint", "runs").out
-    assert text.startswith(
-        f"mast-tui lint: {RulesJudge().name}: 11 findings in 16 traces; --fail-on any: 11"
-    )
-    assert "\nruns/ad-restart-loop.jsonl:125: error: 1.3 Step repetition (repeated-call): #67" in (
-        text
-    )
+    head = f"mast-tui lint: {RulesJudge().name}: 11 findings in 16 traces; --fail-on any: 11"
+    assert text.startswith(head)
+    place = "runs/ad-restart-loop.jsonl:125: error: 1.3 Step repetition (repeated-call): #67"
+    assert f"\n{place}" in text
+    # The suggestions that the rules have stored in a workspace are the same findings.
+    cli.ok("judge", "runs", "--judge", "rules")
+    kept = lint(cli, "runs", "--judge", RulesJudge().name.removeprefix("judge:"))["findings"]
+    fields = ("place", "spans", "mode", "quote", "reason", "confidence", "fails")
+    expected = sorted([str(finding[name]) for name in fields] for finding in findings)
+    assert sorted([str(finding[name]) for name in fields] for finding in kept) == expected
 
 
-def test_only_what_is_named_makes_it_fail(cli: Cli, tmp_path: Path) -> None:
+def test_only_the_named_modes_fail(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    assert cli("lint", "run.json").code == 3
-    assert cli("lint", "run.json", "--fail-on", "step_repetition").code == 3
-    other = cli("lint", "run.json", "--fail-on", "3.3", "--json")
-    assert other.code == 0
-    assert [(finding["mode"], finding["fails"]) for finding in other.json["findings"]] == [
+    for options in ((), ("--fail-on", "step_repetition")):
+        lint(cli, "run.json", *options)
+    other = lint(cli, "run.json", "--fail-on", "3.3", code=0)
+    assert [(finding["mode"], finding["fails"]) for finding in other["findings"]] == [
         ("1.3", False)
     ]
-    assert "failed-check" in {rule["name"] for rule in other.json["rules"]}, "what looks for 3.3"
-    assert "reset" not in {rule["name"] for rule in cli("lint", ".", "--json").json["rules"]}
-
-
-def test_fatal_are_the_modes_that_were_published_as_such(cli: Cli) -> None:
-    done = cli("lint", samples_folder(), "--fail-on", "fatal", "--json")
-    assert done.code == 3
-    failing = {finding["mode"] for finding in done.json["findings"] if finding["fails"]}
-    assert failing
-    assert failing <= {"1.4", "1.5", "2.2", "2.3", "3.1"}
-    assert any(not finding["fails"] for finding in done.json["findings"])
+    assert "failed-check" in {rule["name"] for rule in other["rules"]}, "the rule for 3.3"
+    assert "reset" not in {rule["name"] for rule in lint(cli, ".")["rules"]}
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
-        (("--fail-on", "1.33"), "did you mean 1.3 (Step repetition)?"),
-        (("--fail-on", "step-repetition"), "did you mean 1.3"),
-        (("--fail-on", "zzz"), "no such mode; mast@3 has 1.1"),
-        (("--fail-on", ","), "is empty"),
-        (("--fail-on", "2.4"), "no rule looks for it; the rules look for 1.3"),
-        (("--fail-on", "3.3", "--rules", "similar-call"), "add failed-check to --rules"),
-        (("--fail-on", "fatal", "--rules", "similar-call"), "looks for a fatal mode (1.4, 1.5"),
-        (("--json", "--format", "sarif"), "leave out --format sarif"),
-        (("--blind",), "shows nothing but a judge's findings"),
-        (("--format", "xml"), "'xml' is not one of"),
+        ("--fail-on 1.33", "did you mean 1.3 (Step repetition)?"),
+        ("--fail-on step-repetition", "did you mean 1.3"),
+        ("--fail-on zzz", "no such mode; mast@3 has 1.1"),
+        ("--fail-on ,", "is empty"),
+        ("--fail-on 2.4", "no rule looks for it; the rules look for 1.3"),
+        ("--fail-on 3.3 --rules similar-call", "add failed-check to --rules"),
+        ("--fail-on fatal --rules similar-call", "looks for a fatal mode (1.4, 1.5"),
+        ("--json --format sarif", "leave out --format sarif"),
+        ("--blind", "shows nothing but a judge's findings"),
+        ("--format xml", "'xml' is not one of"),
     ],
 )
-def test_a_gate_that_could_never_close_is_wrong_usage(
-    cli: Cli, tmp_path: Path, options: tuple[str, ...], told: str
+def test_options_that_can_find_nothing_are_refused(
+    cli: Cli, tmp_path: Path, options: str, message: str
 ) -> None:
     write_run(tmp_path)
-    done = cli("lint", "run.json", *options)
-    assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    cli.refused("lint", "run.json", *options.split(), says=message, code=2)
 
 
-def test_what_cannot_be_read_is_told_and_findings_come_first(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "broken.json").write_text("{")
-    done = cli("lint", ".", "--json")
-    assert done.code == 1
-    assert [failure["path"] for failure in done.json["failed"]] == ["broken.json"]
-    assert "broken.json" in done.err
-    write_run(tmp_path)
-    assert cli("lint", ".").code == 3
-    assert cli("lint", "nowhere").code == 1
-
-
-def test_nothing_to_look_at_is_no_success(cli: Cli, tmp_path: Path) -> None:
+def test_unread_files_and_folders_without_traces_fail(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("nothing")
-    done = cli("lint", ".")
-    assert done.code == 1
-    assert "no traces" in done.err
-
-
-def test_nothing_is_written_but_the_output(cli: Cli, tmp_path: Path) -> None:
+    assert "no traces" in cli("lint", ".").err
+    assert cli("lint", ".").code == cli("lint", "nowhere").code == 1
+    (tmp_path / "broken.json").write_text("{")
+    done = cli.refused("lint", ".", "--json", says="broken.json")
+    assert [failure["path"] for failure in done.json["failed"]] == ["broken.json"]
     write_run(tmp_path)
-    done = cli("lint", ".", "--format", "sarif", "-o", "out.sarif")
-    assert (done.code, done.out) == (3, "")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.sarif", "run.json"]
-    assert json.loads((tmp_path / "out.sarif").read_text("utf-8"))["version"] == "2.1.0"
+    lint(cli, ".")  # findings go before files that cannot be read
 
 
-@pytest.mark.parametrize(
-    ("form", "name"),
-    [
-        ("text", "out.txt"),
-        ("github", "out.log"),
-        ("json", "out.json"),
-        ("sarif", "out.sarif"),
-        ("junit", "out.xml"),
-    ],
-)
-def test_an_earlier_output_is_replaced_and_is_no_trace(
-    cli: Cli, tmp_path: Path, form: str, name: str
-) -> None:
+@pytest.mark.parametrize("form", ["text", "github", "json", "sarif", "junit"])
+def test_an_earlier_output_is_replaced_and_is_no_trace(cli: Cli, tmp_path: Path, form: str) -> None:
     write_run(tmp_path)
+    ending = {"text": "txt", "github": "log", "junit": "xml"}.get(form, form)
     written = set[bytes]()
     for _ in range(2):
-        assert cli("lint", ".", "--format", form, "-o", name).code == 3
-        written.add((tmp_path / name).read_bytes())
+        done = cli("lint", ".", "--format", form, "-o", f"out.{ending}")
+        assert (done.code, done.out) == (3, "")
+        written.add((tmp_path / f"out.{ending}").read_bytes())
     assert len(written) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"out.{ending}", "run.json"]
 
 
-def test_a_trace_is_never_written_over(cli: Cli, tmp_path: Path) -> None:
+def test_a_trace_is_never_overwritten(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
     before = (tmp_path / "run.json").read_bytes()
     (tmp_path / "other.json").write_bytes(before)
-    assert cli("lint", ".", "-o", "run.json").code == 1
-    forced = cli("lint", "other.json", "run.json", "-o", "run.json", "--force")
-    assert (forced.code, "never overwritten" in forced.err) == (1, True)
+    cli.refused("lint", ".", "-o", "run.json")
+    forced = ("lint", "other.json", "run.json", "-o", "run.json", "--force")
+    cli.refused(*forced, says="never overwritten")
     assert (tmp_path / "run.json").read_bytes() == before
 
 
-def test_somebody_who_works_blind_is_told_nothing(cli: Cli, tmp_path: Path) -> None:
+def test_a_blind_annotator_sees_no_findings(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    assert cli("study", "set", "run.json", "--annotators", "ann", "--blind").code == 0
-    hidden = cli("lint", "run.json", "--annotator", "ann")
-    assert (hidden.code, hidden.out) == (1, "")
-    assert "hidden from you" in hidden.err
-    assert cli("lint", "run.json", "--annotator", "ann", "--assisted").code == 3
+    cli.ok("study", "set", "run.json", "--annotators", "ann", "--blind")
+    cli.refused("lint", "run.json", "--annotator", "ann", says="hidden from you")
+    lint(cli, "run.json", "--annotator", "ann", "--assisted")
+
+
+# Findings of a judge in the workspace
+
+
+def store_model_findings(*findings: Finding) -> None:
+    """Store findings of a model, which has looked at all modes but one, on the only trace."""
+    with opened() as workspace:
+        (record,) = workspace.traces()
+        store_judgement(
+            workspace,
+            judge=MODEL,
+            taxonomy=MAST.ref,
+            trace_id=record.trace_id,
+            looks_at=[mode.slug for mode in MAST.modes if mode.code != "2.5"],
+            findings=findings,
+        )
+
+
+@pytest.fixture
+def known(cli: Cli, tmp_path: Path) -> Path:
+    """A folder whose workspace knows the only trace in it."""
+    write_run(tmp_path)
+    cli.ok("judge", "run.json", "--judge", "rules")
+    return tmp_path
+
+
+def test_a_models_findings_fail_if_it_calls_them_decisive(cli: Cli, known: Path) -> None:
+    trace = cli.json("inspect", "run.json", "--spans")["files"][0]["traces"][0]
+    keys = [span["key"] for span in trace["span_list"]]
+    quote = Evidence(key=keys[1], quote="kubectl", char_start=13, char_end=20, match=Match.ALTERED)
+    store_model_findings(
+        Finding("task_derailment", keys[1], keys[2], "lost its way", 0.4, False, quote),
+        Finding("step_repetition", keys[3], keys[4], "again", 0.9, True),
+        Finding("information_withholding", None, None, "throughout", 0.5),
+    )
+    document = lint(cli, "run.json", "--judge", "some-model", "--fail-on", "fatal")
+    assert (document["judge"], document["rules"]) == (MODEL, [])
+    whole, altered, decisive = document["findings"]
+    assert [(one["mode"], one["fails"], one["rule"]) for one in document["findings"]] == [
+        ("2.4", False, None),
+        ("2.3", False, None),
+        ("1.3", True, None),
+    ]
+    assert whole["spans"] == [1, len(keys)]
+    assert (altered["span"], altered["reason"]) == (2, "lost its way (quote altered)")
+    assert decisive["reason"] == "again"
+    log = cli("lint", "run.json", "--judge", "some-model", "--format", "sarif").json
+    assert validation_errors(log) == []
+    assert {result["ruleId"] for result in log["runs"][0]["results"]} == {"1.3", "2.3", "2.4"}
+
+
+def test_a_trace_without_a_judgement_fails_and_nothing_is_changed(cli: Cli, known: Path) -> None:
+    store_model_findings()
+    before = (known / ".mast-tui" / "workspace.db").read_bytes()
+    cli.ok("lint", "run.json", "--judge", MODEL)
+    assert (known / ".mast-tui" / "workspace.db").read_bytes() == before
+    (known / "other.json").write_text((known / "run.json").read_text().replace("pod", "node"))
+    says = "has not judged it; run 'mast-tui judge' first"
+    other = cli.refused("lint", ".", "--judge", MODEL, "--json", says=says)
+    assert [failure["path"] for failure in other.json["failed"]] == ["other.json"]
+    for options, code, reason in (
+        (("--judge", "other"), 1, "no judge 'other' in this workspace"),
+        (("--judge", MODEL, "--rules", "loop"), 2, "has judged already"),
+        (("--judge", MODEL, "--fail-on", "2.5"), 2, "does not look for it"),
+        (("--judge", MODEL, "--workspace", "no.db"), 1, "there is no workspace"),
+    ):
+        cli.refused("lint", "run.json", *options, says=reason, code=code)
+    assert not (known / "no.db").exists()
+
+
+def test_a_trace_that_has_grown_needs_another_judgement(cli: Cli, tmp_path: Path) -> None:
+    path = write(tmp_path, meta(), message("user", "go"), call("a"), output("a"))
+    lint_rules = ("lint", path.name, "--judge", "rules@")
+    cli.ok("judge", path.name, "--judge", "rules")
+    cli.ok(*lint_rules)
+    write(tmp_path, meta(), message("user", "go"), call("a"), output("a"), call("b"), output("b"))
+    done = cli(*lint_rules)
+    assert (done.code, f"it has grown since {RulesJudge().name}" in done.err) == (1, True)
+    cli.ok("judge", path.name, "--judge", "rules")
+    assert cli(*lint_rules).code == 3

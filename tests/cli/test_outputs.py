@@ -1,4 +1,4 @@
-"""What ``export``, ``report``, ``agree`` and ``convert`` write over, and what they leave alone."""
+"""Files that commands write, replace and leave alone."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def strangers(labelled: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "file", "words"),
+    ("command", "file", "reason"),
     [
         ("export --format jsonl -o", "c2/agent-x1.jsonl", "a trace (claude-code)"),
         ("export --format jsonl -o", "runs/new.jsonl", "a trace (codex)"),
@@ -128,107 +128,89 @@ def strangers(labelled: Path) -> Path:
         ("convert run.json -o", "notes.md", "not written by mast-tui"),
     ],
 )
-def test_what_is_not_ours_is_replaced_with_force_only(
-    cli: Cli, strangers: Path, command: str, file: str, words: str
+def test_files_of_others_are_replaced_with_force_only(
+    cli: Cli, strangers: Path, command: str, file: str, reason: str
 ) -> None:
     before = contents(strangers)
     args = command.split()
     if args[-1].startswith("-"):
         args.append(file)
-    done = cli(*args)
-    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    for said in (file, words, "name another file, or give --force"):
-        assert said in done.err
+    refused = cli.refused(*args, says=(file, reason, "name another file, or give --force"))
+    assert refused.err.count("\n") == 1
     assert contents(strangers) == before
-
-    done = cli(*args, "--force")
-    assert done.code == 0, done.err
+    cli.ok(*args, "--force")
     assert (strangers / file).read_bytes() != before.get(strangers / file)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_the_workspace_in_use_and_its_traces_are_never_replaced(cli: Cli, strangers: Path) -> None:
+    cli.ok("judge", "c2", "--judge", "rules")
+    before = contents(strangers)
+    (strangers / "link.json").symlink_to("run.json")
+    kept = cli.json("status")["workspace"]
+    known = (kept, f"{kept}-journal", "run.json", "link.json", "c2/agent-x1.jsonl")
+    commands = (
         ("export", "--format", "gold", "-o"),
         ("report", "--rounds", "0", "--html"),
         ("agree", *NO_FIGURES, "--csv"),
         ("convert", "runs/sd.json", "-o"),
-    ],
-)
-def test_the_workspace_in_use_and_its_traces_are_never_replaced(
-    cli: Cli, strangers: Path, command: tuple[str, ...]
-) -> None:
-    assert cli("judge", "c2", "--judge", "rules").code == 0
-    before = contents(strangers)
-    (strangers / "link.json").symlink_to("run.json")
-    kept = cli("status", "--json").json["workspace"]
-    known = (kept, f"{kept}-journal", "run.json", "link.json", "c2/agent-x1.jsonl")
-    for output, force in product(known, ((), ("--force",))):
-        done = cli(*command, output, *force)
-        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), (output, force)
-        assert "name another" in done.err
-        if force:
-            assert "--force" not in done.err
-    assert cli("status").code == 0
+    )
+    for command, output, force in product(commands, known, ((), ("--force",))):
+        err = cli.refused(*command, output, *force, says="name another").err
+        assert err.count("\n") == 1
+        assert not force or "--force" not in err
+    cli.ok("status")
     assert not Path(f"{kept}-journal").exists()
     (strangers / "link.json").unlink()
+    # A trace to convert is not replaced by itself.
+    itself = ("convert", "runs/sd.json", "runs/new.jsonl", "-o", "runs/new.jsonl", "--force")
+    cli.refused(*itself, says="never overwritten")
     assert contents(strangers) == before
 
 
-def test_ones_own_exports_are_replaced_whatever_they_are_called(cli: Cli, labelled: Path) -> None:
+def test_own_files_are_replaced_whatever_their_names(cli: Cli, labelled: Path) -> None:
     for file_format, end in zip(EXPORT_FORMATS, cycle(("out", "txt", "log"))):
         (labelled / file_format).mkdir(exist_ok=True)
         for _ in range(2):
-            done = cli("export", "--format", file_format, "-o", f"{file_format}/mine.{end}")
-            assert done.code == 0, (file_format, end, done.err)
-    assert not list(labelled.rglob(".*.part"))
-
-
-def test_ones_own_reports_and_tables_are_replaced(cli: Cli, labelled: Path) -> None:
+            cli.ok("export", "--format", file_format, "-o", f"{file_format}/mine.{end}")
     for _ in range(2):
-        done = cli("report", "--rounds", "0", "--html", "page.out", "--figures", "figures")
-        assert done.code == 0, done.err
-        tables = ("--csv", "a.out", "--markdown", "b.out")
-        done = cli("agree", *NO_FIGURES, *tables)
-        assert done.code == 0, done.err
-        done = cli("convert", "run.json", "-o", "converted.out")
-        assert done.code == 0, done.err
-    done = cli("export", "--format", "jsonl", "-o", "converted.out")
-    assert (done.code, "a trace (mast-tui)" in done.err) == (1, True)
+        cli.ok("report", "--rounds", "0", "--html", "page.out", "--figures", "figures")
+        cli.ok("agree", *NO_FIGURES, "--csv", "a.out", "--markdown", "b.out")
+        cli.ok("convert", "run.json", "-o", "converted.out")
+    assert not list(labelled.rglob(".*.part"))
+    cli.refused("export", "--format", "jsonl", "-o", "converted.out", says="a trace (mast-tui)")
 
 
-def test_a_converted_file_that_is_a_known_trace_is_converted_again(
+def test_a_converted_file_that_is_a_known_trace_is_replaced_by_convert_only(
     cli: Cli, labelled: Path
 ) -> None:
-    assert cli("convert", "run.json", "-o", "all.jsonl").code == 0
+    cli.ok("convert", "run.json", "-o", "all.jsonl")
     (labelled / "run.json").rename(labelled / "was.json")
-    assert cli("judge", "all.jsonl", "--judge", "rules").code == 0
-    assert cli("convert", "was.json", "all.jsonl", "-o", "all.jsonl", "--force").code == 0
-    done = cli("export", "--format", "jsonl", "-o", "all.jsonl", "--force")
-    assert (done.code, "traces are never written to" in done.err) == (1, True)
-
-
-def test_a_trace_to_convert_is_not_replaced_by_itself(cli: Cli, strangers: Path) -> None:
-    before = contents(strangers)
-    done = cli("convert", "runs/sd.json", "runs/new.jsonl", "-o", "runs/new.jsonl", "--force")
-    assert (done.code, "never overwritten" in done.err) == (1, True)
-    assert contents(strangers) == before
+    cli.ok("judge", "all.jsonl", "--judge", "rules")
+    cli.ok("convert", "was.json", "all.jsonl", "-o", "all.jsonl", "--force")
+    cli.refused(
+        "export",
+        "--format",
+        "jsonl",
+        "-o",
+        "all.jsonl",
+        "--force",
+        says="traces are never written to",
+    )
 
 
 def test_figures_replace_only_figures(cli: Cli, tmp_path: Path) -> None:
     rows = ["trace_id,annotator,model,outcome,1.1", "a,ann,m,failed,1", "b,ann,m,succeeded,0"]
     (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    assert cli("import", "labels.csv", "--format", "csv-wide").code == 0
+    cli.ok("import", "labels.csv", "--format", "csv-wide")
     args = ("report", "--rounds", "0", "--by", "all", "--figures", "drawn")
-    assert cli(*args).code == 0
+    cli.ok(*args)
     drawn = sorted((tmp_path / "drawn").iterdir())
     assert drawn
     drawn[-1].write_text("<svg>mine</svg>", "utf-8")
     before = contents(tmp_path)
-    done = cli(*args, "--html", "page.html")
-    assert (done.code, "not written by mast-tui" in done.err) == (1, True)
+    cli.refused(*args, "--html", "page.html", says="not written by mast-tui")
     assert contents(tmp_path) == before
-    assert cli(*args, "--html", "page.html", "--force").code == 0
+    cli.ok(*args, "--html", "page.html", "--force")
     assert "mine" not in drawn[-1].read_text("utf-8")
 
 
@@ -241,19 +223,17 @@ sys.exit(run(split_command(sys.argv[2:])))
 """
 
 
-def test_a_gold_that_fails_leaves_its_older_datasheet_too(cli: Cli, labelled: Path) -> None:
-    assert cli("export", "--format", "gold", "-o", "g.json").code == 0
-    rows = LABELS.format(id="another").replace("alice", "carol")
-    (labelled / "more.csv").write_text(rows, encoding="utf-8")
-    assert cli("import", "more.csv", "--format", "csv-long", "--allow-new").code == 0
-    before = contents(labelled)
-    # Room for the datasheet, and for what SQLite writes, but not for the gold.
-    assert cli("export", "--format", "gold", "-o", "size.json").code == 0
+def test_an_export_that_fails_leaves_the_older_gold_and_datasheet(cli: Cli, labelled: Path) -> None:
+    cli.ok("export", "--format", "gold", "-o", "g.json")
+    cli.label(*LABELS.format(id="another").replace("alice", "carol").splitlines()[1:])
+    # A limit allows the datasheet, and what SQLite writes, but not the gold.
+    cli.ok("export", "--format", "gold", "-o", "size.json")
     sheet, gold = (labelled / f"size.{end}" for end in ("datasheet.md", "json"))
     room = (sheet.stat().st_size + gold.stat().st_size) // 2
     assert sheet.stat().st_size < room < gold.stat().st_size
     sheet.unlink()
     gold.unlink()
+    before = contents(labelled)
     command = ("export", "--format", "gold", "-o", "g.json")
     args = [sys.executable, "-c", LIMITED, str(room), *command]
     done = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
@@ -280,16 +260,14 @@ def test_nothing_is_written_beside_a_pipe(cli: Cli, labelled: Path, file_format:
     assert contents(labelled) == before
 
 
-def test_what_goes_to_stdout_is_the_export_and_nothing_else(cli: Cli, labelled: Path) -> None:
+def test_stdout_gets_the_export_alone(cli: Cli, labelled: Path) -> None:
     (labelled / "stdout").symlink_to("/proc/self/fd/1")
-    command = [sys.executable, "-m", "mast_tui", "export", "--format", "gold", "-o", "stdout"]
-    done = subprocess.run(command, cwd=labelled, capture_output=True, timeout=120, check=False)
-    assert (done.returncode, json.loads(done.stdout)["format"]) == (0, "mast-tui-gold")
-    assert b"1 trace," in done.stderr
+    for command, document in (
+        ("export --format gold -o stdout", "mast-tui-gold"),
+        ("convert run.json -o /dev/fd/1", "mast-tui trace"),
+    ):
+        args = [sys.executable, "-m", "mast_tui", *command.split()]
+        done = subprocess.run(args, cwd=labelled, capture_output=True, timeout=120, check=False)
+        assert (done.returncode, json.loads(done.stdout)["format"]) == (0, document)
+        assert b"1 trace" in done.stderr
     assert (labelled / "stdout").is_symlink()
-
-
-def test_a_converted_stream_goes_into_a_pipe(cli: Cli, labelled: Path) -> None:
-    command = [sys.executable, "-m", "mast_tui", "convert", "run.json", "-o", "/dev/fd/1"]
-    done = subprocess.run(command, cwd=labelled, capture_output=True, timeout=120, check=False)
-    assert (done.returncode, json.loads(done.stdout)["format"]) == (0, "mast-tui trace")

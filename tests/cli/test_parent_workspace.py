@@ -36,9 +36,9 @@ def below(cli: Cli, tmp_path: Path) -> Path:
     shutil.copy(samples_folder() / "cart-valkey-noeviction.jsonl", folder / "runs")
     for place in (tmp_path, folder):
         (place / "labels.csv").write_text(LABELS)
-    assert cli("import", "labels.csv", "--format", "csv-long", "--allow-new").code == 0
+    cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
     study = ("study", "set", "below/runs", "--annotators", "ann,bob")
-    assert cli(*study).code == 0
+    cli.ok(*study)
     return folder
 
 

@@ -1,8 +1,7 @@
-"""Pages and exports with masks: no secret is left, and labels still point to their places."""
+"""Pages and exports with masks: no secret is left, and labels keep their places."""
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def labelled(tmp_path: Path, cli: Cli) -> Path:
     ]
     path = tmp_path / "run.json"
     path.write_text(json.dumps(messages), "utf-8")
-    listed = cli("inspect", path, "--spans", "--json").json
+    listed = cli.json("inspect", path, "--spans")
     (trace,) = listed["files"][0]["traces"]
     keys = [span["key"] for span in trace["span_list"]]
     text = messages[0]["content"]
@@ -41,9 +40,8 @@ def labelled(tmp_path: Path, cli: Cli) -> Path:
         rows.append(f"{trace['id']},{name},,note,{keys[1]},,,,,,{CARD}")
         rows.append(f"{trace['id']},{name},,finished,,,,,,,")
     (tmp_path / "labels.csv").write_text(HEADING + "\n".join(rows) + "\n", "utf-8")
-    assert cli("judge", path, "--judge", "rules", "--quiet").code == 0
-    done = cli("import", "labels.csv", "--format", "csv-long", "--allow-new")
-    assert done.code == 0, done.err
+    cli.ok("judge", path, "--judge", "rules", "--quiet")
+    cli.ok("import", "labels.csv", "--format", "csv-long", "--allow-new")
     return path
 
 
@@ -54,10 +52,10 @@ def no_secret_is_left(text: str) -> None:
 
 
 @pytest.mark.parametrize("is_moved", [False, True])
-def test_quotes_without_offsets_show_no_part_of_a_secret(
+def test_quotes_without_offsets_have_no_part_of_a_secret(
     cli: Cli, tmp_path: Path, labelled: Path, is_moved: bool
 ) -> None:
-    (row,) = cli("inspect", labelled, "--spans", "--json").json["files"][0]["traces"]
+    (row,) = cli.json("inspect", labelled, "--spans")["files"][0]["traces"]
     key = row["span_list"][0]["key"]
     quotes = ("lovelace@example.org, card", "1111 1111", "tell me when")
     rows = [
@@ -67,74 +65,67 @@ def test_quotes_without_offsets_show_no_part_of_a_secret(
     (tmp_path / "more.csv").write_text(HEADING + "\n".join(rows) + "\n", "utf-8")
     if is_moved:
         labelled.rename(tmp_path / "elsewhere.txt")
-    done = cli("import", "more.csv", "--format", "csv-long", "--allow-new")
-    assert done.code == 0, done.err
+    cli.ok("import", "more.csv", "--format", "csv-long", "--allow-new")
     target = tmp_path / "out.csv"
     export = ("export", "--format", "csv-long", "--labels", "ann", "-o", target, "--redact")
-    assert cli(*export).code == 0
+    cli.ok(*export)
     text = target.read_text("utf-8")
     no_secret_is_left(text)
     # Where the text shows that no secret is in it, a quote stays.
     assert ("tell me when" in text) is not is_moved
 
 
-@pytest.mark.parametrize("file_format", [name for name in EXPORT_FORMATS if name != "jsonl"])
-def test_no_secret_is_left_in_any_export(
-    cli: Cli, tmp_path: Path, labelled: Path, file_format: str
-) -> None:
-    target = tmp_path / "out" if file_format == "huggingface" else tmp_path / "out.json"
-    options = ["export", "--format", file_format, "-o", target, "--redact"]
-    if file_format not in ("gold", "huggingface", "codebook"):
-        options += ["--labels", "all"]
-    done = cli(*options)
-    assert done.code == 0, done.err
-    files = target.rglob("*") if target.is_dir() else tmp_path.glob("out*")
-    no_secret_is_left("".join(file.read_text("utf-8") for file in files if file.is_file()))
+def test_no_secret_is_left_in_any_export(cli: Cli, tmp_path: Path, labelled: Path) -> None:
+    for file_format in (name for name in EXPORT_FORMATS if name != "jsonl"):
+        target = tmp_path / file_format
+        target.mkdir()
+        output = target if file_format == "huggingface" else target / "out.json"
+        options: list[object] = ["--format", file_format, "-o", output, "--redact"]
+        if file_format not in ("gold", "huggingface", "codebook"):
+            options += ["--labels", "all"]
+        cli.ok("export", *options)
+        files = [file for file in target.rglob("*") if file.is_file()]
+        assert files
+        no_secret_is_left("".join(file.read_text("utf-8") for file in files))
 
 
-def test_quotes_keep_their_places_in_the_text_that_is_not_masked(cli: Cli, labelled: Path) -> None:
-    options = ("export", "--format", "csv-long", "--labels", "mira", "-o")
-    assert cli(*options, "plain.csv").code == 0
-    assert cli(*options, "masked.csv", "--redact").code == 0
-    with Path("plain.csv").open() as plain, Path("masked.csv").open() as masked:
-        rows = list(zip(csv.DictReader(plain), csv.DictReader(masked), strict=True))
-    for before, after in rows:
+def test_quotes_without_a_secret_keep_their_places(cli: Cli, labelled: Path) -> None:
+    plain, masked = cli.rows(labels="mira"), cli.rows("--redact", labels="mira")
+    for before, after in zip(plain, masked, strict=True):
         if before["quote"] == "tell me when":
             assert after["quote"] == before["quote"]
             assert after["char_start"] == before["char_start"]
         elif before["quote"]:
             assert after["quote"].startswith("[email ")
             assert after["char_start"] == ""
-    masked_again = cli("import", "masked.csv", "--format", "csv-long", "--workspace", "w.db")
-    assert masked_again.code == 0, masked_again.err
+    cli.ok("import", "exported", "--format", "csv-long", "--workspace", "w.db")
 
 
 def test_a_page_shows_masks_and_highlights_quotes_in_them(cli: Cli, labelled: Path) -> None:
     for name in ("run.html", "run.md"):
         options = ["--markdown"] if name.endswith("md") else []
-        done = cli("page", labelled, "-o", name, "--redact", *options)
-        assert done.code == 0, done.err
+        cli.ok("page", labelled, "-o", name, "--redact", *options)
         content = Path(name).read_text("utf-8")
         no_secret_is_left(content)
         assert "[email " in content
     assert ">tell me when</mark>" in Path("run.html").read_text("utf-8")
-    assert cli("import", "run.html", "--format", "page", "--workspace", "w.db").code == 0
+    cli.ok("import", "run.html", "--format", "page", "--workspace", "w.db")
 
 
-def test_patterns_of_ones_own_are_masked_too(cli: Cli, labelled: Path) -> None:
+def test_own_patterns_are_masked(cli: Cli, labelled: Path) -> None:
     Path("patterns.txt").write_text("verb = Refund\n", "utf-8")
     options = ("page", labelled, "-o", "run.html", "--redact-file", "patterns.txt")
-    assert cli(*options).code == 0
+    cli.ok(*options)
     content = Path("run.html").read_text("utf-8")
     assert "[verb " in content
     assert MAIL in content
-    assert cli(*options, "--redact").code == 0
+    cli.ok(*options, "--redact")
     no_secret_is_left(Path("run.html").read_text("utf-8"))
 
 
-def test_masks_are_the_same_in_all_that_a_workspace_writes(cli: Cli, labelled: Path) -> None:
-    assert cli("page", labelled, "-o", "run.md", "--redact", "--markdown").code == 0
-    assert cli("convert", labelled, "-o", "run.jsonl", "--redact").code == 0
+def test_masks_are_the_same_in_pages_and_converted_traces(cli: Cli, labelled: Path) -> None:
+    cli.ok("page", labelled, "-o", "run.md", "--redact", "--markdown")
+    cli.ok("convert", labelled, "-o", "run.jsonl", "--redact")
     page = Path("run.md").read_text("utf-8")
     converted = Path("run.jsonl").read_text("utf-8")
     mask = converted[converted.index("[email ") :].partition("]")[0]

@@ -1,4 +1,4 @@
-"""No file replaces a decision, a guideline, a study or a judge's word without ``--replace``."""
+"""Imports that replace decisions, guidelines, studies or judgements need ``--replace``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mast_tui.workspace.events.types import (
 )
 from mast_tui.workspace.judgements import store_judgement
 from mast_tui.workspace.records import MergeRefused
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, opened
 from tests.exchange.words import MAST, SLUGS
 
 SAMPLES: Final = samples_folder() / "workspace.jsonl"
@@ -62,9 +62,9 @@ def place(who: str, at: str, key: str, value: str = "present") -> Decision:
 
 
 def decide(workspace: Workspace, *decisions: Decision, trace: str = "t1") -> None:
-    for one in decisions:
-        fact = Decided(one.item, None, one)
-        workspace.append([NewEvent(one.decided_by, trace, MAST.ref, 1, fact)])
+    for decision in decisions:
+        fact = Decided(decision.item, None, decision)
+        workspace.append([NewEvent(decision.decided_by, trace, MAST.ref, 1, fact)])
 
 
 def export(workspace: Workspace, path: Path) -> Path:
@@ -101,68 +101,59 @@ def take(workspace: Workspace, path: Path, *names: str) -> tuple[PersonChanges, 
     return merge_content(read_jsonl(path), workspace, replacing=names).people
 
 
-# A new adjudicator
-
-
-def test_a_file_of_a_new_name_does_not_overrule_the_adjudicator(cli: Cli, tmp_path: Path) -> None:
-    cli("import", SAMPLES, "--format", "jsonl")
-    cli("export", "--format", "gold", "-o", "before.json")
+def test_import_refuses_decisions_of_a_new_name_over_the_adjudicators(
+    cli: Cli, tmp_path: Path
+) -> None:
+    cli.ok("import", SAMPLES, "--format", "jsonl")
+    before = cli.gold()["traces"]
     lines = [json.loads(line) for line in SAMPLES.read_text("utf-8").splitlines()]
     forged: list[Line] = [HEAD, {"record": "annotator", "name": "zoe", "kind": "human"}]
     for line in lines:
         if line.get("kind") == "decided":
-            said = line["payload"]
-            after = {**said["after"], "value": "absent", "targets": [], "decided_by": "zoe"}
-            line["payload"] = {**said, "before": said["after"], "after": after}
+            payload = line["payload"]
+            after = {**payload["after"], "value": "absent", "targets": [], "decided_by": "zoe"}
+            line["payload"] = {**payload, "before": payload["after"], "after": after}
             line.pop("chain")
             number = len(forged)
             forged.append(line | {"id": f"zoe-{number}", "annotator": "zoe", "seq": number})
     file = tmp_path / "f.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in forged))
-
-    done = cli("import", file, "--format", "jsonl")
-
-    assert (done.code, done.out) == (1, "")
-    assert "zoe: 42 decisions made, 42 decisions of mira replaced. Nothing was written" in done.err
-    assert done.err.rstrip().endswith("--replace mira")
-    people = cli("import", file, "--format", "jsonl", "--json").json["people"]
-    assert [person["overruled"] for person in people] == [{"mira": {"decisions": 42}}]
-    assert (people[0]["needs"], people[0]["decisions_overruled"]) == (["mira"], 42)
-    cli("export", "--format", "gold", "-o", "after.json")
-    gold = [json.loads((tmp_path / f"{x}.json").read_text())["traces"] for x in ("before", "after")]
-    assert gold[0] == gold[1]
-    # The name is that of the person whose decisions go.
-    assert cli("import", file, "--format", "jsonl", "--replace", "zoe").code == 1
-    assert cli("import", file, "--format", "jsonl", "--replace", "mira").code == 0
-    assert cli("import", file, "--format", "jsonl").code == 0
+    arguments = ("import", file, "--format", "jsonl")
+    message = "zoe: 42 decisions made, 42 decisions of mira replaced. Nothing was written"
+    refused = cli.refused(*arguments, says=message)
+    assert refused.err.rstrip().endswith("--replace mira")
+    (zoe,) = cli.refused(*arguments, "--json").json["people"]
+    assert zoe["overruled"] == {"mira": {"decisions": 42}}
+    assert (zoe["needs"], zoe["decisions_overruled"]) == (["mira"], 42)
+    assert cli.gold()["traces"] == before
+    # The option names the annotator whose decisions are replaced.
+    cli.refused(*arguments, "--replace", "zoe")
+    cli.ok(*arguments, "--replace", "mira")
+    cli.ok(*arguments)
 
 
 @pytest.mark.parametrize(
     ("known", "new"),
     [
-        pytest.param([decided("mira", NOON)], decided("zoe", LATE), id="later"),
-        pytest.param([decided("mira", NOON)], decided("zoe", NOON), id="at the same time"),
-        pytest.param([decided("mira", NOON)], decided("zoe", "zzz"), id="at no time"),
+        pytest.param(decided("mira", NOON), decided("zoe", LATE), id="later"),
+        pytest.param(decided("mira", NOON), decided("zoe", NOON), id="at the same time"),
+        pytest.param(decided("mira", NOON), decided("zoe", "zzz"), id="at no time"),
+        pytest.param(place("mira", NOON, "k1"), decided("zoe", LATE), id="verdict over place"),
+        pytest.param(place("mira", NOON, "k1"), decided("zoe", EARLY), id="earlier verdict"),
         pytest.param(
-            [place("mira", NOON, "k1")], decided("zoe", LATE), id="a verdict over a place"
-        ),
-        pytest.param(
-            [place("mira", NOON, "k1")], decided("zoe", EARLY), id="an earlier verdict over a place"
-        ),
-        pytest.param(
-            [decided("mira", NOON, "present", Target("k1", "k3"))],
+            decided("mira", NOON, "present", Target("k1", "k3")),
             place("zoe", LATE, "k2", "absent"),
-            id="a place over that of a verdict",
+            id="place over that of a verdict",
         ),
         pytest.param(
-            [place("mira", NOON, "k1")], place("zoe", LATE, "k1", "absent"), id="the same place"
+            place("mira", NOON, "k1"), place("zoe", LATE, "k1", "absent"), id="same place"
         ),
     ],
 )
-def test_a_decision_that_is_replaced_asks_for_its_author(
-    here: Workspace, tmp_path: Path, known: list[Decision], new: Decision
+def test_replacing_a_decision_needs_the_name_of_its_author(
+    here: Workspace, tmp_path: Path, known: Decision, new: Decision
 ) -> None:
-    decide(here, *known)
+    decide(here, known)
     file = made(tmp_path, new)
     changes = refused(here, file)
     assert (changes.annotator, changes.needs) == ("zoe", ("mira",))
@@ -176,32 +167,32 @@ def test_a_decision_that_is_replaced_asks_for_its_author(
 @pytest.mark.parametrize(
     ("known", "new"),
     [
-        pytest.param([], decided("zoe", LATE), id="nothing was decided"),
-        pytest.param([decided("mira", NOON)], decided("zoe", EARLY), id="earlier"),
-        pytest.param([decided("zoe", NOON)], decided("mira", NOON), id="the name before"),
-        pytest.param([place("mira", NOON, "k1")], place("zoe", LATE, "k9"), id="another place"),
+        pytest.param(None, decided("zoe", LATE), id="no decision"),
+        pytest.param(decided("mira", NOON), decided("zoe", EARLY), id="earlier"),
+        pytest.param(decided("zoe", NOON), decided("mira", NOON), id="the name before"),
+        pytest.param(place("mira", NOON, "k1"), place("zoe", LATE, "k9"), id="another place"),
         pytest.param(
-            [decided("mira", NOON, "present", Target("k1", "k1"))],
+            decided("mira", NOON, "present", Target("k1", "k1")),
             place("zoe", EARLY, "k1", "absent"),
             id="an earlier place",
         ),
-        pytest.param([decided("mira", NOON)], place("zoe", LATE, "k1"), id="a place of nothing"),
+        pytest.param(decided("mira", NOON), place("zoe", LATE, "k1"), id="a place of nothing"),
     ],
 )
-def test_what_replaces_nothing_is_taken(
-    here: Workspace, tmp_path: Path, known: list[Decision], new: Decision
+def test_decisions_that_replace_nothing_are_imported(
+    here: Workspace, tmp_path: Path, known: Decision | None, new: Decision
 ) -> None:
-    decide(here, *known)
+    decide(here, *([known] if known else []))
     before = here.decisions("t1", MAST.ref)
     take(here, made(tmp_path, new))
     assert set(before) <= set(here.decisions("t1", MAST.ref))
 
 
-def test_a_person_may_add_to_what_they_decided_and_not_replace_it(
+def test_an_adjudicator_may_add_decisions_on_another_machine_and_not_replace_any(
     here: Workspace, tmp_path: Path
 ) -> None:
-    """The one who decided works on another machine on what they took there."""
     decide(here, decided("mira", NOON, "present", Target("k1", "k1")))
+    decide(here, decided("zoe", EARLY), trace="t2")
     with closing(Workspace.open(":memory:")) as other:
         take(other, export(here, tmp_path / "here.jsonl"))
         decide(other, place("mira", LATE, "k9"))
@@ -209,29 +200,23 @@ def test_a_person_may_add_to_what_they_decided_and_not_replace_it(
         assert (changes.decisions_added, changes.needs) == (1, ())
         decide(other, place("mira", LATE, "k1", "absent"))
         assert refused(here, export(other, tmp_path / "other.jsonl")).needs == ("mira",)
-
-
-def test_who_takes_a_decision_back_asks_for_their_own_name(here: Workspace, tmp_path: Path) -> None:
-    decide(here, decided("mira", EARLY))
-    decide(here, decided("zoe", NOON))
     with closing(Workspace.open(":memory:")) as other:
         take(other, export(here, tmp_path / "here.jsonl"))
-        fact = Decided(MODE, decided("zoe", NOON), None)
-        other.append([NewEvent("zoe", "t1", MAST.ref, 1, fact)])
+        fact = Decided(MODE, decided("zoe", EARLY), None)
+        other.append([NewEvent("zoe", "t2", MAST.ref, 1, fact)])
         assert refused(here, export(other, tmp_path / "other.jsonl")).needs == ("zoe",)
 
 
-def test_a_file_that_holds_both_adjudicators_is_taken_where_neither_is_known(
+def test_decisions_of_two_adjudicators_are_imported_into_a_new_workspace(
     here: Workspace, tmp_path: Path, cli: Cli
 ) -> None:
     decide(here, decided("mira", NOON))
     decide(here, decided("zoe", LATE), place("zoe", LATE, "k1"))
-    # The one whose history does not continue from what is here is written at one go.
+    # Zoe's history does not continue one that is known, so it is written at once.
     lines = export(here, tmp_path / "both.jsonl").read_text().splitlines()
     lines = [line for line in lines if '"zoe"' not in line or '"seq": 1,' not in line]
     (tmp_path / "both.jsonl").write_text("\n".join(lines))
-    done = cli("import", "both.jsonl", "--format", "jsonl", "--replace", "zoe")
-    assert done.code == 0, done.err
+    cli.ok("import", "both.jsonl", "--format", "jsonl", "--replace", "zoe")
 
 
 def test_a_decision_is_in_no_other_persons_name(here: Workspace, tmp_path: Path) -> None:
@@ -242,34 +227,24 @@ def test_a_decision_is_in_no_other_persons_name(here: Workspace, tmp_path: Path)
         read_jsonl(file)
 
 
-# Guidelines and studies
-
-
 @pytest.mark.parametrize("kind", ["guidelines", "studies"])
-def test_a_guideline_and_a_study_of_somebody_else_stay(
+def test_replacing_a_guideline_or_a_study_needs_the_name_of_its_author(
     here: Workspace, tmp_path: Path, kind: str
 ) -> None:
     study = Study(MAST.ref, ("ada", "ben"), per_trace=1)
     guideline = Guideline("g", MODE, "only with a reason", "mira", NOON)
-    said: dict[str, tuple[Fact, Fact]] = {
-        "guidelines": (
-            GuidelineSet("g", None, guideline),
-            GuidelineSet(
-                "g", guideline, replace(guideline, text="", written_by="zoe", written_at=LATE)
-            ),
-        ),
+    changed = replace(guideline, text="", written_by="zoe", written_at=LATE)
+    facts: dict[str, tuple[Fact, Fact]] = {
+        "guidelines": (GuidelineSet("g", None, guideline), GuidelineSet("g", guideline, changed)),
         "studies": (StudySet(None, study), StudySet(None, replace(study, annotators=("zoe",)))),
     }
-    ours, theirs = said[kind]
+    ours, theirs = facts[kind]
     here.append([NewEvent("mira", None, MAST.ref, None, ours)])
     with closing(Workspace.open(":memory:")) as other:
         other.append([NewEvent("zoe", None, MAST.ref, None, theirs)])
         file = export(other, tmp_path / "other.jsonl")
     assert refused(here, file).overruled == {"mira": {kind: 1}}
     take(here, file, "mira")
-
-
-# Judges
 
 
 def finding(mode: str, key: str = "k1", confidence: float = 0.7) -> Finding:
@@ -290,10 +265,6 @@ def judged(workspace: Workspace, trace: str, *findings: Finding, **options: Any)
     )
 
 
-def add(workspace: Workspace, *facts: Fact, trace: str = "t1") -> None:
-    workspace.append([NewEvent(JUDGE, trace, MAST.ref, 1, fact) for fact in facts])
-
-
 @pytest.fixture
 def there(here: Workspace, tmp_path: Path) -> Iterator[Workspace]:
     """Another machine that has what the judge found here on one trace."""
@@ -303,26 +274,21 @@ def there(here: Workspace, tmp_path: Path) -> Iterator[Workspace]:
         yield other
 
 
-def changed(workspace: Workspace, kind: str) -> None:
-    """Change what the judge said of the trace, in one of several ways."""
+def change_judgement(workspace: Workspace, kind: str) -> None:
+    """Change what the judge has stored on the trace, in one of several ways."""
     (label,) = workspace.labels(annotator=JUDGE)[:1]
-    match kind:
-        case "removed":
-            add(workspace, LabelRemoved(label))
-        case "changed":
-            add(workspace, LabelAdded(replace(label, note="other")))
-        case "moved to another pass":
-            add(workspace, LabelAdded(replace(label, pass_number=7)))
-        case "absent is present":
-            add(workspace, LabelAdded(replace(label, id="new", mode=SLUGS[3])))
-        case "judged again":
-            judged(workspace, "t1", finding(SLUGS[0], confidence=0.6))
-        case "absent is unsure":
-            add(workspace, Judged(tuple(SLUGS[:4]), (), None, (SLUGS[2], SLUGS[3])))
-        case "withdrawn":
-            add(workspace, PassWithdrawn(PassKind.BLIND))
-        case "reopened":
-            add(workspace, PassUnfinished(PassFinished()))
+    if kind == "judged again":
+        judged(workspace, "t1", finding(SLUGS[0], confidence=0.6))
+        return
+    facts: dict[str, Fact] = {
+        "removed": LabelRemoved(label),
+        "changed": LabelAdded(replace(label, note="other")),
+        "absent is present": LabelAdded(replace(label, id="new", mode=SLUGS[3])),
+        "absent is unsure": Judged(tuple(SLUGS[:4]), (), None, (SLUGS[2], SLUGS[3])),
+        "withdrawn": PassWithdrawn(PassKind.BLIND),
+        "reopened": PassUnfinished(PassFinished()),
+    }
+    workspace.append([NewEvent(JUDGE, "t1", MAST.ref, 1, facts[kind])])
 
 
 @pytest.mark.parametrize(
@@ -337,25 +303,23 @@ def changed(workspace: Workspace, kind: str) -> None:
         "reopened",
     ],
 )
-@pytest.mark.parametrize("apart", [False, True])
-def test_what_a_judge_said_stays(
-    here: Workspace, there: Workspace, tmp_path: Path, kind: str, apart: bool
+def test_replacing_a_judgement_needs_the_name_of_the_judge(
+    here: Workspace, there: Workspace, tmp_path: Path, kind: str
 ) -> None:
-    changed(there, kind)
+    change_judgement(there, kind)
     file = export(there, tmp_path / "other.jsonl")
-    if apart:
-        known = {event.id for event in here.events()}
-        lines = file.read_text().splitlines()
-        file.write_text(
-            "\n".join(line for line in lines if json.loads(line).get("id") not in known)
-        )
-    assert refused(here, file).needs == (JUDGE,)
-    (taken,) = take(here, file, JUDGE)
+    known = {event.id for event in here.events()}
+    lines = file.read_text().splitlines()
+    new = tmp_path / "new.jsonl"  # without the events that are known here
+    new.write_text("\n".join(line for line in lines if json.loads(line).get("id") not in known))
+    for exported in (file, new):
+        assert refused(here, exported).needs == (JUDGE,)
+    (taken,) = take(here, new, JUDGE)
     assert taken.replaced
-    assert take(here, file) == ()
+    assert take(here, new) == take(here, file) == ()
 
 
-def test_a_judge_continues_on_another_machine(
+def test_judgements_of_the_same_judge_on_another_machine_are_imported(
     here: Workspace, there: Workspace, tmp_path: Path
 ) -> None:
     judged(there, "t2", finding(SLUGS[0]))
@@ -364,22 +328,13 @@ def test_a_judge_continues_on_another_machine(
     judged(there, "t3", finding(SLUGS[1], "k9"))
     (changes,) = take(here, export(there, tmp_path / "other.jsonl"))
     assert (changes.labels_removed, changes.needs) == (1, ())
-
-
-def test_two_machines_on_which_the_same_judge_found_the_same_come_together(
-    here: Workspace, tmp_path: Path
-) -> None:
-    with closing(Workspace.open(":memory:")) as other:
-        for workspace in (here, other):
-            judged(workspace, "t1", finding(SLUGS[0]), unsure=[SLUGS[2]])
+    with closing(Workspace.open(":memory:")) as other:  # which has judged the trace itself
+        judged(other, "t1", finding(SLUGS[0]), finding(SLUGS[1], "k2"), unsure=[SLUGS[2]])
         (changes,) = take(here, export(other, tmp_path / "other.jsonl"))
         assert changes.needs == ()
 
 
-# What is nobody's work
-
-
-def test_other_texts_and_outcomes_are_told(cli: Cli, tmp_path: Path) -> None:
+def test_changed_definitions_and_outcomes_are_reported(cli: Cli, tmp_path: Path) -> None:
     with closing(Workspace.open(tmp_path / "a.db")) as workspace:
         workspace.add_taxonomy(MAST)
         workspace.register_trace(TraceRecord("t1", outcome=Outcome.FAILED))
@@ -390,56 +345,36 @@ def test_other_texts_and_outcomes_are_told(cli: Cli, tmp_path: Path) -> None:
         for name in ("t1", "t2"):
             workspace.register_trace(TraceRecord(name, outcome=Outcome.SUCCEEDED))
         export(workspace, tmp_path / "b.jsonl")
-    assert cli("import", "a.jsonl", "--format", "jsonl", "--json").json["notes"] == []
-    notes = cli("import", "b.jsonl", "--format", "jsonl", "--json").json["notes"]
-    assert notes == [
+    assert cli.json("import", "a.jsonl", "--format", "jsonl")["notes"] == []
+    changed = cli.json("import", "b.jsonl", "--format", "jsonl")["notes"]
+    assert changed == [
         f"b.jsonl: the texts of {MAST.ref} were changed later by the file, so its texts count from "
         "now on; the earlier ones are kept",
         "b.jsonl: 1 trace has another outcome or score by the file, which counts from now on",
     ]
-    assert cli("import", "b.jsonl", "--format", "jsonl", "--json").json["notes"] == []
+    assert cli.json("import", "b.jsonl", "--format", "jsonl")["notes"] == []
 
 
-# Rows in an adjudicator's name
-
-
-def test_rows_of_an_adjudicator_are_a_reading_beside_the_decisions(
-    cli: Cli, tmp_path: Path
-) -> None:
-    path = tmp_path / ".mast-tui" / "workspace.db"
-    path.parent.mkdir()
-    with closing(Workspace.open(path)) as workspace:
+def test_rows_of_an_adjudicator_become_a_pass_beside_the_decisions(cli: Cli) -> None:
+    with opened() as workspace:
         workspace.register_trace(TraceRecord("t1"))
         start = PassStarted(PassKind.ADJUDICATION)
         workspace.append([NewEvent("mira", "t1", MAST.ref, 1, start)])
         decide(workspace, decided("mira", NOON))
-    rows = "trace_id,annotator,mode,value\nt1,mira,1.1,present\nt1,mira,,finished\n"
-    (tmp_path / "l.csv").write_text(rows)
     for _ in range(2):
-        assert cli("import", "l.csv", "--format", "csv-long").code == 0
-    with closing(Workspace.open(path)) as workspace:
-        passes = [
-            (labelling.number, labelling.kind, labelling.finished)
-            for labelling in workspace.passes()
-        ]
+        cli.label("t1,mira,1.1,present", "t1,mira,,finished")
+    with opened() as workspace:
+        passes = [(one.number, one.kind, one.finished) for one in workspace.passes()]
         assert passes == [(1, PassKind.ADJUDICATION, False), (2, PassKind.BLIND, True)]
         assert [label.pass_number for label in workspace.labels(pass_number=None)] == [2]
         assert workspace.decisions("t1", MAST.ref) == (decided("mira", NOON),)
 
 
-# The usual way
-
-
-def test_three_machines_come_together_twice_without_a_word(tmp_path: Path) -> None:
-    """Each labels or decides at home, exports, and takes what the lead has put together."""
+def test_three_machines_exchange_work_twice_without_replacing(tmp_path: Path) -> None:
+    """Each machine labels or decides, exports, and imports what the lead has merged."""
     lead, ada, mira = (Workspace.open(":memory:") for _ in range(3))
-    lead.append(
-        [
-            NewEvent(
-                "lead", None, MAST.ref, None, StudySet(None, Study(MAST.ref, ("ada",), per_trace=1))
-            )
-        ]
-    )
+    study = StudySet(None, Study(MAST.ref, ("ada",), per_trace=1))
+    lead.append([NewEvent("lead", None, MAST.ref, None, study)])
     judged(lead, "t1", finding(SLUGS[0]))
     for number in (1, 2):
         file = export(lead, tmp_path / "lead.jsonl")
@@ -450,9 +385,8 @@ def test_three_machines_come_together_twice_without_a_word(tmp_path: Path) -> No
             ada.append([NewEvent("ada", trace, MAST.ref, 1, fact)])
         decide(mira, decided("mira", NOON), trace=trace)
         guideline = Guideline(f"g{number}", MODE, "only with a reason", "mira", NOON)
-        mira.append(
-            [NewEvent("mira", None, MAST.ref, None, GuidelineSet(guideline.id, None, guideline))]
-        )
+        written = GuidelineSet(guideline.id, None, guideline)
+        mira.append([NewEvent("mira", None, MAST.ref, None, written)])
         judged(mira, f"judged-{number}", finding(SLUGS[0]))
         for name, workspace in (("ada", ada), ("mira", mira)):
             people = take(lead, export(workspace, tmp_path / f"{name}.jsonl"))

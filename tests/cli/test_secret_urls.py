@@ -1,18 +1,16 @@
-"""What commands print and write of URLs that hold a user, a password and a query."""
+"""Secrets of URLs stay out of the output and the files of commands."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from mast_tui.workspace import Workspace
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, opened
 from tests.traces.s3_server import S3Server, s3_server
 
 USER = "ada:SECRETPW"
@@ -54,11 +52,8 @@ def files_with_secrets(folder: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", ["file", "archive", "list"])
-def test_secrets_of_a_url_stay_in_memory(
-    cli: Cli,
-    server: S3Server,
-    tmp_path: Path,
-    kind: str,
+def test_secrets_of_a_url_are_neither_printed_nor_written(
+    cli: Cli, server: S3Server, tmp_path: Path, kind: str
 ) -> None:
     host = f"127.0.0.1:{server.server_port}"
     public = f"http://{host}/runs/a.json"
@@ -87,7 +82,7 @@ def test_secrets_of_a_url_stay_in_memory(
             assert secret not in done.out + done.err, command
     assert files_with_secrets(Path.cwd()) == []
     assert files_with_secrets(tmp_path) == []
-    with closing(Workspace.open(Path(".mast-tui/workspace.db"))) as workspace:
+    with opened() as workspace:
         assert [str(trace.path) for trace in workspace.traces()] == [public]
 
 
@@ -114,21 +109,13 @@ URLS: Final = (
 )
 
 
-@pytest.mark.parametrize(
-    ("argument", "command"),
-    [
-        *((url, ["inspect"]) for url in URLS),
-        *(
-            (URLS[0], command)
-            for command in (["compare", "a"], ["status"], ["lint"], ["search", "x"], ["read"])
-        ),
-    ],
-)
-def test_no_message_quotes_a_secret(cli: Cli, argument: str, command: list[str]) -> None:
-    done = cli(*command, argument)
-    assert done.code != 0
-    for secret in SECRETS:
-        assert secret not in done.out + done.err
+def test_no_message_quotes_a_secret_of_a_url(cli: Cli) -> None:
+    commands = (["compare", "a"], ["status"], ["lint"], ["search", "x"], ["read"])
+    for url, command in (*((url, ["inspect"]) for url in URLS), *((URLS[0], c) for c in commands)):
+        done = cli(*command, url)
+        assert done.code != 0
+        for secret in SECRETS:
+            assert secret not in done.out + done.err, (command, url)
 
 
 WORKSPACES: Final = (
@@ -140,21 +127,12 @@ WORKSPACES: Final = (
 )
 
 
-@pytest.mark.parametrize(
-    ("place", "command"),
-    [
-        *((place, ["status"]) for place in WORKSPACES),
-        *((place, ["workspace", "create"]) for place in WORKSPACES),
-        (WORKSPACES[0], ["doctor", "--offline"]),
-        (WORKSPACES[0], ["agree"]),
-    ],
-)
-def test_no_message_quotes_the_password_of_a_workspace(
-    cli: Cli,
-    place: str,
-    command: list[str],
-) -> None:
-    where = [place] if command[0] == "workspace" else ["--workspace", place]
-    done = cli(*command, *where)
-    assert done.code != 0
-    assert "SECRETPW" not in done.out + done.err
+def test_no_message_quotes_the_password_of_a_workspace(cli: Cli) -> None:
+    for url in WORKSPACES:
+        commands = [["status", "--workspace", url], ["workspace", "create", url]]
+        if url == WORKSPACES[0]:
+            commands += [["doctor", "--offline", "--workspace", url], ["agree", "--workspace", url]]
+        for command in commands:
+            done = cli(*command)
+            assert done.code != 0
+            assert "SECRETPW" not in done.out + done.err, command

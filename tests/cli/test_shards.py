@@ -1,8 +1,7 @@
-"""What a judge finds as shards: written, gone on with, reported, brought into a workspace."""
+"""Judging into shards: writing, continuing, reporting and importing them."""
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import subprocess
@@ -61,75 +60,72 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def judge(cli: Cli, runs: Path, *more: str) -> Any:
-    return cli("judge", runs, "--judge", "rules", "--out", "shards", "--json", *more).json
+    return cli.json("judge", runs, "--judge", "rules", "--out", "shards", *more)
 
 
-def test_the_report_counts_what_the_workspace_would(cli: Cli, runs: Path) -> None:
+def test_a_report_on_shards_has_the_figures_of_a_workspace(cli: Cli, runs: Path) -> None:
     done = judge(cli, runs)
     assert (done["traces"]["judged"], done["modes"]) == (RUNS, {"1.3": REPEATING})
-    cli("judge", runs, "--judge", "rules", "--quiet")
-    plain = cli("report", "--labels", done["judge"], "--json").json
-    added = cli("report", "shards", "--json").json
-    assert added["groups"].keys() == plain["groups"].keys()
-    for name, group in added["groups"].items():
-        expected = plain["groups"][name]
+    cli.ok("judge", runs, "--judge", "rules", "--quiet")
+    plain = cli.json("report", "--labels", done["judge"])["groups"]
+    added = cli.json("report", "shards")["groups"]
+    assert added.keys() == plain.keys()
+    for name, group in added.items():
+        expected = plain[name]
         for field in ("traces", "failed", "succeeded", "unknown"):
             assert group[field] == expected[field]
-        looked_at = expected["modes"]["1.3"]
-        assert {**group["modes"]["1.3"], "corrected": looked_at["corrected"]} == looked_at
+        mode = expected["modes"]["1.3"]
+        assert {**group["modes"]["1.3"], "corrected": mode["corrected"]} == mode
         per_trace = expected["modes_per_failed_trace"]
         assert group["modes_per_failed_trace"]["value"] == per_trace["value"]
         if expected["places"] is not None:
             onset = expected["places"]["all"]["onset"]["1.3"]
             assert group["onset"]["1.3"]["bins"] == onset["bins"]
-
-
-def test_the_report_is_printed_for_people(cli: Cli, runs: Path) -> None:
-    judge(cli, runs)
     done = cli("report", "shards", "--by", "all")
-    assert f"{RUNS} traces in" in done.out
-    assert "Step repetition" in done.out
-    assert "fatal" in done.out
+    for text in (f"{RUNS} traces in", "Step repetition", "fatal"):
+        assert text in done.out
     assert "nobody has checked" in done.err
-    assert cli("report", "shards", "--by", "colour").code == 1
-    assert cli("report", "shards", "--html", "x.html").code == 2
-    assert cli("report", "nowhere").code == 1
+    cli.refused("report", "shards", "--by", "colour")
+    cli.refused("report", "shards", "--html", "x.html", code=2)
+    cli.refused("report", "nowhere")
+    cli.refused("report", "nothing://there", says="nothing://there")
+    # A blind annotator sees neither.
+    assert judge(cli, runs, "--blind")["suggestions"] is None
+    cli.refused("report", "shards", "--blind")
 
 
-def test_a_run_goes_on_where_it_was_broken_off(cli: Cli, runs: Path, tmp_path: Path) -> None:
+def test_a_broken_run_continues_and_a_new_file_changes_one_shard(
+    cli: Cli, runs: Path, tmp_path: Path
+) -> None:
     first = judge(cli, runs)
     whole = files_in(tmp_path / "shards")
     assert first["shards"]["all"] == first["shards"]["written"] > 1
-    done = sorted(path for path in (tmp_path / "shards").glob("traces-*"))
-    done[0].unlink()
-    second_run = judge(cli, runs)
-    assert second_run["shards"] == {"all": len(done), "written": 1, "known": len(done) - 1}
+    shards = sorted((tmp_path / "shards").glob("traces-*"))
+    shards[0].unlink()
+    continued = judge(cli, runs)["shards"]
+    assert continued == {"all": len(shards), "written": 1, "known": len(shards) - 1}
     assert files_in(tmp_path / "shards") == whole, "written twice it is the same"
     assert judge(cli, runs)["shards"]["written"] == 0
+    (runs / "run-011b.json").write_bytes((runs / "run-011.json").read_bytes() + b" ")
+    changed = judge(cli, runs)["shards"]
+    assert changed["written"] in (1, 2), "the shard of the file, which may be split"
+    assert changed["known"] == changed["all"] - changed["written"]
 
 
 def into_shards(runs: Path, folder: ShardFolder, workers: Workers | None = None) -> ShardRun:
     return judge_into_shards(JudgeUnits(RulesJudge()), load_mast(), [runs], folder, workers)
 
 
-def test_a_new_file_changes_one_shard(cli: Cli, runs: Path) -> None:
-    judge(cli, runs)
-    (runs / "run-011b.json").write_bytes((runs / "run-011.json").read_bytes() + b" ")
-    changed = judge(cli, runs)["shards"]
-    assert changed["written"] in (1, 2), "that which it is in, cut in two at most"
-    assert changed["known"] == changed["all"] - changed["written"]
-
-
-def test_what_is_there_more_than_once_counts_once(cli: Cli, runs: Path, tmp_path: Path) -> None:
+def test_copies_of_a_trace_count_once(cli: Cli, runs: Path) -> None:
     (runs / "copies").mkdir()
     for path in [*runs.glob("run-*.json")]:
         (runs / "copies" / path.name).write_bytes(path.read_bytes())
     judge(cli, runs, "--shard-files", "4")
-    told = cli("report", "shards", "--by", "all", "--json").json["traces"]
-    assert (told["labelled"], told["labelled"] + told["twice"]) == (RUNS, 2 * RUNS)
+    traces = cli.json("report", "shards", "--by", "all")["traces"]
+    assert (traces["labelled"], traces["labelled"] + traces["twice"]) == (RUNS, 2 * RUNS)
 
 
-def test_workers_write_the_same_bytes(cli: Cli, runs: Path, tmp_path: Path) -> None:
+def test_workers_write_the_same_shards(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     folder = ShardFolder(str(tmp_path / "others"))
     lost = PickledWorkers(lost=[2, 3, 4])  # a shard that ends each process is written file by file
@@ -138,7 +134,7 @@ def test_workers_write_the_same_bytes(cli: Cli, runs: Path, tmp_path: Path) -> N
     assert files_in(tmp_path / "others") == files_in(tmp_path / "shards")
 
 
-def test_a_file_that_ends_every_process_is_told_of(runs: Path, tmp_path: Path) -> None:
+def test_a_file_that_kills_every_worker_is_reported(runs: Path, tmp_path: Path) -> None:
     folder = ShardFolder(str(tmp_path / "shards"))
     shards = into_shards(runs, folder).shards
     folder = ShardFolder(str(tmp_path / "others"))
@@ -150,110 +146,82 @@ def test_a_file_that_ends_every_process_is_told_of(runs: Path, tmp_path: Path) -
     assert told.traces == RUNS - 1
 
 
-def test_a_part_comes_into_a_workspace(cli: Cli, runs: Path) -> None:
-    done = judge(cli, runs)
-    cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "plain.db")
-    document = cli("import", "shards", "--workspace", "all.db", "--json").json
+def test_shards_or_some_of_their_traces_are_imported(cli: Cli, runs: Path) -> None:
+    judge(cli, runs)
+    cli.refused("import", "shards", "--where", "study=yes")
+    cli.ok("judge", runs, "--judge", "rules", "--quiet", "--workspace", "plain.db")
+    document = cli.json("import", "shards", "--workspace", "all.db")
     assert document["traces"] == {"judged": RUNS}
-    exported = []
-    for place in ("plain.db", "all.db"):
-        cli(
-            "export", "--workspace", place, "--format", "csv-long", "--labels", "all", "-o", "x.csv"
-        )
-        lines = Path("x.csv").read_text().splitlines()
-        exported.append(sorted(line.partition(",2026-")[0] for line in lines))
-    assert exported[0] == exported[1]
-    part = cli("import", "shards", "--where", "mode=1.3", "--where", "model=m-0", "--json").json
+    plain, imported = (
+        sorted(str(row | {"created_at": ""}) for row in cli.rows("--workspace", place))
+        for place in ("plain.db", "all.db")
+    )
+    assert plain == imported
+    where = ("import", "shards", "--where", "mode=1.3")
+    part = cli.json(*where, "--where", "model=m-0")
     assert (part["matching"], part["traces"]) == (REPEATING, {"judged": REPEATING})
-    assert cli("import", "shards", "--where", "mode=1.3", "--json").json["traces"] == {
-        "known": REPEATING
-    }
-    assert done["judge"] in cli("report", "--labels", done["judge"], "--json").out
+    assert cli.json(*where)["traces"] == {"known": REPEATING}
+    # The traces of a study get the judgements of another judge.
+    cli.ok("study", "set", "--annotators", "ann,bob")
+    cli.ok("judge", runs, "--judge", "rules", "--rules", "all", "--out", "others", "--quiet")
+    document = cli.json("import", "others", "--where", "study=yes")
+    assert (document["matching"], document["traces"]) == (REPEATING, {"judged": REPEATING})
 
 
-def test_the_traces_of_a_study_get_another_judges_word(cli: Cli, runs: Path) -> None:
+def test_a_sample_depends_on_its_seed_and_not_on_the_shards(cli: Cli, runs: Path) -> None:
     judge(cli, runs)
-    assert cli("import", "shards", "--where", "study=yes").code == 1
-    cli("import", "shards", "--sample", "5")
-    assert cli("study", "set", "--annotators", "ann,bob").code == 0
-    cli("judge", runs, "--judge", "rules", "--rules", "all", "--out", "others", "--quiet")
-    document = cli("import", "others", "--where", "study=yes", "--json").json
-    assert (document["matching"], document["traces"]) == (5, {"judged": 5})
-
-
-def test_a_sample_follows_from_its_seed_and_not_from_the_shards(cli: Cli, runs: Path) -> None:
-    judge(cli, runs)
-    cli("judge", runs, "--judge", "rules", "--out", "other", "--shard-files", "3", "--quiet")
+    cli.ok("judge", runs, "--judge", "rules", "--out", "other", "--shard-files", "3", "--quiet")
     drawn = []
     for place, seed in (("shards", 1), ("other", 1), ("other", 2)):
-        name = f"{place}{seed}.db"
-        done = cli("import", place, "--sample", 7, "--seed", seed, "--workspace", name, "--json")
-        assert (done.json["matching"], done.json["traces"]) == (RUNS, {"judged": 7})
-        export = ("export", "--workspace", name, "--format", "csv-long", "--labels", "all")
-        cli(*export, "-o", f"{name}.csv")
-        with Path(f"{name}.csv").open() as file:
-            drawn.append({row["trace_id"] for row in csv.DictReader(file)})
+        workspace = ("--workspace", f"{place}{seed}.db")
+        document = cli.json("import", place, "--sample", 7, "--seed", seed, *workspace)
+        assert (document["matching"], document["traces"]) == (RUNS, {"judged": 7})
+        drawn.append({row["trace_id"] for row in cli.rows(*workspace)})
         assert len(drawn[-1]) == 7
     assert drawn[0] == drawn[1]
     assert drawn[1] != drawn[2]
 
 
-def test_a_prevalence_is_told_of_all_from_labels_on_a_sample(cli: Cli, runs: Path) -> None:
-    done = judge(cli, runs)
-    cli("import", "shards", "--sample", "16", "--seed", "3")
-    cli("judge", runs, "--judge", "rules", "--quiet", "--workspace", "all.db")
-    exported = ("export", "--format", "csv-long", "--labels", "all", "-o", "x.csv")
-    cli(*exported)
-    with Path("x.csv").open() as file:
-        labelled = sorted({row["trace_id"] for row in csv.DictReader(file)})
-    rows = ["trace_id,annotator,mode,value"]
-    for number, trace in enumerate(labelled):
-        rows += [
-            f"{trace},ann,1.3,{'present' if number % 3 == 0 else 'absent'}",
-            f"{trace},ann,,finished",
-        ]
-    Path("people.csv").write_text("\n".join(rows) + "\n")
-    found = []
+def test_a_prevalence_of_all_shards_follows_from_labels_on_a_sample(cli: Cli, runs: Path) -> None:
+    name = judge(cli, runs)["judge"]
+    cli.ok("import", "shards", "--sample", "16", "--seed", "3")
+    cli.ok("judge", runs, "--judge", "rules", "--quiet", "--workspace", "all.db")
+    labels = []
+    for number, trace in enumerate(sorted({row["trace_id"] for row in cli.rows()})):
+        value = "present" if number % 3 == 0 else "absent"
+        labels += [f"{trace},ann,1.3,{value}", f"{trace},ann,,finished"]
+    figures = []
     for place, more in (("all.db", ()), (".mast-tui/workspace.db", ("--shards", "shards"))):
-        told = cli("import", "people.csv", "--format", "csv-long", "--workspace", place)
-        assert told.code == 0, told.err
-        arguments = ("agree", "--judge", done["judge"], "--against", "ann", "--no-spans", "--json")
-        told = cli(*arguments, "--workspace", place, *more)
-        assert told.code == 0, told.err
-        found.append(told.json["judge"])
-    whole, from_shards = found
+        workspace = ("--workspace", place)
+        cli.label(*labels, options=workspace)
+        agree = ("agree", "--judge", name, "--against", "ann", "--no-spans")
+        figures.append(cli.json(*agree, *workspace, *more)["judge"])
+    whole, from_shards = figures
     assert from_shards["traces"] == whole["traces"]
-    for name in ("n_unlabelled", "apparent", "overall"):
-        assert from_shards["prevalence"]["1.3"][name] == whole["prevalence"]["1.3"][name]
-    assert from_shards["prevalence"]["1.3"]["overall"]["n"] == RUNS
-    corrected = from_shards["prevalence"]["1.3"]["corrected"]
-    assert corrected["value"] == whole["prevalence"]["1.3"]["corrected"]["value"]
+    expected, prevalence = (one["prevalence"]["1.3"] for one in figures)
+    for field in ("n_unlabelled", "apparent", "overall"):
+        assert prevalence[field] == expected[field]
+    assert prevalence["overall"]["n"] == RUNS
+    corrected = prevalence["corrected"]
+    assert corrected["value"] == expected["corrected"]["value"]
     assert (corrected["ci"], corrected["ci_withheld"]) == (None, "few_traces")
-    assert cli("agree", "--shards", "shards").code == 2
+    cli.refused("agree", "--shards", "shards", code=2)
 
 
-def test_what_cannot_be_is_told(cli: Cli, runs: Path, tmp_path: Path) -> None:
+def test_wrong_options_and_damaged_shards_are_refused(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     arguments = ("judge", runs, "--judge", "rules", "--out")
-    other = cli(*arguments, "shards", "--rules", "all")
-    assert (other.code, "name another folder" in other.err) == (1, True)
-    strange = cli(*arguments, runs)
-    assert (strange.code, "holds other files" in strange.err) == (1, True)
-    assert cli(*arguments, "shards", "--again").code == 2
-    assert cli("import", "shards", "--where", "mode=9.9").code == 2
-    assert cli("import", "shards", "--where", "colour=red").code == 2
-    assert cli("import", runs / "outcomes.csv", "--sample", "3").code == 2
+    cli.refused(*arguments, "shards", "--rules", "all", says="name another folder")
+    cli.refused(*arguments, runs, says="holds other files")
+    cli.refused(*arguments, "shards", "--again", code=2)
+    for condition in ("mode=9.9", "colour=red"):
+        cli.refused("import", "shards", "--where", condition, code=2)
+    cli.refused("import", runs / "outcomes.csv", "--sample", "3", code=2)
     (tmp_path / "shards" / "manifest.json").write_text("{}")
-    broken = cli("report", "shards")
-    assert (broken.code, "no manifest" in broken.err) == (1, True)
+    cli.refused("report", "shards", says="no manifest")
 
 
-def test_who_works_blind_is_told_nothing(cli: Cli, runs: Path) -> None:
-    assert judge(cli, runs, "--blind")["suggestions"] is None
-    assert cli("report", "shards", "--blind").code == 1
-
-
-def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) -> None:
+def test_shards_may_be_on_object_storage(cli: Cli, runs: Path, tmp_path: Path) -> None:
     judge(cli, runs)
     place = "memory://judged/set"
     arguments = ("judge", runs, "--judge", "rules", "--out", place, "--json")
@@ -261,15 +229,14 @@ def test_shards_lie_on_object_storage_too(cli: Cli, runs: Path, tmp_path: Path) 
     assert cli(*arguments).json["shards"]["written"] == 0
     folder = ShardFolder(place)
     assert {name: folder.read(name) for name in folder.names()} == files_in(tmp_path / "shards")
-    local = cli("report", "shards", "--json").json
-    assert cli("report", place, "--json").json == local
-    document = cli("import", place, "--where", "mode=1.3", "--json").json
+    local = cli.json("report", "shards")
+    assert cli.json("report", place) == local
+    document = cli.json("import", place, "--where", "mode=1.3")
     assert document["traces"] == {"judged": REPEATING}
-    unknown = cli("report", "nothing://there")
-    assert (unknown.code, "nothing://there" in unknown.err) == (1, True)
+    cli.refused("report", "nothing://there", says="nothing://there")
 
 
-def test_traces_lie_elsewhere_too(
+def test_traces_may_be_on_object_storage(
     cli: Cli, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mast_tui.traces.io.remote._copies_folder", lambda: tmp_path / "fetched")
@@ -282,20 +249,20 @@ def test_traces_lie_elsewhere_too(
     document = cli(*arguments, "--workers", "2").json
     assert (document["traces"]["judged"], document["modes"]) == (RUNS, {"1.3": REPEATING})
     assert cli(*arguments).json["shards"]["written"] == 0
-    local = cli("report", "shards", "--json").json
-    assert cli("report", "far", "--json").json | {"shards": 0} == local | {"shards": 0}
+    local = cli.json("report", "shards")
+    assert cli.json("report", "far") | {"shards": 0} == local | {"shards": 0}
     fsspec.filesystem("memory").pipe_file(f"{place}/run-003.json", b'{"messages": []}')
     assert cli(*arguments).json["shards"]["written"] == 1
-    named = cli("inspect", f"{place}/run-00[12]*.json", "--json").json["files"]
+    named = cli.json("inspect", f"{place}/run-00[12]*.json")["files"]
     assert [file["path"] for file in named] == [f"{place}/run-001.json", f"{place}/run-002.json"]
-    document = cli("import", "far", "--where", "mode=1.3", "--json").json
+    document = cli.json("import", "far", "--where", "mode=1.3")
     assert document["traces"] == {"judged": REPEATING}
     (hit,) = cli("search", "Task 5", place, "--json").out.splitlines()
     assert json.loads(hit)["path"] == f"{place}/run-005.json"
 
 
 @pytest.mark.slow
-def test_a_command_that_is_killed_goes_on(cli: Cli, runs: Path, tmp_path: Path) -> None:
+def test_a_killed_command_continues(cli: Cli, runs: Path, tmp_path: Path) -> None:
     arguments = ("judge", str(runs), "--judge", "rules", "--shard-files", "1", "--out")
     command = [sys.executable, "-m", "mast_tui", *arguments, "shards", "--workers", "1"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
@@ -304,10 +271,10 @@ def test_a_command_that_is_killed_goes_on(cli: Cli, runs: Path, tmp_path: Path) 
     process.kill()
     process.communicate()
     assert process.returncode in (0, -signal.SIGKILL), "or it was done by then"
-    assert cli(*arguments, "shards", "--quiet").code == 0
+    cli.ok(*arguments, "shards", "--quiet")
     cli(*arguments, "plain", "--quiet")
     written = files_in(tmp_path / "shards")
     # What was half written when it was killed stays under a hidden name, and counts nowhere.
     whole = {name: data for name, data in written.items() if not name.startswith(".")}
     assert whole == files_in(tmp_path / "plain")
-    assert cli("report", "shards", "--json").json == cli("report", "plain", "--json").json
+    assert cli.json("report", "shards") == cli.json("report", "plain")

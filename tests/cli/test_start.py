@@ -1,4 +1,4 @@
-"""With what the app is started, by the quick way and by the full parser."""
+"""The start of the app, by the quick parser and by the full one."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ def start(*args: str) -> int:
 
 
 def test_without_a_path_the_samples_are_opened(started: list[AppOptions]) -> None:
-    assert start() == 0
-    (options,) = started
+    assert start() == start("--taxonomy", "own.toml", "--assisted") == 0
+    options, other = started
     samples = AppOptions((samples_folder(),), True, None, None, None, False, False)
     assert options._replace(fill_new_workspace=None) == samples
     assert options.fill_new_workspace is not None
     assert (samples_folder() / "planted.jsonl").is_file()
+    assert (other.taxonomy, other.assisted, other.blind) == (Path("own.toml"), True, False)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_without_a_path_the_samples_are_opened(started: list[AppOptions]) -> Non
         ("--workspace=w.db", "--blind", "a.jsonl", "--annotator", "bo", "./judge"),
     ],
 )
-def test_both_ways_of_parsing_say_the_same(
+def test_both_parsers_return_the_same_options(
     started: list[AppOptions], args: tuple[str, ...]
 ) -> None:
     paths = (Path("a.jsonl"), Path("judge"))
@@ -76,16 +77,11 @@ def test_help_lists_every_command(
     assert started == []
 
 
-def test_a_taxonomy_and_assisted_reach_the_app(started: list[AppOptions]) -> None:
-    assert start("--taxonomy", "own.toml", "--assisted") == 0
-    assert started[0].taxonomy == Path("own.toml")
-    assert started[0].assisted
-    assert not started[0].blind
-
-
-@pytest.mark.parametrize(
-    ("args", "code"),
-    [
+def test_wrong_arguments_open_nothing(
+    started: list[AppOptions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = sorted(Path().iterdir())
+    for args, code in (
         (("no-such\x1b[31m.jsonl",), 1),
         (("exprot",), 1),
         (("a.jsonl", "nowhere.jsonl"), 1),
@@ -93,19 +89,11 @@ def test_a_taxonomy_and_assisted_reach_the_app(started: list[AppOptions]) -> Non
         (("--blind", "--assisted"), 2),
         (("--annotator",), 2),
         (("--cake",), 2),
-    ],
-)
-def test_nothing_is_opened_where_something_is_wrong(
-    started: list[AppOptions],
-    args: tuple[str, ...],
-    code: int,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    files = sorted(Path().iterdir())
-    assert start(*args) == code
-    assert started == []
-    err = capsys.readouterr().err
-    assert "\x1b" not in err
-    assert code == 2 or err.count("\n") == 1
-    assert ("mast-tui export" in err) == (args == ("exprot",))
-    assert sorted(Path().iterdir()) == files
+    ):
+        assert start(*args) == code
+        assert started == []
+        err = capsys.readouterr().err
+        assert "\x1b" not in err
+        assert code == 2 or err.count("\n") == 1
+        assert ("mast-tui export" in err) == (args == ("exprot",))
+        assert sorted(Path().iterdir()) == files

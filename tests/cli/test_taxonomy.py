@@ -1,9 +1,8 @@
-"""``mast-tui taxonomy``: what changed, and labels carried over, told as text and as JSON."""
+"""``mast-tui taxonomy``: differences, migrations and corrected definitions."""
 
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from mast_tui.labels import Label, PassKind, Target, VerdictValue
 from mast_tui.session import remember_person
 from mast_tui.study import Study
-from mast_tui.taxonomy.loader import load_taxonomy
+from mast_tui.taxonomy.loader import load_mast, load_taxonomy
 from mast_tui.workspace import NewEvent, TraceRecord, Workspace, find_workspace
 from mast_tui.workspace.events.types import (
     Fact,
@@ -21,8 +20,10 @@ from mast_tui.workspace.events.types import (
     StudySet,
     VerdictSet,
 )
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, opened
 
+MAST = load_mast()
+SHIPPED = (Path(__file__).parents[2] / "mast_tui" / "taxonomy" / "mast.toml").read_text("utf-8")
 OLD = """
 id = "shop"
 version = "1"
@@ -67,39 +68,37 @@ MAP = '[modes]\nslow = "too_slow"\nwrong = ["wrong_price", "wrong_item"]\n'
 
 
 @pytest.fixture
-def shop(cli: Cli, tmp_path: Path) -> Path:
-    """Two versions and the map as files, and a workspace with what alice and bob said."""
+def shop(cli: Cli) -> None:
+    """Two versions and the map as files, and a workspace with labels of alice and bob."""
     for name, text in (("old", OLD), ("same", SAME), ("new", NEW), ("map", MAP)):
-        (tmp_path / f"{name}.toml").write_text(text)
-    database_path = find_workspace(None)
-    with closing(Workspace.open(database_path)) as workspace:
-        old = load_taxonomy(tmp_path / "old.toml")
+        Path(f"{name}.toml").write_text(text)
+    with opened() as workspace:
+        old = load_taxonomy(Path("old.toml"))
         workspace.add_taxonomy(old)
         for trace_id in ("t1", "t2"):
             workspace.register_trace(TraceRecord(trace_id))
         for name, mode in (("alice", "wrong"), ("bob", "slow")):
             own = Label(name, name, "t1", old.ref, mode, Target("k1", "k1"), note="here")
             other = "slow" if mode == "wrong" else "wrong"
-            facts: list[Fact] = [
-                PassStarted(PassKind.BLIND),
-                LabelAdded(own),
-                VerdictSet(other, None, VerdictValue.ABSENT),
-                PassFinished(),
-            ]
-            workspace.append([NewEvent(name, "t1", old.ref, 1, fact) for fact in facts])
-    return database_path
+            absent = VerdictSet(other, None, VerdictValue.ABSENT)
+            append(workspace, name, PassStarted(PassKind.BLIND), LabelAdded(own), absent)
+            append(workspace, name, PassFinished())
 
 
-def test_the_same_modes_in_other_words_can_stay(cli: Cli, shop: Path) -> None:
-    done = cli("taxonomy", "diff", "old.toml", "same.toml")
-    assert done.code == 0
-    assert "wording   slow: definition" in done.out
-    assert "labels can stay under shop@1" in done.out
-    assert cli("taxonomy", "diff", "old.toml", "same.toml", "--json").json["same"] is True
+def append(workspace: Workspace, name: str, *facts: Fact) -> None:
+    workspace.append([NewEvent(name, "t1", "shop@1", 1, fact) for fact in facts])
 
 
-def test_other_modes_are_told_with_what_they_may_have_become(cli: Cli, shop: Path) -> None:
-    document = cli("taxonomy", "diff", "shop@1", "new.toml", "--json").json
+MIGRATE = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml")
+
+
+def test_diff_reports_changed_definitions_and_modes(cli: Cli, shop: None) -> None:
+    out = cli.ok("taxonomy", "diff", "old.toml", "same.toml").out
+    assert "wording   slow: definition" in out
+    assert "labels can stay under shop@1" in out
+    assert cli.json("taxonomy", "diff", "old.toml", "same.toml")["same"] is True
+
+    document = cli.json("taxonomy", "diff", "shop@1", "new.toml")
     assert (document["from"], document["to"], document["same"]) == ("shop@1", "shop@2", False)
     assert document["dropped"] == ["slow", "wrong"]
     assert document["added"] == ["too_slow", "wrong_price", "wrong_item"]
@@ -110,100 +109,131 @@ def test_other_modes_are_told_with_what_they_may_have_become(cli: Cli, shop: Pat
     assert '  wrong = ["wrong_price", "wrong_item"]' in output
     skeleton = output.partition("[modes]")[2]
     Path("begun.toml").write_text(f"[modes]{skeleton}")
-    assert cli("taxonomy", "migrate", "shop@1", "new.toml", "--map", "begun.toml").code == 0
+    cli.ok(*MIGRATE[:-1], "begun.toml")
 
 
-def test_diff_needs_no_workspace(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "old.toml").write_text(OLD)
-    assert cli("taxonomy", "diff", "old.toml", "mast").code == 0
-    done = cli("taxonomy", "diff", "old.toml", "nowhere")
-    assert (done.code, "no such file, and no taxonomy of that name" in done.err) == (1, True)
+def test_diff_needs_no_workspace(cli: Cli) -> None:
+    Path("old.toml").write_text(OLD)
+    cli.ok("taxonomy", "diff", "old.toml", "mast")
+    says = "no such file, and no taxonomy of that name"
+    cli.refused("taxonomy", "diff", "old.toml", "nowhere", says=says)
     assert not find_workspace(None).exists()
 
 
-def test_a_migration_is_tried_made_told_and_taken_back(cli: Cli, shop: Path) -> None:
-    arguments = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml", "--json")
-    tried = cli(*arguments, "--dry-run").json
-    assert len(cli("import", "--list", "--json").json["imports"]) == 0
-    document = cli(*arguments).json
-    assert (tried["dry_run"], tried["import"], document["dry_run"]) == (True, None, False)
-    same = {"dry_run", "import"}
-    assert {k: v for k, v in tried.items() if k not in same} == {
-        k: v for k, v in document.items() if k not in same
-    }
+def test_a_migration_carries_labels_over_and_is_undone(cli: Cli, shop: None) -> None:
+    cli.refused(*MIGRATE[:4], says="has no mode 'slow', 'wrong'; say with --map FILE")
+    cli.refused(*MIGRATE[:3], code=2)
+    cli.refused(*MIGRATE[:4], "--undo", code=2)
+    trial = cli.json(*MIGRATE, "--dry-run")
+    assert cli.json("import", "--list")["imports"] == []
+    document = cli.json(*MIGRATE)
+    assert (trial["dry_run"], trial["import"], document["dry_run"]) == (True, None, False)
+    assert trial | {"dry_run": 0, "import": 0} == document | {"dry_run": 0, "import": 0}
     assert document["lost"] == []
     assert document["labels"] == {"carried": 1, "joined": 0, "look_again": 1, "dropped": 0}
     (again,) = document["look_again"]
     assert (again["annotator"], again["modes"]) == ("alice", ["wrong_price", "wrong_item"])
     assert (again["places"][0]["first"], again["places"][0]["note"]) == ("k1", "here")
-    assert [(mode["change"], mode["present"]) for mode in document["modes"]] == [
-        ("renamed", 1),
-        ("split", 1),
-    ]
-    # Figures of both can be had, and the new one is what is meant unless the old one is named.
-    assert cli("agree", "--json", "--rounds", "0").json["taxonomy"] == "shop@2"
-    assert cli("agree", "--json", "--rounds", "0", "--taxonomy", "shop@1").json["modes"]
-    queue = cli("study", "queue", "--kind", "changed", "--annotator", "alice", "--json").json
+    changes = [(mode["change"], mode["present"]) for mode in document["modes"]]
+    assert changes == [("renamed", 1), ("split", 1)]
+    # The new version is the default, and figures of the old one can be had.
+    agree = ("agree", "--rounds", "0")
+    assert cli.json(*agree)["taxonomy"] == "shop@2"
+    assert cli.json(*agree, "--taxonomy", "shop@1")["modes"]
+    queue = cli.json("study", "queue", "--kind", "changed", "--annotator", "alice")
     assert [trace["id"] for trace in queue["traces"]] == ["t1"]
-    assert cli("taxonomy", "migrate", "--undo").out.startswith(
-        "undid the migration shop@1 → shop@2"
-    )
-    assert cli("agree", "--json", "--rounds", "0").json["taxonomy"] == "shop@1"
-    done = cli("taxonomy", "migrate", "--undo")
-    assert (done.code, "no migration in the workspace" in done.err) == (1, True)
+    undone = cli("taxonomy", "migrate", "--undo").out
+    assert undone.startswith("undid the migration shop@1 → shop@2")
+    assert cli.json(*agree)["taxonomy"] == "shop@1"
+    cli.refused("taxonomy", "migrate", "--undo", says="no migration in the workspace")
+    out = cli(*MIGRATE).out
+    assert "carried 2 readings with 1 label over" in out
+    assert "traces to look at again: 1\n  t1 · alice · wrong_price, wrong_item" in out
+    assert "labels lost: 0" in out
 
 
-def test_as_text_it_lists_what_is_to_do(cli: Cli, shop: Path) -> None:
-    done = cli("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml")
-    assert "carried 2 readings with 1 label over" in done.out
-    assert "traces to look at again: 1\n  t1 · alice · wrong_price, wrong_item" in done.out
-    assert "labels lost: 0" in done.out
-
-
-def test_what_is_missing_is_said_in_words(cli: Cli, shop: Path) -> None:
-    done = cli("taxonomy", "migrate", "shop@1", "new.toml")
-    assert done.code == 1
-    assert "has no mode 'slow', 'wrong'; say with --map FILE" in done.err
-    assert cli("taxonomy", "migrate", "shop@1").code == 2
-    assert cli("taxonomy", "migrate", "shop@1", "new.toml", "--undo").code == 2
-
-
-def test_who_labels_here_is_told_only_of_what_they_may_see(cli: Cli, shop: Path) -> None:
-    with closing(Workspace.open(shop)) as workspace:
+def test_an_annotator_sees_no_hidden_labels_of_a_migration(cli: Cli, shop: None) -> None:
+    with opened() as workspace:
         remember_person(workspace, "carol")
-        facts: list[Fact] = [PassStarted(PassKind.BLIND)]
-        workspace.append([NewEvent("carol", "t1", "shop@1", 1, fact) for fact in facts])
-    arguments = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml", "--json")
-    document = cli(*arguments, "--dry-run").json
-    assert document["look_again"] == []
-    assert document["labels"]["carried"] == 0
+        append(workspace, "carol", PassStarted(PassKind.BLIND))
+    document = cli.json(*MIGRATE, "--dry-run")
+    assert (document["look_again"], document["labels"]["carried"]) == ([], 0)
     assert document["hidden"] == {"carried": 1, "look_again": 1, "dropped": 0, "left": 0}
     assert [mode["present"] for mode in document["modes"]] == [0, 0]
     assert document["sight"]["annotator"] == "carol"
-    output = cli(*arguments[:-1]).out
+    output = cli(*MIGRATE).out
     assert "carried 3 readings with 0 labels over" in output
     assert "1 label of others is hidden from you and is carried over too" in output
     assert "traces to look at again: 0, and 1 hidden from you" in output
     assert "labels lost: 0\n" in output
-    with closing(Workspace.open(shop)) as workspace:
-        kept = [x.taxonomy for x in workspace.verdicts() if x.annotator != "carol"]
-        assert kept.count("shop@2") > 0  # the hidden ones are there
+    with opened() as workspace:
+        others = [one.taxonomy for one in workspace.verdicts() if one.annotator != "carol"]
+        assert others.count("shop@2") > 0  # hidden labels are carried over too
 
 
-def test_under_a_study_its_lead_alone_migrates(cli: Cli, shop: Path) -> None:
-    with closing(Workspace.open(shop)) as workspace:
+def test_only_the_lead_of_a_study_migrates(cli: Cli, shop: None) -> None:
+    with opened() as workspace:
         study = Study("shop@1", ("alice", "bob"), batches=(("t1", "t2"),))
         workspace.append([NewEvent("dora", None, "shop@1", None, StudySet(None, study))])
-    arguments = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.toml")
-    done = cli(*arguments, "--annotator", "bob")
-    assert (done.code, "only dora, who set it up" in done.err) == (1, True)
-    assert cli(*arguments, "--annotator", "dora").code == 0
+    cli.refused(*MIGRATE, "--annotator", "bob", says="only dora, who set it up")
+    cli.ok(*MIGRATE, "--annotator", "dora")
 
 
-def test_json_of_a_map_is_read_too(cli: Cli, shop: Path) -> None:
-    document = {"modes": {"slow": "too_slow", "wrong": []}}
-    Path("map.json").write_text(json.dumps(document))
-    arguments = ("taxonomy", "migrate", "shop@1", "new.toml", "--map", "map.json", "--json")
-    made = cli(*arguments).json
-    assert made["added"] == ["wrong_price", "wrong_item"]
-    assert [label["mode"] for label in made["dropped"]] == ["wrong"]
+def test_a_map_may_be_json(cli: Cli, shop: None) -> None:
+    Path("map.json").write_text(json.dumps({"modes": {"slow": "too_slow", "wrong": []}}))
+    document = cli.json(*MIGRATE[:-1], "map.json")
+    assert document["added"] == ["wrong_price", "wrong_item"]
+    assert [label["mode"] for label in document["dropped"]] == ["wrong"]
+
+
+@pytest.fixture
+def labelled(cli: Cli) -> None:
+    """A workspace in which two annotators have finished a trace and the rules have judged it."""
+    calls = [{"role": "assistant", "content": f"Let me look again. {n % 2}"} for n in range(8)]
+    Path("run.json").write_text(json.dumps(calls), encoding="utf-8")
+    cli.ok("judge", "run.json", "--judge", "rules")
+    absent = [VerdictSet(mode.slug, None, VerdictValue.ABSENT) for mode in MAST.modes]
+    with opened() as workspace:
+        (trace,) = workspace.traces()
+        for name in ("alice", "bob"):
+            facts: list[Fact] = [PassStarted(PassKind.BLIND), *absent, PassFinished()]
+            workspace.append([NewEvent(name, trace.trace_id, MAST.ref, 1, fact) for fact in facts])
+
+
+def test_a_corrected_definition_keeps_labels_and_is_reported_with_figures(
+    cli: Cli, labelled: None
+) -> None:
+    definition = " ".join(MAST.modes[0].definition.split()[:4])
+    assert definition in SHIPPED
+    Path("mine.toml").write_text(SHIPPED.replace(definition, f"Surely {definition}", 1))
+    judge = ("judge", "run.json", "--judge", "rules")
+    before = cli.json("agree")
+    assert [revision["passes"] for revision in before["revisions"]] == [2]
+    assert "texts of the modes" not in cli("status").out
+    cli.ok(*judge, "--taxonomy", "mine.toml")
+    after = cli.json("agree")
+    assert {**after, "revisions": None} == {**before, "revisions": None}
+    first, second = after["revisions"]
+    assert (first["hash"], first["passes"]) == (MAST.content_hash, 2)
+    assert (second["passes"], second["since"] > first["since"]) == (0, True)
+    assert "the texts of the modes have changed once" in cli("status").out
+    assert "The texts of the modes have changed once" in cli("agree").out
+    for command in ("status", "report"):
+        assert cli.json(command)["revisions"] == after["revisions"]
+    taxonomy = cli.gold()["taxonomy"]
+    assert taxonomy["revisions"] == after["revisions"]
+    assert taxonomy["content_hash"] == second["hash"]
+    assert taxonomy["modes"][0]["definition"].startswith("Surely ")
+    (sheet,) = Path().glob("exported*.md")
+    assert "texts of the modes have changed once" in sheet.read_text()
+    # Without a file, the judge reads the text of the workspace.
+    cli.ok(*judge, "--again")
+    assert len(cli.json("status")["revisions"]) == 2
+
+
+def test_another_code_under_the_same_version_is_refused(cli: Cli, labelled: None) -> None:
+    Path("mine.toml").write_text(SHIPPED.replace('code = "1.1"', 'code = "1.9"', 1))
+    for command in (("judge", "run.json", "--judge", "rules"), ("status",)):
+        says = ("has the code 1.9, not 1.1", "raise the version")
+        cli.refused(*command, "--taxonomy", "mine.toml", says=says)
+    assert len(cli.json("status")["revisions"]) == 1

@@ -1,4 +1,4 @@
-"""The app without a terminal, and output in an encoding that lacks characters."""
+"""Commands and the app without a terminal, and in encodings that lack characters."""
 
 from __future__ import annotations
 
@@ -44,17 +44,24 @@ def mast_tui(
     )
 
 
-@pytest.mark.parametrize("words", [(), ("--taxonomy", "own.toml", "--", SAMPLE)])
-def test_without_a_terminal_the_app_ends_with_2_and_writes_nothing_to_stdout(
-    tmp_path: Path, words: tuple[object, ...]
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "the app needs a terminal"),
+        (("--taxonomy", "own.toml", "--", SAMPLE), 2, "the app needs a terminal"),
+        (("nowhere.jsonl",), 1, "no such file"),
+    ],
+)
+def test_the_app_fails_without_a_terminal(
+    tmp_path: Path, words: tuple[object, ...], code: int, message: str
 ) -> None:
     (tmp_path / "own.toml").write_text("")
     done = mast_tui(tmp_path, *words)
-    assert done.returncode == 2
-    assert done.stdout == b""
+    assert (done.returncode, done.stdout) == (code, b"")
     (line,) = done.stderr.decode().splitlines()
-    assert line.startswith("mast-tui: the app needs a terminal")
-    assert "mast-tui inspect" in line
+    assert line.startswith("mast-tui: ")
+    assert message in line
+    assert code == 1 or "mast-tui inspect" in line
     assert [path.name for path in tmp_path.iterdir()] == ["own.toml"]
 
 
@@ -82,10 +89,16 @@ def test_each_stream_that_is_no_terminal_ends_the_app(tmp_path: Path, closing: s
     assert b"needs a terminal" in shown + written
 
 
-def test_a_mistyped_path_is_reported_before_a_missing_terminal(tmp_path: Path) -> None:
-    done = mast_tui(tmp_path, "nowhere.jsonl")
-    assert done.returncode == 1
-    assert b"no such file" in done.stderr
+@pytest.mark.parametrize("stream", ["1", "2"])
+def test_a_command_succeeds_without_a_stream(stream: str, tmp_path: Path) -> None:
+    program = f"{sys.executable} -m mast_tui inspect {SAMPLE}"
+    done = subprocess.run(
+        ["bash", "-c", f"{program} {stream}>&-"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "unexpected" not in done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -98,21 +111,17 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("encoding", "command"),
-    [("cp1252", "report --by all"), ("latin-1:strict", "doctor --offline")],
-)
-def test_commands_replace_characters_that_the_encoding_lacks(
-    labelled: Path, encoding: str, command: str
-) -> None:
-    whole = mast_tui(labelled, *command.split(), PYTHONIOENCODING="utf-8")
-    done = mast_tui(labelled, *command.split(), PYTHONIOENCODING=encoding)
+def test_commands_replace_characters_that_the_encoding_lacks(labelled: Path) -> None:
+    report = ("report", "--by", "all")
+    whole = mast_tui(labelled, *report, PYTHONIOENCODING="utf-8")
+    done = mast_tui(labelled, *report, PYTHONIOENCODING="cp1252")
     assert b"unexpected error" not in done.stderr
-    lines = done.stdout.decode(encoding.partition(":")[0]).splitlines()
-    expected = whole.stdout.decode().splitlines()
-    if not command.startswith("doctor"):  # it reports the encoding
-        assert done.returncode == whole.returncode
-        assert list(map(len, lines)) == list(map(len, expected))
+    assert done.returncode == whole.returncode
+    lines, expected = done.stdout.decode("cp1252").splitlines(), whole.stdout.decode().splitlines()
+    assert list(map(len, lines)) == list(map(len, expected))
+    doctor = mast_tui(labelled, "doctor", "--offline", PYTHONIOENCODING="latin-1:strict")
+    assert b"unexpected error" not in doctor.stderr
+    assert doctor.stdout.decode("latin-1")
 
 
 def test_json_and_xml_stay_valid_in_another_encoding(tmp_path: Path) -> None:
@@ -130,38 +139,20 @@ def test_json_and_xml_stay_valid_in_another_encoding(tmp_path: Path) -> None:
     assert any("é-日本.json" in text for text in texts)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_replacements_are_as_wide_as_the_characters(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "out"
+    for text, shown in (
         ("╭─ MAST ─╮ │ ┌└╰╯├┼", "+- MAST -+ | ++++++"),
         ("● own ◌ open ✗ failed ▌ … → ▶", "* own o open x failed | . > >"),
         ("−0.25, “κ” and α", '-0.25, "k" and a'),
         ("日本", "????"),
         ("e\u0301\u200b", "e"),
         ("é · ×", "é · ×"),
-    ],
-)
-def test_replacements_are_as_wide_as_what_they_replace(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, shown: str
-) -> None:
-    path = tmp_path / "out"
-    with path.open("w", encoding="latin-1") as stream:
-        monkeypatch.setattr(sys, "stdout", stream)
-        replace_unencodable_characters()
-        stream.write(text)
-    assert path.read_text("latin-1") == shown
-
-
-@pytest.mark.parametrize("stream", ["1", "2"])
-def test_a_command_ends_well_without_a_stream(stream: str, tmp_path: Path) -> None:
-    program = f"{sys.executable} -m mast_tui inspect {SAMPLE}"
-    done = subprocess.run(
-        ["bash", "-c", f"{program} {stream}>&-"],
-        cwd=tmp_path,
-        env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "unexpected" not in done.stderr
+    ):
+        with path.open("w", encoding="latin-1") as stream, monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", stream)
+            replace_unencodable_characters()
+            stream.write(text)
+        assert path.read_text("latin-1") == shown

@@ -1,4 +1,4 @@
-"""``mast-tui watch``: what comes to running sessions is judged, and each finding is told once."""
+"""``mast-tui watch``: running sessions are judged, and each finding is reported once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def running(*paths: Path, every_rule: bool = False) -> RunningTraces:
     return RunningTraces(paths, judge, read_gate("any", MAST))
 
 
-def told(one: RunningTraces) -> list[str]:
+def news_of(one: RunningTraces) -> list[str]:
     """What a look tells: of findings rule, file and span, of files that they cannot be read."""
     return [
         f"unread {news.path.name}"
@@ -66,33 +66,47 @@ def add(path: Path, *records: object) -> None:
 BEGINNING: Final = (meta(), message("user", "find the failing pod"), *asked("a"))
 
 
-def test_a_session_is_judged_each_time_it_has_grown(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
+def test_a_session_is_judged_each_time_it_grows(tmp_path: Path) -> None:
+    path = tmp_path / "one" / "r.jsonl"
+    path.parent.mkdir()
     watched = running(tmp_path)
-    assert told(watched) == []
+    assert news_of(watched) == []
+    (tmp_path / "one" / "notes.md").write_text("nothing")
     path.write_bytes(lines(*BEGINNING))
-    assert told(watched) == []
+    assert news_of(watched) == []
     add(path, *asked("b"))
-    assert told(watched) == ["repeated-call r.jsonl #4"]
-    assert told(watched) == []
+    (finding,) = running(path).new_findings()
+    assert isinstance(finding, PlacedFinding)
+    assert (finding.place.file, finding.place.line, finding.number) == (path, 5, 4)
+    assert news_of(watched) == ["repeated-call r.jsonl #4"]
+    assert news_of(watched) == []
     add(path, *asked("c"))
-    assert told(watched) == [], "the same loop has become longer"
+    assert news_of(watched) == [], "the same loop has become longer"
     add(path, message("assistant", "it is cart-0"))
-    assert told(watched) == []
+    assert news_of(watched) == []
+    # Another run in the same file has findings of its own.
+    other = '{"command": ["helm", "list"]}'
+    calls = (*asked("a", other), *asked("b", other))
+    path.write_bytes(lines(meta(), message("user", "and now?"), *calls))
+    assert news_of(watched) == ["repeated-call r.jsonl #4"]
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert news_of(watched) == []
+    path.unlink()
+    assert news_of(watched) == []
 
 
-def test_a_line_that_is_half_written_is_judged_once_it_is_whole(tmp_path: Path) -> None:
+def test_a_half_written_line_is_judged_once_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     data = lines(*BEGINNING, *asked("b"))
     path.write_bytes(data[:-40])
     watched = running(path)
-    assert told(watched) == []
+    assert news_of(watched) == []
     path.write_bytes(data[:-5])
     path.write_bytes(data)
-    assert told(watched) == ["repeated-call r.jsonl #4"]
+    assert news_of(watched) == ["repeated-call r.jsonl #4"]
 
 
-def test_whatever_comes_line_by_line_each_finding_is_told_once(tmp_path: Path) -> None:
+def test_findings_of_lines_written_one_by_one_are_reported_once(tmp_path: Path) -> None:
     name = "ad-restart-loop.jsonl"
     whole = (samples_folder() / name).read_bytes().splitlines(keepends=True)
     path = tmp_path / name
@@ -101,19 +115,19 @@ def test_whatever_comes_line_by_line_each_finding_is_told_once(tmp_path: Path) -
     for line in whole:
         with path.open("ab") as file:
             file.write(line)
-        heard += told(watched)
+        heard += news_of(watched)
     assert len(heard) == len(set(heard))
     needs_end = {rule.name for rule in RULES if rule.needs_end}
     lasting = {one for one in heard if one.split()[0] not in needs_end}
     assert lasting == {
-        one for one in told(running(path, every_rule=True)) if one.split()[0] not in needs_end
+        one for one in news_of(running(path, every_rule=True)) if one.split()[0] not in needs_end
     }
     assert len(lasting) >= 4
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 1 << 20), min_size=1, max_size=8))
-def test_wherever_writing_paused_each_finding_is_told_once(
+def test_findings_are_reported_once_wherever_writing_paused(
     tmp_path: Path, pauses: list[int]
 ) -> None:
     content = (samples_folder() / "storefront-slow-west.jsonl").read_bytes()
@@ -125,14 +139,14 @@ def test_wherever_writing_paused_each_finding_is_told_once(
     for begin, end in pairwise([0, *places, len(content)]):
         with path.open("ab") as file:
             file.write(content[begin:end])
-        heard += [one for one in told(watched) if not one.startswith("early-end")]
+        heard += [one for one in news_of(watched) if not one.startswith("early-end")]
     assert len(heard) == len(set(heard))
     assert set(heard) == {
-        one for one in told(running(path, every_rule=True)) if not one.startswith("early-end")
+        one for one in news_of(running(path, every_rule=True)) if not one.startswith("early-end")
     }
 
 
-def test_a_file_that_is_written_anew_with_more_tells_only_what_is_new(tmp_path: Path) -> None:
+def test_a_replaced_file_reports_only_new_findings(tmp_path: Path) -> None:
     samples = json.loads((samples_folder() / "support_desk_exchange.json").read_text("utf-8"))
     steps = samples["traj"]
     path = tmp_path / "exchange.json"
@@ -142,37 +156,12 @@ def test_a_file_that_is_written_anew_with_more_tells_only_what_is_new(tmp_path: 
         fresh = tmp_path / "fresh.tmp"
         fresh.write_text(json.dumps({**samples, "traj": steps[:end]}))
         fresh.replace(path)
-        heard += told(watched)
+        heard += news_of(watched)
     assert heard == ["repeated-call exchange.json #18"]
 
 
-def test_another_run_in_the_same_file_is_told_of_anew(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_bytes(lines(*BEGINNING, *asked("b")))
-    watched = running(path)
-    assert told(watched) == ["repeated-call r.jsonl #4"]
-    other = '{"command": ["helm", "list"]}'
-    path.write_bytes(
-        lines(meta(), message("user", "and now?"), *asked("a", other), *asked("b", other))
-    )
-    assert told(watched) == ["repeated-call r.jsonl #4"]
-    path.write_bytes(path.read_bytes() + b"\n")
-    assert told(watched) == []
-
-
-def test_new_traces_in_folders_and_files_are_taken_in(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    watched = running(tmp_path)
-    assert told(watched) == []
-    (tmp_path / "one" / "notes.md").write_text("nothing")
-    (tmp_path / "one" / "r.jsonl").write_bytes(lines(*BEGINNING, *asked("b")))
-    assert told(watched) == ["repeated-call r.jsonl #4"]
-    (tmp_path / "one" / "r.jsonl").unlink()
-    assert told(watched) == []
-
-
 @pytest.mark.parametrize("named", [True, False])
-def test_what_a_new_sub_agent_does_is_judged_in_its_run(tmp_path: Path, named: bool) -> None:
+def test_a_new_sub_agent_is_judged_in_its_run(tmp_path: Path, named: bool) -> None:
     run = run_rollout(
         tmp_path / "rollout-a.jsonl",
         MAIN,
@@ -181,7 +170,7 @@ def test_what_a_new_sub_agent_does_is_judged_in_its_run(tmp_path: Path, named: b
         *spawned(11, "call_m", CHILD),
     )
     watched = running(run if named else tmp_path)
-    assert told(watched) == []
+    assert news_of(watched) == []
     twice = [
         run_record(20 + number, "response_item", **item)
         for number, name in enumerate("xy")
@@ -190,38 +179,30 @@ def test_what_a_new_sub_agent_does_is_judged_in_its_run(tmp_path: Path, named: b
     ]
     child = tmp_path / "rollout-b.jsonl"
     run_rollout(child, CHILD, MAIN, said(19, "user", "look"), *twice[:2])
-    assert told(watched) == []
+    assert news_of(watched) == []
     add(child, *twice[2:])
-    (found,) = told(watched)
+    (found,) = news_of(watched)
     assert found.startswith("repeated-call rollout-a.jsonl #")
-    assert told(watched) == []
+    assert news_of(watched) == []
 
 
-def test_what_cannot_be_read_is_told_once_and_read_when_it_can_be(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text('{"messages": [')
     watched = running(tmp_path)
-    assert told(watched) == [], "it may be half written"
+    assert news_of(watched) == [], "it may be half written"
     path.write_text('{"messages": [ ')
-    assert told(watched) == []
-    assert told(watched) == ["unread run.json"]
+    assert news_of(watched) == []
+    assert news_of(watched) == ["unread run.json"]
     path.write_text('{"messages": [  ')
-    assert told(watched) + told(watched) == []
+    assert news_of(watched) + news_of(watched) == []
     shutil.copy(samples_folder() / "support_desk_exchange.json", path)
-    assert told(watched) == ["repeated-call run.json #18"]
-
-
-def test_a_finding_has_its_place_in_what_was_written(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_bytes(lines(*BEGINNING, *asked("b")))
-    (found,) = running(path).new_findings()
-    assert isinstance(found, PlacedFinding)
-    assert (found.place.file, found.place.line, found.number) == (path, 5, 4)
+    assert news_of(watched) == ["repeated-call run.json #18"]
 
 
 @contextmanager
 def watching(*args: object, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process of its own, once it has looked for the first time."""
+    """Run the command in another process, and yield it after its first look."""
     root = Path(__file__).parents[2]
     process = subprocess.Popen(
         [sys.executable, "-m", "mast_tui", "watch", *map(str, args)],
@@ -253,7 +234,7 @@ def runs(tmp_path: Path) -> Path:
     return folder
 
 
-def test_it_ends_at_the_moment_a_rule_finds_something(runs: Path, tmp_path: Path) -> None:
+def test_watch_ends_at_the_first_finding(runs: Path, tmp_path: Path) -> None:
     with watching("runs", "--exit", "--bell", folder=tmp_path) as process:
         add(runs / "r.jsonl", *asked("b"))
         out, err = process.communicate(timeout=PATIENCE)
@@ -265,28 +246,34 @@ def test_it_ends_at_the_moment_a_rule_finds_something(runs: Path, tmp_path: Path
     assert err == "\amast-tui watch: 1 finding in 2 traces; --fail-on any: 1\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_a_summary(
-    runs: Path, tmp_path: Path, number: signal.Signals
+@pytest.mark.parametrize(
+    ("number", "fail_on", "failing"), [(signal.SIGINT, "any", 1), (signal.SIGTERM, "3.3", 0)]
+)
+def test_a_signal_ends_watch_with_a_summary(
+    runs: Path, tmp_path: Path, number: signal.Signals, fail_on: str, failing: int
 ) -> None:
-    with watching("runs", "--existing", "--json", folder=tmp_path) as process:
+    options = ("--existing", "--exit") if failing == 0 else ("--existing",)
+    with watching("runs", *options, "--json", "--fail-on", fail_on, folder=tmp_path) as process:
         assert process.stdout is not None
         first: dict[str, Any] = json.loads(process.stdout.readline())
-        assert (first["file"], first["mode"], first["fails"]) == ("runs/old.jsonl", "1.3", True)
+        assert (first["file"], first["mode"]) == ("runs/old.jsonl", "1.3")
+        assert first["fails"] is bool(failing), "only the named modes end it"
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (128 + number, "")
-    assert err == "mast-tui watch: 1 finding in 2 traces; --fail-on any: 1\n"
+    summary = f"mast-tui watch: 1 finding in 2 traces; --fail-on {fail_on}: {failing}\n"
+    assert err == summary
 
 
-def test_a_command_is_told_by_its_environment_and_no_shell_reads_foreign_text(
+def test_a_command_gets_findings_in_its_environment_without_a_shell(
     runs: Path, tmp_path: Path
 ) -> None:
     script = tmp_path / "tell.py"
     script.write_text(
         "import json, os, sys\n"
-        "told = {n: v for n, v in os.environ.items() if n.startswith('MAST_TUI_')}\n"
-        "open('told.json', 'w').write(json.dumps([sys.argv[1:], told, os.environ['SECRET']]))\n"
+        "values = {n: v for n, v in os.environ.items() if n.startswith('MAST_TUI_')}\n"
+        "found = [sys.argv[1:], values, os.environ['SECRET']]\n"
+        "open('finding.json', 'w').write(json.dumps(found))\n"
         "print('said by the command')\n"
         "sys.exit(7)\n"
     )
@@ -300,7 +287,7 @@ def test_a_command_is_told_by_its_environment_and_no_shell_reads_foreign_text(
         )
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3
-    arguments, environment, secret = json.loads((tmp_path / "told.json").read_text())
+    arguments, environment, secret = json.loads((tmp_path / "finding.json").read_text())
     assert (arguments, secret) == (["two words"], "kept")
     assert environment["MAST_TUI_FILE"] == "runs/$(touch pwned) ; x.jsonl"
     assert environment["MAST_TUI_PLACE"] == "runs/$(touch pwned) ; x.jsonl:5"
@@ -314,19 +301,8 @@ def test_a_command_is_told_by_its_environment_and_no_shell_reads_foreign_text(
     assert "ended with exit code 7" in err
 
 
-def test_only_what_is_named_ends_it(runs: Path, tmp_path: Path) -> None:
-    with watching("runs", "--exit", "--fail-on", "3.3", folder=tmp_path) as process:
-        add(runs / "r.jsonl", *asked("b"))
-        assert process.stdout is not None
-        assert ": warning: 1.3 Step repetition" in process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        _out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 128 + signal.SIGTERM
-    assert err == "mast-tui watch: 1 finding in 2 traces; --fail-on 3.3: 0\n"
-
-
 @pytest.mark.parametrize(
-    ("options", "told_so"),
+    ("options", "message"),
     [
         (("nowhere",), "nowhere: no such file or folder; to wait for a file"),
         ((".", "--fail-on", "1.33"), "did you mean 1.3"),
@@ -338,9 +314,7 @@ def test_only_what_is_named_ends_it(runs: Path, tmp_path: Path) -> None:
         ((".", "--blind"), "shows nothing but a judge's findings"),
     ],
 )
-def test_what_could_never_work_is_wrong_usage(
-    cli: Cli, options: tuple[str, ...], told_so: str
+def test_options_that_cannot_work_are_refused(
+    cli: Cli, options: tuple[str, ...], message: str
 ) -> None:
-    done = cli("watch", *options)
-    assert (done.code, done.out) == (2, "")
-    assert told_so in done.err
+    cli.refused("watch", *options, says=message, code=2)

@@ -1,4 +1,4 @@
-"""``web``: who gets in, and who does not."""
+"""``mast-tui web``: signing in, and the apps of visitors."""
 
 from __future__ import annotations
 
@@ -53,14 +53,25 @@ async def visiting(
 
 
 def own(client: TestClient) -> dict[str, str]:  # type: ignore[type-arg]
+    """Return the header of requests by the server's own pages."""
     return {"Origin": str(client.make_url("/")).rstrip("/")}
 
 
-async def test_a_name_is_asked_for_and_one_that_cannot_be_is_told(tmp_path: Path) -> None:
+async def entered(client: TestClient, **form: str) -> str:  # type: ignore[type-arg]
+    """Send the sign-in form and return the page that follows."""
+    return await (await client.post("/enter", data=form, headers=own(client))).text()
+
+
+async def refused_socket(client: TestClient, code: str = "403", **headers: str) -> None:  # type: ignore[type-arg]
+    """Check that the server refuses a connection to an app."""
+    with pytest.raises(WSServerHandshakeError, match=code):
+        await client.ws_connect(SOCKET, headers=headers or own(client))
+
+
+async def test_the_page_asks_for_a_name_and_refuses_a_reserved_one(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
         assert "Who is labelling?" in await (await client.get("/")).text()
-        wrong = await client.post("/enter", data={"name": "judge:me"}, headers=own(client))
-        assert "begin with &#39;judge:" in await wrong.text()
+        assert "begin with &#39;judge:" in await entered(client, name="judge:me")
         right = await client.post("/enter", data={"name": "<b>carol"}, headers=own(client))
         page = await right.text()
         assert "/ws" in page
@@ -82,49 +93,32 @@ def study_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_in_a_study_its_people_are_offered_and_another_name_is_confirmed(
-    study_folder: Path,
-) -> None:
+async def test_a_study_offers_its_annotators_and_confirms_other_names(study_folder: Path) -> None:
     async with visiting(study_folder) as client:
         page = await (await client.get("/")).text()
         for name in ("ada", "ben", "dee"):
             assert f'<option value="{name}">' in page
-        assert 'name="name" value=""' in page  # nothing that one Enter would accept
-        asked = await client.post("/enter", data={"name": "root"}, headers=own(client))
-        page = await asked.text()
+        assert 'name="name" value=""' in page  # Enter alone accepts nothing
+        page = await entered(client, name="root")
         assert "root is not in this study; these labels will not count. Continue?" in page
         assert "/ws" not in page
         assert not list(client.session.cookie_jar)
-        other = {"name": "root", "outside": "another"}
-        page = await (await client.post("/enter", data=other, headers=own(client))).text()
-        assert "Continue as root" in page
-        both = {"name": "root", "outside": "root"}
-        page = await (await client.post("/enter", data=both, headers=own(client))).text()
-        assert "/ws" in page
+        assert "Continue as root" in await entered(client, name="root", outside="another")
+        assert "/ws" in await entered(client, name="root", outside="root")
     async with visiting(study_folder) as client:
-        right = await client.post("/enter", data={"name": "ada"}, headers=own(client))
-        assert "/ws" in await right.text()
-
-
-async def test_the_people_of_a_study_are_shown_only_to_who_has_the_token(
-    study_folder: Path,
-) -> None:
+        assert "/ws" in await entered(client, name="ada")
     async with visiting(study_folder, token=TOKEN) as client:
         assert "ada" not in await (await client.get("/")).text()
-        data = {"name": "root", "token": "guess"}
-        guess = await client.post("/enter", data=data, headers=own(client))
-        assert "ada" not in await guess.text()
-        data = {"name": "root", "token": TOKEN}
-        asked = await (await client.post("/enter", data=data, headers=own(client))).text()
+        assert "ada" not in await entered(client, name="root", token="guess")
+        asked = await entered(client, name="root", token=TOKEN)
         assert "root is not in this study" in asked
         assert '<option value="ada">' in asked
-        answer = await client.post("/enter", data=data | {"outside": "root"}, headers=own(client))
-        assert "/ws" in await answer.text()
+        assert "/ws" in await entered(client, name="root", token=TOKEN, outside="root")
 
 
-async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
+async def test_requests_of_other_origins_and_hosts_are_refused(tmp_path: Path) -> None:
     async with visiting(tmp_path) as client:
-        await client.post("/enter", data={"name": "carol"}, headers=own(client))
+        await entered(client, name="carol")
         strangers = ("https://evil.example", "null", "http://localhost.evil.example", "http://[x")
         for origin in (*strangers, ""):
             headers = {"Origin": origin} if origin else {}
@@ -132,10 +126,6 @@ async def test_pages_of_other_addresses_reach_nothing(tmp_path: Path) -> None:
             assert answer.status == 403
             with pytest.raises(WSServerHandshakeError, match="403"):
                 await client.ws_connect(SOCKET, headers=headers)
-
-
-async def test_a_name_made_up_for_this_machine_is_refused(tmp_path: Path) -> None:
-    async with visiting(tmp_path) as client:
         for name in ("evil.example:8000", "[::1", "localhost.evil.example"):
             assert (await client.get("/", headers={"Host": name})).status == 403
     async with visiting(tmp_path, url="https://labels.example.org") as client:
@@ -143,62 +133,40 @@ async def test_a_name_made_up_for_this_machine_is_refused(tmp_path: Path) -> Non
         assert known.status == 200
 
 
-async def test_an_app_needs_a_visitor_who_came_by_the_door(tmp_path: Path) -> None:
+async def test_an_app_needs_a_signed_in_visitor(tmp_path: Path) -> None:
     async with visiting(tmp_path, token=TOKEN) as client:
-        with pytest.raises(WSServerHandshakeError, match="403"):
-            await client.ws_connect(SOCKET, headers=own(client))
-        guess = await client.post(
-            "/enter", data={"name": "carol", "token": "guess"}, headers=own(client)
-        )
+        await refused_socket(client)
+        form = {"name": "carol", "token": "guess"}
+        guess = await client.post("/enter", data=form, headers=own(client))
         assert guess.status == 403
         assert "This is not the token" in await guess.text()
         assert not list(client.session.cookie_jar)
-        right = await client.post(
-            "/enter", data={"name": "carol", "token": TOKEN}, headers=own(client)
-        )
-        assert "/ws" in await right.text()
+        assert "/ws" in await entered(client, name="carol", token=TOKEN)
         (cookie,) = client.session.cookie_jar
         client.session.cookie_jar.update_cookies({cookie.key: "made-up"}, client.make_url("/"))
-        with pytest.raises(WSServerHandshakeError, match="403"):
-            await client.ws_connect(SOCKET, headers=own(client))
-
-
-async def test_two_servers_of_one_machine_keep_their_visitors_apart(tmp_path: Path) -> None:
+        await refused_socket(client)
+    # Servers of one machine have separate cookies.
     async with visiting(tmp_path) as first, visiting(tmp_path) as second:
         for client in (first, second):
-            await client.post("/enter", data={"name": "carol"}, headers=own(client))
+            await entered(client, name="carol")
         names = {cookie.key for client in (first, second) for cookie in client.session.cookie_jar}
         assert len(names) == 2
 
 
-def test_what_the_command_needs_is_told_where_it_is_missing(
+def test_missing_packages_tokens_and_addresses_are_reported(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    cli.refused("web", "--host", "0.0.0.0", says="add --token", code=2)
+    monkeypatch.setenv("MAST_TUI_WEB_TOKEN", "short")
+    assert "too short" in cli("web", "--token").err
+    for url in ("labels.example.org", "ftp://a.example", "https://a.example/b"):
+        with pytest.raises(MastError, match="give an address such as"):
+            checked_url(url)
     for name in [name for name in sys.modules if name.startswith("mast_tui.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
-    done = cli("web", "--help")
-    assert done.code == 0
-    assert "--token" in done.out
-    done = cli("web")
-    assert done.code == 1
-    assert "pip install 'mast-tui[web]' (textual_serve is missing)" in done.err
-
-
-def test_other_machines_are_let_in_by_a_token_alone(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = cli("web", "--host", "0.0.0.0")
-    assert done.code == 2
-    assert "add --token" in done.err
-    monkeypatch.setenv("MAST_TUI_WEB_TOKEN", "short")
-    assert "too short" in cli("web", "--token").err
-
-
-@pytest.mark.parametrize("url", ["labels.example.org", "ftp://a.example", "https://a.example/b"])
-def test_an_address_that_is_none_is_told(url: str) -> None:
-    with pytest.raises(MastError, match="give an address such as"):
-        checked_url(url)
+    assert "--token" in cli.ok("web", "--help").out
+    cli.refused("web", says="pip install 'mast-tui[web]' (textual_serve is missing)")
 
 
 STUBBORN_APP = """
@@ -255,7 +223,7 @@ async def ended(client: TestClient, state: str = STATE) -> None:  # type: ignore
         await asyncio.sleep(0.01)
 
 
-async def test_an_app_outlives_a_lost_connection_and_draws_again(tmp_path: Path) -> None:
+async def test_an_app_survives_a_lost_connection(tmp_path: Path) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         socket = await connected(client)
         await socket.send_json(["resize", {"width": 90, "height": 30}])
@@ -266,18 +234,17 @@ async def test_an_app_outlives_a_lost_connection_and_draws_again(tmp_path: Path)
         await drawn(again, b'{"type":"resize","width":90,"height":30}')
         await again.send_json(["stdin", "the rest"])
         await drawn(again, b"the rest")
+        # A new connection replaces one that the server still takes for alive.
+        third = await connected(client, f"{SOCKET}?again=1")
+        await again.receive()
+        await third.send_json(["stdin", "x"])
+        await drawn(third, b"x")
+    async with visiting(tmp_path, command=stand_in(ECHOING_APP), kept_seconds=0) as client:
+        cut(await connected(client))
+        await ended(client)
 
 
-async def test_a_connection_replaces_one_that_the_server_takes_for_alive(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
-        first = await connected(client)
-        second = await connected(client, f"{SOCKET}?again=1")
-        await first.receive()
-        await second.send_json(["stdin", "x"])
-        await drawn(second, b"x")
-
-
-async def test_an_app_is_kept_for_its_own_visitor_only(tmp_path: Path) -> None:
+async def test_a_kept_app_is_for_its_own_visitor(tmp_path: Path) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         cut(await connected(client))
         assert (await client.get(STATE)).status == 204
@@ -286,12 +253,6 @@ async def test_an_app_is_kept_for_its_own_visitor_only(tmp_path: Path) -> None:
         assert (await client.get(STATE)).status == 404
         with pytest.raises(WSServerHandshakeError, match="404"):
             await connected(client, f"{SOCKET}?again=1")
-
-
-async def test_a_kept_app_ends_after_its_time(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(ECHOING_APP), kept_seconds=0) as client:
-        cut(await connected(client))
-        await ended(client)
 
 
 async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) -> None:
@@ -306,7 +267,7 @@ async def test_an_app_ends_with_its_page_and_with_its_visitor(tmp_path: Path) ->
         assert (await client.get("/app/page-of-visitor2")).status == 404
 
 
-async def test_the_longest_lost_app_of_a_visitor_gives_way(tmp_path: Path) -> None:
+async def test_the_oldest_kept_app_of_a_visitor_ends_first(tmp_path: Path) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         pages = [f"page-of-visitor{n}" for n in range(MAX_WAITING_APPS_PER_VISITOR + 1)]
         for page in pages:
@@ -324,7 +285,7 @@ async def test_the_longest_lost_app_of_a_visitor_gives_way(tmp_path: Path) -> No
     ["x" * 100_000, "\x1b[200~" + "x" * 100_000, "\x1b]52;c;" + "x" * 10_000],
     ids=["keys", "paste without end", "clipboard"],
 )
-async def test_junk_reaches_no_app_and_its_sender_keeps_none(tmp_path: Path, junk: str) -> None:
+async def test_oversized_input_reaches_no_app(tmp_path: Path, junk: str) -> None:
     async with visiting(tmp_path, command=stand_in(ECHOING_APP)) as client:
         socket = await connected(client)
         await socket.send_json(["stdin", junk])
@@ -335,7 +296,7 @@ async def test_junk_reaches_no_app_and_its_sender_keeps_none(tmp_path: Path, jun
         await ended(client)
 
 
-async def test_an_app_that_reads_nothing_ends_with_its_page(
+async def test_an_app_that_reads_nothing_ends_with_its_page_or_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_apps, "GRACE", 0.1)
@@ -346,12 +307,8 @@ async def test_an_app_that_reads_nothing_ends_with_its_page(
             await socket.send_json(["stdin", "x" * 4000])
         await socket.close()
         await ended(client)
-
-
-async def test_the_server_ends_apps_that_do_not_end_by_themselves(tmp_path: Path) -> None:
-    async with visiting(tmp_path, command=stand_in(STUBBORN_APP)) as client:
-        socket = await connected(client)
-        await drawn(socket, b"hello")
+        other = await connected(client, "/ws/page-of-visitor2")
+        await drawn(other, b"hello")  # and it runs when the server ends
 
 
 async def test_ctrl_c_ends_the_server_without_a_traceback(tmp_path: Path) -> None:

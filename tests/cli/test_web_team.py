@@ -1,4 +1,4 @@
-"""``web`` on a team's database: visitors sign in with the password of their own member."""
+"""``web`` on a team's database: visitors sign in with the password of their member."""
 
 from __future__ import annotations
 
@@ -246,50 +246,40 @@ async def test_a_database_that_is_away_is_no_wrong_password(url: str) -> None:
         assert not list(client.session.cookie_jar)
 
 
-@pytest.mark.parametrize("options", [{"token": TOKEN, "only_this_machine": True}, {}])
-def test_one_member_for_all_visitors_is_refused_where_others_get_in(
-    url: str, options: dict[str, Any]
-) -> None:
-    with pytest.raises(MastError, match="make every visitor the member webbob"):
-        team_server(url, annotator="webbob", **options)
-
-
-async def test_one_member_for_this_machine_needs_no_password(url: str) -> None:
+async def test_one_member_for_all_visitors_is_for_this_machine_only(url: str, cli: Cli) -> None:
     async with visiting(url, annotator="webbob", only_this_machine=True) as client:
         assert 'name="password"' not in await (await client.get("/")).text()
         _, page = await enter(client)
         assert "/ws" in page
     async with visiting(url, annotator="webmira", only_this_machine=True) as client:
-        _, page = await enter(client)  # the file of who runs the server does not have it
+        _, page = await enter(client)  # the password file of the server does not have hers
         assert "needs a password" in page
+    options: dict[str, Any]
+    for options in ({"token": TOKEN, "only_this_machine": True}, {}):
+        with pytest.raises(MastError, match="make every visitor the member webbob"):
+            team_server(url, annotator="webbob", **options)
+    web = ("web", "--annotator", "webbob", "--workspace", url, "--token")
+    cli.refused(*web, says="would make every visitor the member webbob")
 
 
-def test_the_command_refuses_one_member_for_other_machines(cli: Cli, url: str) -> None:
-    done = cli("web", "--annotator", "webbob", "--workspace", url, "--token")
-    assert done.code == 1
-    assert "would make every visitor the member webbob" in done.err
+def test_a_password_in_the_url_is_refused() -> None:
+    for url in (
+        "postgresql://bob:secret@localhost/x",
+        "postgresql://localhost/x?user=a&pass%77ord=secret",
+    ):
+        with pytest.raises(MastError, match="a password in an address") as error:
+            TeamSignIn(url, MAST.ref, trusts_database=False)
+        assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["postgresql://bob:secret@localhost/x", "postgresql://localhost/x?user=a&pass%77ord=secret"],
-)
-def test_a_password_in_the_address_is_refused_at_the_start(url: str) -> None:
-    with pytest.raises(MastError, match="a password in an address") as error:
-        TeamSignIn(url, MAST.ref, trusts_database=False)
-    assert "secret" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
+def test_the_member_replaces_the_user_of_the_url() -> None:
+    for url, expected in (
         ("postgresql://bob@db.example/x", "postgresql://Zo%C3%AB%20%40%2F%3F@db.example/x"),
         ("postgresql:///x?us%65r=bob&port=1", "postgresql://Zo%C3%AB%20%40%2F%3F@/x?port=1"),
         ("postgresql://a@h,i:5/x?user=b", "postgresql://Zo%C3%AB%20%40%2F%3F@h,i:5/x"),
-    ],
-)
-def test_the_user_of_the_address_gives_way_to_the_member(url: str, expected: str) -> None:
-    assert TeamSignIn(url, MAST.ref, trusts_database=False).member_url("Zoë @/?") == expected
+    ):
+        sign_in = TeamSignIn(url, MAST.ref, trusts_database=False)
+        assert sign_in.member_url("Zoë @/?") == expected
 
 
 class Guesses:

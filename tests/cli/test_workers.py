@@ -1,8 +1,7 @@
-"""Commands with ``--workers``: the same as without, and what they say of them."""
+"""Commands with ``--workers``: the same results, and reports of the processes."""
 
 from __future__ import annotations
 
-import csv
 import shutil
 import sqlite3
 from contextlib import closing
@@ -57,11 +56,7 @@ def test_convert_writes_the_same(cli: Cli, samples: Path, tmp_path: Path, to: st
 
 def labels_in(cli: Cli, workspace: str) -> list[dict[str, str]]:
     """Return the exported labels of a workspace in order, without times."""
-    cli(
-        "export", "--workspace", workspace, "--format", "csv-long", "--labels", "all", "-o", "l.csv"
-    )
-    with Path("l.csv").open() as file:
-        rows = [row | {"created_at": ""} for row in csv.DictReader(file)]
+    rows = [row | {"created_at": ""} for row in cli.rows("--workspace", workspace)]
     return sorted(rows, key=str)
 
 
@@ -71,41 +66,31 @@ def test_the_rules_suggest_the_same(
 ) -> None:
     arguments = ("judge", samples, "--judge", "rules", "--rules", "all", "--json")
     plain = cli(*arguments, "--workspace", "plain.db").json
-    done = cli(*arguments, "--workspace", "done.db", "--workers", "2").json
-    assert done | {"run": None} == plain | {"run": None}
-    assert done["suggestions"] > 0
+    document = cli(*arguments, "--workspace", "done.db", "--workers", "2").json
+    assert document | {"run": None} == plain | {"run": None}
+    assert document["suggestions"] > 0
     assert labels_in(cli, "done.db") == labels_in(cli, "plain.db")
-    monkeypatch.delattr(RulesJudge, "judge")  # nobody has to look second_document
-    second_document = cli(*arguments, "--workspace", "done.db", "--workers", "2").json
-    assert (second_document["traces"]["known"], second_document["traces"]["judged"]) == (
-        done["traces"]["judged"],
-        0,
-    )
+    monkeypatch.delattr(RulesJudge, "judge")  # known traces are not judged again
+    again = cli(*arguments, "--workspace", "done.db", "--workers", "2").json["traces"]
+    assert (again["known"], again["judged"]) == (document["traces"]["judged"], 0)
 
 
 @pytest.mark.slow
-def test_processes_do_it(cli: Cli, tmp_path: Path) -> None:
+def test_a_local_process_judges(cli: Cli, tmp_path: Path) -> None:
     write_run(tmp_path)
-    done = cli("judge", "run.json", "--judge", "rules", "--workers", "1")
-    assert done.code == 0, done.err
+    done = cli.ok("judge", "run.json", "--judge", "rules", "--workers", "1")
     assert "1 trace judged" in done.out
     assert "by 1 process" in done.err
 
 
-def test_a_model_has_no_workers(cli: Cli) -> None:
-    done = cli("judge", ".", "--judge", "llm", "--model", "m", "--workers", "2")
-    assert done.code == 2
-    assert "--concurrency" in done.err
+def test_workers_that_cannot_be_used_are_refused(cli: Cli) -> None:
+    cli.refused("inspect", ".", "--workers", "many", says="no workers")
+    model = ("judge", ".", "--judge", "llm", "--model", "m", "--workers", "2")
+    cli.refused(*model, says="--concurrency", code=2)
 
 
-def test_no_workers_are_told(cli: Cli) -> None:
-    done = cli("inspect", ".", "--workers", "many")
-    assert (done.code, "no workers" in done.err) == (1, True)
-
-
-def told_and_labels(cli: Cli, workspace: str, *words: object) -> tuple[str, list[dict[str, str]]]:
-    done = cli(*words, "--workspace", workspace, "--json")
-    assert done.code == 0, done.err
+def report_and_labels(cli: Cli, workspace: str, *words: object) -> tuple[str, list[dict[str, str]]]:
+    done = cli.ok(*words, "--workspace", workspace, "--json")
     return done.out, labels_in(cli, workspace)
 
 
@@ -116,12 +101,12 @@ def test_shards_are_added_up_and_imported_the_same(
     monkeypatch.setattr("mast_tui.scale.figures._FILES", 1)
     shutil.copytree(samples, samples / "copies")
     arguments = ("judge", samples, "--judge", "rules", "--out", "shards", "--shard-files", "1")
-    assert cli(*arguments, "--workers", "2").code == 1, "two files are broken"
+    assert cli(*arguments, "--workers", "2").code == 1, "one file is broken"
     report = ("report", "shards", "--by", "model", "--json")
     assert cli(*report, "--workers", "2").out == cli(*report).out
-    words = ("import", "shards", "--sample", 1, "--where", "mode=1.3")
-    done = told_and_labels(cli, "done.db", *words, "--workers", "2")
-    assert done == told_and_labels(cli, "plain.db", *words)
+    sample = ("import", "shards", "--sample", 1, "--where", "mode=1.3")
+    done = report_and_labels(cli, "done.db", *sample, "--workers", "2")
+    assert done == report_and_labels(cli, "plain.db", *sample)
     assert len(done[1]) > 1
 
 
@@ -130,8 +115,8 @@ def test_a_labelled_set_is_imported_and_examined_the_same(cli: Cli, tmp_path: Pa
     folder = write_set(tmp_path / "set")
     (folder / "broken.json").write_text("{")
     words: tuple[object, ...] = ("import", folder, "--format", "who-and-when", "--skip-errors")
-    done = told_and_labels(cli, "done.db", *words, "--workers", "2")
-    assert done == told_and_labels(cli, "plain.db", *words)
+    done = report_and_labels(cli, "done.db", *words, "--workers", "2")
+    assert done == report_and_labels(cli, "plain.db", *words)
     assert len(done[1]) > 4
     report = ("report", "--workspace", "plain.db", "--labels", "who-and-when", "--json")
     # As an earlier version left it: where the labelled spans stand is read from the files.

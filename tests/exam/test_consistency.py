@@ -1,4 +1,4 @@
-"""How steady judges are: worked by hand, and what must hold of any."""
+"""The consistency of judges, calculated by hand and for random readings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mast_tui.exam.consistency import TraceComparison, judge_pair_figures, sampl
 from mast_tui.figures.jackknife import share_of_traces
 
 
-def test_what_one_reading_finds_and_another_too() -> None:
+def test_findings_repeated_by_other_readings() -> None:
     # Of three readings two see the first finding, one the second and all the third: of the six
     # times that something is found, two other readings each, eight of twelve find it too.
     figures = samples_figures([[2 / 3, 1 / 3], [1.0]], 3, rounds=0, seed=0)
@@ -19,7 +19,7 @@ def test_what_one_reading_finds_and_another_too() -> None:
     assert (figures["found"], figures["traces"]) == (3, 2)
 
 
-def test_readings_that_find_nothing_tell_nothing() -> None:
+def test_readings_without_findings_have_no_figure() -> None:
     figures = samples_figures([[], []], 5, rounds=0, seed=0)
     assert figures["again"]["value"] is None
     with pytest.raises(ValueError, match="nothing of agreement"):
@@ -33,7 +33,9 @@ def test_readings_that_find_nothing_tell_nothing() -> None:
         )
     )
 )
-def test_it_is_the_share_of_all_pairs_of_readings(made: tuple[int, list[list[int]]]) -> None:
+def test_the_figure_is_the_share_of_all_pairs_of_readings(
+    made: tuple[int, list[list[int]]],
+) -> None:
     readings, counts = made
     figures = samples_figures(
         [[count / readings for count in of_trace] for of_trace in counts],
@@ -51,7 +53,7 @@ def test_it_is_the_share_of_all_pairs_of_readings(made: tuple[int, list[list[int
     assert figures["again"]["value"] == pytest.approx(met / pairs)
 
 
-def test_two_judges_side_by_side() -> None:
+def test_figures_of_two_judges() -> None:
     traces = [TraceComparison(1, 1, 0, 12, 1, 0, True), TraceComparison(1, 0, 1, 12, 0, 1, False)]
     figures = judge_pair_figures(traces, rounds=0, seed=0)
     assert figures["verdicts"]["value"] == pytest.approx(26 / 28)
@@ -64,7 +66,7 @@ def test_two_judges_side_by_side() -> None:
     assert nothing["step"]["value"] is None
 
 
-def test_an_interval_wants_three_traces_that_tell_of_it() -> None:
+def test_an_interval_needs_three_traces() -> None:
     two = share_of_traces([(1, 2), (2, 2), (0, 0)], rounds=200, seed=0)
     assert (two["value"], two["ci"]) == (0.75, None)
     ends = share_of_traces([(1, 2), (2, 2), (1, 3), (2, 5)], rounds=200, seed=0)["ci"]

@@ -30,7 +30,7 @@ def simulated(right: float, *, seed: int = 3) -> tuple[list[Question], Features,
 
 
 @pytest.mark.parametrize(("right", "most", "least"), [(0.95, 0.3, 0.0), (0.0, 1.0, 0.8)])
-def test_sets_cover_as_promised_whatever_the_judge_and_are_small_if_it_is_good(
+def test_sets_have_their_coverage_and_are_small_for_a_good_judge(
     right: float, most: float, least: float
 ) -> None:
     questions, features, answers = simulated(right)
@@ -46,7 +46,7 @@ def test_sets_cover_as_promised_whatever_the_judge_and_are_small_if_it_is_good(
     assert coverage(questions, features, answers, splits=20, seed=1) != sets
 
 
-def test_without_a_judge_useless_features_help_nothing() -> None:
+def test_useless_features_make_no_set_smaller() -> None:
     questions, features, _ = simulated(0.5)
     sets = coverage(questions, features, splits=20)
     assert sets["mean_share"] == pytest.approx(0.9, abs=0.08)
@@ -72,7 +72,7 @@ def test_a_run_without_a_decisive_step_counts_with_its_first_failure() -> None:
     assert coverage(more, features, splits=2)["runs"] == RUNS + 1
 
 
-def test_features_tell_place_errors_repetition_and_agents() -> None:
+def test_features_have_place_errors_repetition_and_agents() -> None:
     trace = MemoryTrace().user("find the cause").say("I look at the pods carefully")
     trace.say("I look at the pods carefully").say("Traceback: it failed")
     numbers = {trace.span(index).key: index for index in range(len(trace))}

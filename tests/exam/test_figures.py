@@ -1,4 +1,4 @@
-"""The scores of an exam by hand."""
+"""Scores of an exam, calculated by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def named(step: int, agent: str = "a", category: str = "x") -> StepMarks:
     return StepMarks(Decisive(step, agent, category), frozenset({(step, category)}))
 
 
-def test_a_step_counts_by_how_far_it_is_off() -> None:
+def test_steps_are_scored_by_their_distance() -> None:
     questions = [question(name, 1) for name in "pqrs"]
     answers = Answers(
         {"p": named(1, "b"), "q": named(2), "r": named(3, "b", "y"), "s": StepMarks()}
@@ -49,7 +49,7 @@ def test_a_step_counts_by_how_far_it_is_off() -> None:
     assert off == {"p": 0, "q": 1, "r": 2, "s": None}
 
 
-def test_a_published_scorer_that_compares_digits_stands_beside_the_exact_one() -> None:
+def test_the_published_score_by_digits_is_reported_too() -> None:
     questions = [question(name, 1, "ab" * 9) for name in "pqr"]
     answers = Answers({"p": named(1), "q": named(15), "r": named(2)})
     found = decisive_figures(questions, answers, contains_digits)
@@ -65,18 +65,18 @@ def test_a_published_scorer_that_compares_digits_stands_beside_the_exact_one() -
     assert without_looking["last"]["0"] == 0.0
 
 
-def test_what_a_judge_was_not_asked_is_not_wrong() -> None:
-    found = decisive_figures([question("p", 1), question("q", 1)], Answers({"p": named(1)}))
-    assert (found["n"], found["not_asked"], found["step"]["0"]["value"]) == (1, 1, 1.0)
-
-
-def test_without_traces_nobody_knows_agents_or_chance() -> None:
+def test_questions_without_an_answer_or_a_trace_are_left_out() -> None:
+    scored = decisive_figures([question("p", 1), question("q", 1)], Answers({"p": named(1)}))
+    assert (scored["n"], scored["not_asked"], scored["step"]["0"]["value"]) == (1, 1, 1.0)
     questions = [question("p", 1, agents=None)]
     assert decisive_figures(questions, Answers({"p": named(1)}))["agent"]["value"] is None
     assert baselines(questions)["n"] == 0
+    answers = Answers({"p": StepMarks()})
+    places = places_figures([Question("p", StepMarks())], answers, rounds=100, seed=0)
+    assert places["joint"]["f1"] == {"value": None, "undefined": "no_overlap"}
 
 
-def test_judges_that_look_at_nothing() -> None:
+def test_baselines_of_judges_that_do_not_read() -> None:
     found = baselines([question("p", 0), question("q", 3)])
     assert found["random"]["0"] == pytest.approx(1 / 4)
     assert found["random"]["1"] == pytest.approx(2 / 4)
@@ -99,13 +99,6 @@ def test_places_are_scored_by_step_category_and_both() -> None:
     assert found["category"]["recall"]["value"] == 0.5
 
 
-def test_nothing_named_and_nothing_true_is_no_figure() -> None:
-    found = places_figures(
-        [Question("p", StepMarks())], Answers({"p": StepMarks()}), rounds=100, seed=0
-    )
-    assert found["joint"]["f1"] == {"value": None, "undefined": "no_overlap"}
-
-
 def test_the_same_seed_gives_the_same_intervals() -> None:
     questions = [question(str(n), n % 4) for n in range(12)]
     answers = Answers({str(n): named(n % 3) for n in range(12)})
@@ -124,7 +117,7 @@ def test_categories_of_another_taxonomy_do_not_count() -> None:
     assert (places["joint"]["true"], places["joint"]["f1"]["value"]) == (0, None)
 
 
-def test_the_category_of_a_level_is_right_where_another_mode_of_it_is_named() -> None:
+def test_a_category_of_a_level_is_right_if_another_of_its_modes_is_named() -> None:
     questions = [question("p", 1, category="a"), question("q", 2, category="a")]
     answers = Answers({"p": named(1, category="b"), "q": named(3, category="c")})
     groups = (("first", "First", ("a", "b")), ("second", "Second", ("c",)))

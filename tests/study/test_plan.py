@@ -1,4 +1,4 @@
-"""Who labels what follows from the study alone, and fairly so."""
+"""The assignment of traces to annotators follows from the study alone, and is fair."""
 
 from __future__ import annotations
 
@@ -83,13 +83,10 @@ def test_each_trace_has_its_number_of_annotators(study: Study) -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(studies())
-def test_everybody_has_as_much_of_each_lot(study: Study) -> None:
+def test_each_annotator_has_the_same_share_of_each_lot(study: Study) -> None:
     several = set(overlap_traces(study))
     for batch in study.batches:
-        for of_kind in (
-            [x for x in batch if x in several],
-            [x for x in batch if x not in several],
-        ):
+        for of_kind in ([x for x in batch if x in several], [x for x in batch if x not in several]):
             loads = Counter(dict.fromkeys(study.annotators, 0))
             for trace_id in of_kind:
                 loads.update(annotators_of(study, trace_id))
@@ -98,7 +95,7 @@ def test_everybody_has_as_much_of_each_lot(study: Study) -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(studies(), st.integers(1, 20))
-def test_a_further_lot_changes_nothing_for_earlier_ones(study: Study, more: int) -> None:
+def test_a_further_lot_does_not_change_earlier_ones(study: Study, more: int) -> None:
     grown = replace(study, batches=(*study.batches, tuple(f"new-{i}" for i in range(more))))
     known = set(study.traces)
     assert [x for x in overlap_traces(grown) if x in known] == list(overlap_traces(study))
@@ -124,18 +121,22 @@ def test_shares_are_exact_to_rounding(study: Study) -> None:
 
 @settings(deadline=None, max_examples=20)
 @given(studies(), st.permutations(NAMES))
-def test_the_order_of_names_says_nothing(study: Study, order: tuple[str, ...]) -> None:
+def test_the_order_of_names_makes_no_difference(study: Study, order: tuple[str, ...]) -> None:
     other = replace(study, annotators=tuple(n for n in order if n in study.annotators))
     assert all(annotators_of(other, x) == annotators_of(study, x) for x in study.traces)
     assert all(assigned(other, n) == assigned(study, n) for n in study.annotators)
     assert changes_to_figures(study, other) == ()
 
 
-def test_everybody_has_an_order_of_their_own() -> None:
+def test_each_annotator_has_another_order() -> None:
     study = simple()
     alice, bob = (assigned(study, name) for name in ("alice", "bob"))
     assert set(alice) == set(bob) == set(study.traces)
     assert len({alice, bob, study.traces, assigned(replace(study, seed=4), "alice")}) == 4
+    # Traces added one by one are shared too.
+    study = simple(1, *[1] * 39, overlap=0.3)
+    assert len(overlap_traces(study)) == 12
+    assert abs(len(assigned(study, "alice")) - len(assigned(study, "bob"))) <= 2
 
 
 def test_pairs_meet_about_equally_often() -> None:
@@ -146,13 +147,7 @@ def test_pairs_meet_about_equally_often() -> None:
     assert max(met.values()) - min(met.values()) <= 2
 
 
-def test_traces_taken_in_one_by_one_have_their_share_too() -> None:
-    study = simple(1, *[1] * 39, overlap=0.3)
-    assert len(overlap_traces(study)) == 12
-    assert abs(len(assigned(study, "alice")) - len(assigned(study, "bob"))) <= 2
-
-
-def test_a_trace_that_a_merge_renames_stays_where_it_is() -> None:
+def test_a_renamed_trace_keeps_its_place() -> None:
     study = simple(overlap=0.5, retests=0.25)
     here = replace(study, batches=(tuple(f"{x}~2" for x in study.traces),))
     for name in study.annotators:
@@ -160,7 +155,7 @@ def test_a_trace_that_a_merge_renames_stays_where_it_is() -> None:
         assert retest_traces(here, name) == tuple(f"{x}~2" for x in retest_traces(study, name))
 
 
-def test_withheld_ones_lie_over_the_whole_queue() -> None:
+def test_withheld_suggestions_are_spread_over_the_queue() -> None:
     study = simple(100, blind=False, withheld=0.2)
     own = assigned(study, "alice")
     for start in range(0, 100, 5):
@@ -169,20 +164,16 @@ def test_withheld_ones_lie_over_the_whole_queue() -> None:
     assert other != [x for x in own if x in withheld_traces(study, "alice")]
 
 
-def test_who_is_not_in_the_study_has_nothing() -> None:
+def test_others_are_assigned_nothing_and_see_no_withheld_suggestion() -> None:
     study = simple(blind=False, withheld=0.5, retests=0.5)
     assert assigned(study, "mallory") == retest_traces(study, "mallory") == ()
     assert withheld_traces(replace(study, adjudicators=("mallory",)), "mallory") == frozenset()
     assert annotators_of(study, "elsewhere") == ()
-
-
-def test_who_is_not_in_the_study_sees_no_suggestion_that_it_hides_from_anybody() -> None:
-    study = simple(blind=False, withheld=0.5)
     hidden = withheld_traces(study, "alice") | withheld_traces(study, "bob")
     assert withheld_traces(study, "mallory") == hidden != frozenset()
 
 
-def test_a_trace_comes_back_after_others() -> None:
+def test_retests_are_due_after_other_traces() -> None:
     study = simple(40, retests=0.5)
     own = assigned(study, "alice")
     back = retest_traces(study, "alice")
@@ -192,44 +183,37 @@ def test_a_trace_comes_back_after_others() -> None:
         assert due == tuple(x for x in own[: done - RETEST_GAP] if x in back)
     assert retests_due(study, "alice", own) == back
     assert retests_due(study, "alice", own, retested=back[:3]) == back[3:]
-
-
-def test_where_nothing_else_is_left_one_trace_between_is_enough() -> None:
+    # One other trace is enough if none is left.
     study = simple(3, retests=0.3)
-    own = assigned(study, "alice")
-    (back,) = retest_traces(study, "alice")
-    others = [x for x in own if x != back]
-    assert retests_due(study, "alice", [back, others[0]]) == ()
-    assert retests_due(study, "alice", [back, *others]) == (back,)
-    assert retests_due(study, "alice", [*others, back]) == ()
+    (again,) = retest_traces(study, "alice")
+    others = [x for x in assigned(study, "alice") if x != again]
+    assert retests_due(study, "alice", [again, others[0]]) == ()
+    assert retests_due(study, "alice", [again, *others]) == (again,)
+    assert retests_due(study, "alice", [*others, again]) == ()
 
 
 @given(st.sets(st.text(max_size=5), max_size=20), st.integers(0, 9), st.integers(0, 25))
-def test_a_sample_is_drawn_from_what_there_is(ids: set[str], seed: int, n: int) -> None:
-    found = random_sample(ids, seed, n)
-    assert len(set(found)) == len(found) == min(n, len(ids))
-    assert set(found) <= ids
-    assert random_sample(sorted(ids), seed, n + 1)[: len(found)] == found
+def test_a_sample_has_different_traces_and_grows_with_its_size(
+    ids: set[str], seed: int, n: int
+) -> None:
+    sample = random_sample(ids, seed, n)
+    assert len(set(sample)) == len(sample) == min(n, len(ids))
+    assert set(sample) <= ids
+    assert random_sample(sorted(ids), seed, n + 1)[: len(sample)] == sample
 
 
-def test_chance_is_the_same_everywhere() -> None:
+def test_each_seed_draws_another_sample() -> None:
     ids = [f"t{i}" for i in range(8)]
     assert random_sample(ids, 0, 3) != random_sample(ids, 1, 3)
     assert len({random_sample(ids, seed, 1) for seed in range(60)}) == 8
 
 
-def test_what_figures_rest_on_is_named() -> None:
+def test_changes_to_what_figures_depend_on_are_named() -> None:
     study = simple(overlap=0.5, blind=False)
     allowed = replace(
-        study,
-        adjudicators=("carol",),
-        retests=0.2,
-        names_hidden=False,
-        judge_first=True,
-        boundaries=True,
-        reasons=True,
-        batches=(*study.batches, ("late",)),
-    )
+        study, adjudicators=("carol",), retests=0.2, names_hidden=False, judge_first=True,
+        boundaries=True, reasons=True, batches=(*study.batches, ("late",)),
+    )  # fmt: skip
     assert changes_to_figures(study, allowed) == ()
     for other, word in (
         (replace(study, annotators=("alice", "bob", "carol")), "annotators"),
@@ -240,11 +224,15 @@ def test_what_figures_rest_on_is_named() -> None:
         (replace(study, withheld=0.1), "without suggestions"),
         (replace(study, batches=(study.traces[1:],)), "traces"),
     ):
-        (found,) = changes_to_figures(study, other)
-        assert word in found
-
-
-# People who come and go
+        (change,) = changes_to_figures(study, other)
+        assert word in change
+    released = simple(8, releases=(Release("alice", ("t0-1",)),))
+    assert changes_to_figures(released, replace(released, releases=()))
+    before, late = simple(4), simple(4, 4)
+    fixed = replace(late, assignments=(Assignment("t1-0", ("bob",)),))
+    assert changes_to_figures(before, fixed) == ()
+    moved = replace(late, assignments=(Assignment("t0-0", ("bob",)),))
+    assert changes_to_figures(before, moved) == ("who labels which trace",)
 
 
 @st.composite
@@ -264,7 +252,7 @@ def changed(draw: st.DrawFn) -> tuple[Study, Study, frozenset[str], str]:
 
 
 @given(changed())
-def test_who_leaves_keeps_what_is_finished_and_others_keep_all_they_had(
+def test_finished_traces_stay_when_an_annotator_leaves(
     case: tuple[Study, Study, frozenset[str], str],
 ) -> None:
     before, after, finished, name = case
@@ -287,7 +275,7 @@ def test_who_leaves_keeps_what_is_finished_and_others_keep_all_they_had(
 
 
 @given(studies().filter(lambda study: "dora" not in study.annotators))
-def test_who_joins_is_dealt_the_lots_to_come_and_nothing_else_changes(before: Study) -> None:
+def test_an_annotator_who_joins_is_assigned_later_lots(before: Study) -> None:
     joined = replace(
         before,
         annotators=(*before.annotators, "dora"),
@@ -305,33 +293,21 @@ def test_who_joins_is_dealt_the_lots_to_come_and_nothing_else_changes(before: St
         assert assigned(later, name)[: len(had)] == had
 
 
-def test_what_is_given_back_goes_to_whoever_has_fewest() -> None:
+def test_released_traces_go_to_the_annotators_with_fewest() -> None:
     study = simple(12, annotators=("alice", "bob", "eve"), per_trace=1)
-    own = assigned(study, "alice")
     joined = replace(
         study,
         annotators=("alice", "bob", "eve", "dora"),
         memberships=(Membership("dora", 1),),
-        releases=(Release("alice", own),),
+        releases=(Release("alice", assigned(study, "alice")),),
     )
-    assert Counter({name: len(assigned(joined, name)) for name in joined.annotators}) == {
-        "alice": 0,
-        "bob": 4,
-        "eve": 4,
-        "dora": 4,
-    }
-
-
-def test_what_was_given_back_stays_so_once_figures_rest_on_it() -> None:
-    before = simple(8, releases=(Release("alice", ("t0-1",)),))
-    assert changes_to_figures(before, replace(before, releases=()))
-    with pytest.raises(InvalidStudy):
-        replace(before, releases=(Release("zoe", ()),))
+    counts = {name: len(assigned(joined, name)) for name in joined.annotators}
+    assert counts == {"alice": 0, "bob": 4, "eve": 4, "dora": 4}
 
 
 @settings(deadline=None, max_examples=25)
 @given(studies(), st.data())
-def test_what_is_fixed_by_name_is_not_dealt(study: Study, data: st.DataObject) -> None:
+def test_assignments_by_name_go_before_the_plan(study: Study, data: st.DataObject) -> None:
     if not study.traces:
         return
     some = data.draw(st.lists(st.sampled_from(study.traces), unique=True, max_size=10))
@@ -353,7 +329,7 @@ def _meant(study: Study, trace_id: str) -> bool:
 
 @settings(deadline=None, max_examples=25)
 @given(studies())
-def test_all_that_is_dealt_can_be_fixed_as_it_is(study: Study) -> None:
+def test_the_plan_can_be_fixed_as_it_is(study: Study) -> None:
     fixed = tuple(Assignment(one, annotators_of(study, one)) for one in study.traces)
     after = replace(study, assignments=fixed)
     for name in study.annotators:
@@ -363,40 +339,27 @@ def test_all_that_is_dealt_can_be_fixed_as_it_is(study: Study) -> None:
     )
 
 
-@pytest.mark.parametrize("weight", [0.5, 2, 3])
-def test_whoever_has_more_weight_gets_as_many_more(weight: float) -> None:
-    study = simple(60, overlap=0.0, memberships=(Membership("alice", 0, None, weight),))
-    alice, bob = (len(assigned(study, name)) for name in ("alice", "bob"))
-    assert alice + bob == 60
-    assert abs(alice / bob - weight) < 0.1
-    assert "the annotators' weights" in changes_to_figures(simple(60, overlap=0.0), study)
-
-
-def test_a_weight_is_of_the_lots_of_its_membership() -> None:
-    study = simple(30, 30, overlap=0.0, memberships=(Membership("bob", 0, 1),
-                   Membership("bob", 1, None, 2.0)))  # fmt: skip
+def test_annotators_are_assigned_traces_by_weight() -> None:
+    for weight in (0.5, 2, 3):
+        study = simple(60, overlap=0.0, memberships=(Membership("alice", 0, None, weight),))
+        alice, bob = (len(assigned(study, name)) for name in ("alice", "bob"))
+        assert alice + bob == 60
+        assert abs(alice / bob - weight) < 0.1
+        assert "the annotators' weights" in changes_to_figures(simple(60, overlap=0.0), study)
+    memberships = (Membership("bob", 0, 1), Membership("bob", 1, None, 2.0))
+    study = simple(30, 30, overlap=0.0, memberships=memberships)
     assert (study.weight("bob", 0), study.weight("bob", 1), study.weight("alice", 1)) == (1, 2, 1)
     of_lot = [sum(one.startswith(f"t{lot}") for one in assigned(study, "bob")) for lot in (0, 1)]
     assert of_lot == [15, 20]
 
 
-def test_traces_of_a_later_lot_can_be_fixed_and_others_cannot() -> None:
-    before, late = simple(4), simple(4, 4)
-    fixed = replace(late, assignments=(Assignment("t1-0", ("bob",)),))
-    assert changes_to_figures(before, fixed) == ()
-    moved = replace(late, assignments=(Assignment("t0-0", ("bob",)),))
-    assert changes_to_figures(before, moved) == ("who labels which trace",)
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
+def test_invalid_assignments_memberships_and_releases_are_refused() -> None:
+    for values, message in (
         ({"assignments": (Assignment("other", ("bob",)),)}, "is not in the study"),
         ({"assignments": (Assignment("t0-0", ("eve",)),)}, "is no annotator"),
         ({"assignments": (Assignment("t0-0", ()),)}, "not at all"),
         ({"memberships": (Membership("bob", 0, None, 0.0),)}, "weight is a number over 0"),
-    ],
-)
-def test_what_cannot_be_kept_is_refused(values: dict[str, object], words: str) -> None:
-    with pytest.raises(InvalidStudy, match=words):
-        simple(4, **values)
+        ({"releases": (Release("zoe", ()),)}, ""),
+    ):
+        with pytest.raises(InvalidStudy, match=message):
+            simple(4, **values)

@@ -1,4 +1,4 @@
-"""A sample of traces: each with the same chance, and of each kind its share."""
+"""Samples of traces: equal chances, and a share of each stratum."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def kinds(sizes: list[int]) -> dict[str, tuple[str, ...]]:
 
 
 @given(SIZES, st.data(), st.integers(0, 9))
-def test_each_kind_has_its_share_give_or_take_one(
-    sizes: list[int], data: st.DataObject, seed: int
-) -> None:
+def test_each_stratum_has_its_share(sizes: list[int], data: st.DataObject, seed: int) -> None:
     strata = kinds(sizes)
     n = data.draw(st.integers(1, sum(sizes)))
     found = stratified_sample(strata, n, seed)
@@ -36,10 +34,7 @@ def test_each_kind_has_its_share_give_or_take_one(
 
 
 @given(SIZES, st.data())
-def test_over_all_starts_each_trace_is_drawn_as_often(
-    sizes: list[int], data: st.DataObject
-) -> None:
-    """So the share of a mode in the sample is on average its share in all: weights are alike."""
+def test_each_trace_is_drawn_equally_often(sizes: list[int], data: st.DataObject) -> None:
     strata = kinds(sizes)
     of = sum(sizes)
     n = data.draw(st.integers(1, of))
@@ -54,7 +49,7 @@ def test_over_all_starts_each_trace_is_drawn_as_often(
     assert len(drawn) == of
 
 
-def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
+def test_a_sample_depends_on_its_seed() -> None:
     strata = kinds([10, 20])
     assert stratified_sample(strata, 5, 1) == stratified_sample(
         dict(reversed(strata.items())), 5, 1
@@ -62,7 +57,7 @@ def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
     assert len({stratified_sample(strata, 5, seed) for seed in range(20)}) > 10
 
 
-def test_known_prevalences_come_out_of_many_samples() -> None:
+def test_many_samples_reproduce_a_known_prevalence() -> None:
     strata = kinds([30, 10, 60])
     showing = {one for name, ids in strata.items() for one in ids if name == "k1" or one[-1] == "3"}
     truth = len(showing) / 100
@@ -70,7 +65,7 @@ def test_known_prevalences_come_out_of_many_samples() -> None:
     assert sum(shares) / 400 == pytest.approx(truth, abs=0.01)
 
 
-def test_chances_are_alike_where_later_lots_are_drawn_from_what_was_left() -> None:
+def test_chances_are_equal_if_later_lots_are_drawn_from_the_rest() -> None:
     study = Study("mast@3", ("a",), batches=(("1", "2"),), per_trace=1)
     assert study.chances_alike
     study = replace(study, draws=(Draw(0, 10, (), 0),))
@@ -81,7 +76,7 @@ def test_chances_are_alike_where_later_lots_are_drawn_from_what_was_left() -> No
     assert not replace(further, draws=(*study.draws, Draw(1, 20, (), 0))).chances_alike
 
 
-def test_a_lot_is_no_sample_of_fewer_traces_than_it_has() -> None:
+def test_a_lot_is_no_larger_than_its_population() -> None:
     with pytest.raises(InvalidStudy, match="sample of 1 trace"):
         Study("mast@3", ("a",), batches=(("1", "2"),), per_trace=1, draws=(Draw(0, 1, (), 0),))
 
@@ -111,7 +106,6 @@ SHOWS = st.lists(st.tuples(st.booleans(), st.floats(0.05, 20)), min_size=4, max_
 def test_weights_reproduce_known_prevalences(
     traces: list[tuple[bool, float]], data: st.DataObject
 ) -> None:
-    """Over all that could be drawn, by equal chances and then by others, the mean is the truth."""
     sizes = {f"t{number}": size for number, (_, size) in enumerate(traces)}
     shows = {f"t{number}" for number, (there, _) in enumerate(traces) if there}
     of = len(traces)
@@ -141,7 +135,7 @@ def test_weights_reproduce_known_prevalences(
     assert whole == pytest.approx(of)
 
 
-def test_equal_chances_have_equal_weights_whatever_the_lots() -> None:
+def test_equal_chances_have_equal_weights_in_all_lots() -> None:
     study = Study(
         *("mast@3", ("a",)),
         per_trace=1,
@@ -152,13 +146,13 @@ def test_equal_chances_have_equal_weights_whatever_the_lots() -> None:
     assert study.trace_weights({"1", "2"}) == pytest.approx({"1": 6.0, "2": 6.0})
 
 
-def test_lots_that_came_in_otherwise_have_no_weights() -> None:
+def test_lots_that_were_not_drawn_have_no_weights() -> None:
     study = Study("mast@3", ("a",), per_trace=1, batches=(("1",), ("2",)))
     assert study.trace_weights({"1"}) is None
     assert replace(study, draws=(Draw(0, 3, (), 0),)).trace_weights({"1"}) is None
 
 
-def test_a_chance_is_no_more_than_certain_and_each_trace_has_one() -> None:
+def test_each_trace_has_a_chance_of_at_most_one() -> None:
     found = weighted_sample({"a": 100.0, "b": 1.0, "c": 1.0, "d": 2.0}, 2, 7)
     assert found["a"] == 1.0
     assert len(found) == 2
