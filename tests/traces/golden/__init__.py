@@ -33,6 +33,7 @@ _SPANS_IN_FULL: Final = 400
 _SPANS_PER_DIGEST: Final = 50
 _HASH_DIGITS: Final = 12
 _LONGEST_VALUE: Final = 160
+_LONGEST_TEXT: Final = 60
 _DIGEST_COLUMNS: Final = ("file", "reader", "trace", "spans", "problems", "digest")
 
 
@@ -198,9 +199,9 @@ def _describe_span(span: Span, text: str) -> str:
         "status": span.status.value,
         "tokens": None if span.tokens is None else list(span.tokens),
         "place": span.place,
-        "text": f"{_digest([text])} {len(text)}",
     }
-    return _line("span", str(span.index), fields)
+    line = _line("span", str(span.index), fields)
+    return f"{line}\ttext={_one_line(text, _LONGEST_TEXT)}"
 
 
 def _time(seconds: float | None) -> str | None:
@@ -221,13 +222,13 @@ def _line(what: str, name: str, fields: Mapping[str, object]) -> str:
     return "\t".join(parts)
 
 
-def _one_line(value: object) -> str:
+def _one_line(value: object, longest: int = _LONGEST_VALUE) -> str:
     """Return a value on one line; of a long one its beginning and a digest."""
     written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=True)
     written = written.encode("unicode_escape").decode("ascii")
-    if len(written) <= _LONGEST_VALUE:
+    if len(written) <= longest:
         return written
-    return f"{written[: _LONGEST_VALUE // 2]}… {_digest([written])} {len(written)}"
+    return f"{written[: longest // 2]}… {_digest([written])} {len(written)}"
 
 
 def _digest(texts: Iterable[str]) -> str:
