@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import Tokens, Trace
@@ -367,33 +365,3 @@ def test_a_score_in_extra_is_hidden(tmp_path: Path) -> None:
 )
 def test_other_records_with_steps_are_left_to_others(tmp_path: Path, foreign: object) -> None:
     assert not READER.recognises(Source(write_json(tmp_path / "x.json", foreign)))
-
-
-STEP = st.sampled_from(
-    [
-        user("hello"),
-        agent("words", "c1"),
-        agent("", "c1", "c2", observation=seen({"source_call_id": "c2", "content": "x"})),
-        agent("", observation=seen({"content": "loose"})),
-        {"source": "system", "message": "s", "observation": seen({"source_call_id": "c1"})},
-        agent("", "c3", observation=seen({"subagent_trajectory_ref": [{"trajectory_id": "sub"}]})),
-    ]
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(steps=st.lists(STEP, max_size=6), more=st.lists(STEP, max_size=3))
-def test_keys_stay_when_steps_are_appended(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[Json], more: list[Json]
-) -> None:
-    path = tmp_path_factory.mktemp("grown") / "t.json"
-    children = [sub_agent("sub", user("asked"), agent("", "c1"))]
-    before, after = (
-        read_one(
-            READER, write_json(path, published_trajectory(*all_, subagent_trajectories=children))
-        )
-        for all_ in (steps, [*steps, *more])
-    )
-    texts = {span.key: after.text(span.index) for span in spans_of(after)}
-    for index in range(len(before)):
-        assert texts[before.span(index).key] == before.text(index)

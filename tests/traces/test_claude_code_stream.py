@@ -6,15 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.claude_code.stream import READER
 from tests.traces.checks import (
-    check_sound,
     keys_of,
     read_file,
     said,
@@ -261,47 +258,3 @@ def test_other_files_are_not_taken_for_a_stream(tmp_path: Path) -> None:
     ]
     for content in contents:
         assert not READER.recognises(Source(write_json_lines(tmp_path / "x.jsonl", *content)))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2)
-    ),
-    max_leaves=5,
-)
-VALID: list[Record] = [
-    agent("a1", call("t1", "Task", prompt="p"), usage={"output_tokens": 3}),
-    agent("w1", text("found"), caller="t1"),
-    answer("r1", "t1", "found"),
-    message_start("m"),
-    text_delta("hel"),
-    result("done"),
-    result(None, subtype="error_max_turns", is_error=True, errors=["x"]),
-    stream_record("system", subtype="compact_boundary"),
-]
-
-
-@st.composite
-def spoilt_records(draw: st.DrawFn) -> object:
-    """Draw a valid record, with one field of it or of an object in it replaced."""
-    record = json.loads(json.dumps(draw(st.sampled_from(VALID))))
-    target = record
-    field = draw(st.sampled_from(sorted(target)))
-    if isinstance(target[field], dict) and target[field] and draw(st.booleans()):
-        target = target[field]
-        field = draw(st.sampled_from(sorted(target)))
-    target[field] = draw(JSON)
-    return record
-
-
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None
-)
-@given(st.lists(spoilt_records() | st.sampled_from(VALID) | JSON, max_size=10))
-def test_no_record_however_spoilt_raises_anything(tmp_path: Path, records: list[object]) -> None:
-    path = write_json_lines(tmp_path / "out.jsonl", init(), *records)
-    (trace,) = READER.read(Source(path)).traces
-    check_sound(trace)
-    (again,) = READER.read(Source(path)).traces
-    assert keys_of(again) == keys_of(trace)

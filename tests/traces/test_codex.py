@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.model import Role, SpanKind, SpanStatus
-from tests.traces.checks import CORPUS, needs_corpus, said, spans_of
+from mast_tui.traces.model import SpanKind, SpanStatus
+from tests.traces.checks import said, spans_of
 from tests.traces.rollouts import (
     SESSION,
     call,
@@ -22,9 +21,6 @@ from tests.traces.rollouts import (
     trace_of,
     write,
 )
-
-CALL_ITEMS = ("function_call", "custom_tool_call")
-OUTPUT_ITEMS = ("function_call_output", "custom_tool_call_output")
 
 
 def test_a_run_from_its_first_prompt_to_its_answer(tmp_path: Path) -> None:
@@ -230,44 +226,3 @@ def test_a_fork_leaves_out_the_history_of_its_parent(tmp_path: Path) -> None:
     assert "parent" in trace.text(0)
     assert trace.span(0).kind is SpanKind.LOG
     assert (trace.identity.trace_id, trace.meta.task) == ("child", "the child's task")
-
-
-@needs_corpus
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_real_rollouts_against_their_raw_records(number: int) -> None:
-    path = CORPUS / "codex" / f"rollout-{number}.jsonl"
-    raw = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
-    items = [one["payload"] for one in raw if one["type"] == "response_item"]
-    trace = trace_of(path)
-    spans = spans_of(trace)
-    kinds = Counter(span.kind for span in spans)
-    calls = [one for one in items if one["type"] in CALL_ITEMS]
-    outputs = [one for one in items if one["type"] in OUTPUT_ITEMS]
-    assert trace.identity.trace_id == raw[0]["payload"]["id"]
-    assert kinds[SpanKind.TOOL_CALL] == len(calls)
-    assert kinds[SpanKind.TOOL_RESULT] == len(outputs)
-    assert kinds[SpanKind.MESSAGE] == sum(one["type"] == "message" for one in items)
-    for one in calls:
-        index = trace.index_of(f"{one['call_id']}:call")
-        assert index is not None
-        assert trace.text(index) == one["arguments"]
-        assert (spans[index].agent, spans[index].name) == ("codex", one["name"])
-        result = spans[trace.index_of(f"{one['call_id']}:result") or 0]
-        assert result.parent == spans[index].key
-    thoughts = {
-        text
-        for one in items
-        if one["type"] == "reasoning"
-        for part in one["summary"]
-        if (text := part["text"])
-    }
-    told = [
-        one["payload"]["text"]
-        for one in raw
-        if one["type"] == "event_msg" and one["payload"]["type"] == "agent_reasoning"
-    ]
-    only_told = [text for text in told if text not in thoughts]
-    assert kinds[SpanKind.REASONING] == len(only_told) + sum(
-        one["type"] == "reasoning" and bool(one["summary"]) for one in items
-    )
-    assert {span.role for span in spans if span.agent == "user"} == {Role.USER}

@@ -7,24 +7,18 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
-from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import said, spans_of
 from tests.traces.rollouts import (
     SESSION,
     Record,
-    call,
     event,
     message,
     meta,
-    output,
-    reasoning,
     record,
     tokens,
     trace_of,
@@ -203,35 +197,3 @@ def test_a_text_of_a_shared_line_that_has_changed_is_said_so(tmp_path: Path) -> 
     for index in range(2):
         with pytest.raises(OSError, match="the file has changed"):
             trace.text(index)
-
-
-ANY = [
-    *PUBLISHED_LAYOUT_PAGINATED,
-    *(told for told, _seen in NESTED),
-    mcp_end({"Err": "x"}),
-    call("a"),
-    output("a"),
-    reasoning("hm"),
-    event("agent_message", message="One test fails."),
-    event("sub_agent_activity", event_id="a", agent_thread_id="t"),
-    event("thread_rolled_back", num_turns=1),
-    meta("parent"),
-    message("user", "again"),
-]
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(st.lists(st.sampled_from(ANY), max_size=14), st.integers(0, 14), st.booleans())
-def test_keys_stay_when_records_are_appended(
-    tmp_path: Path, records: list[Record], until: int, child: bool
-) -> None:
-    first = [meta(parent_thread_id="parent") if child else meta(), message("developer", "Begin.")]
-    whole = trace_of(write(tmp_path, *first, *records))
-    texts = {span.key: whole.text(span.index) for span in spans_of(whole)}
-    again = trace_of(write(tmp_path, *first, *records, name="again.jsonl"))
-    assert {span.key: again.text(span.index) for span in spans_of(again)} == texts
-    part = READER.read(Source(write(tmp_path, *first, *records[:until], name="part.jsonl")))
-    (earlier,) = part.traces
-    read_fully(earlier)
-    for span in spans_of(earlier):
-        assert earlier.text(span.index) == texts[span.key]

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
@@ -237,22 +235,6 @@ LINES: list[Event | str] = [
     "noise",
     "",
 ]
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(st.lists(st.sampled_from(LINES), max_size=14), st.integers(0, 14))
-def test_keys_stay_when_lines_are_appended(
-    tmp_path: Path, lines: list[Event | str], until: int
-) -> None:
-    whole = trace_of(tmp_path, *BEGIN, *lines)
-    keys = {span.key: (span.kind, whole.text(span.index)) for span in spans_of(whole)}
-    again = trace_of(tmp_path, *BEGIN, *lines)
-    assert {span.key: (span.kind, again.text(span.index)) for span in spans_of(again)} == keys
-    part = trace_of(tmp_path, *BEGIN, *lines[:until])
-    for span in spans_of(part):
-        kind, text = keys[span.key]
-        assert kind == span.kind
-        assert text.startswith(part.text(span.index)) or span.name == "web_search"
 
 
 def test_the_spans_do_not_depend_on_the_slices(tmp_path: Path) -> None:

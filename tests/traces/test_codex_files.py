@@ -13,7 +13,6 @@ from mast_tui.traces.model import Problem, SpanKind
 from mast_tui.traces.readers.codex.reader import READER
 from tests.traces.checks import said, spans_of
 from tests.traces.rollouts import (
-    SESSION,
     Record,
     call,
     event,
@@ -126,13 +125,6 @@ def test_lone_surrogates_and_line_separators_in_strings_are_read(tmp_path: Path)
         encoding="utf-8",
     )
     assert said(trace_of(path)) == ["a\u2028b\u0085c \ufffd"]
-
-
-def test_a_first_line_longer_than_the_head_is_recognised(tmp_path: Path) -> None:
-    path = write(tmp_path, meta(base_instructions={"text": "x" * 300_000}), message("user", "go"))
-    trace = trace_of(path)
-    assert trace.identity.trace_id == SESSION
-    assert said(trace)[1] == "go"
 
 
 @pytest.mark.slow

@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
-from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.model import FileReport, SpanKind, SpanStatus, Tokens, Trace
-from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.codex.otel_logs import READER
 from tests.traces.checks import read_file, said, spans_of, write_json_lines
 
@@ -195,14 +191,6 @@ def test_requests_sent_as_json_are_read_too(tmp_path: Path) -> None:
         assert trace.span(0).place == f"line 1 /{field}/resourceLogs/0/scopeLogs/0/logRecords/0"
 
 
-def test_a_first_request_longer_than_the_head_is_recognised(tmp_path: Path) -> None:
-    records = [result(f"c{number}", output="x" * 2000) for number in range(60)]
-    path = write_json_lines(tmp_path / "traces.jsonl", request(*records))
-    assert len(read_file(READER, path).traces[0]) == 120
-    assert [reader.name for reader in recognising_readers(Source(path))] == ["codex-otel-logs"]
-    assert read_in_library(path, named=False).format == "codex-otel-logs"
-
-
 @pytest.mark.parametrize(
     "record",
     [
@@ -214,31 +202,3 @@ def test_a_first_request_longer_than_the_head_is_recognised(tmp_path: Path) -> N
 )
 def test_other_json_is_not_taken_for_requests(tmp_path: Path, record: object) -> None:
     assert not READER.recognises(Source(write_json_lines(tmp_path / "a.jsonl", record)))
-
-
-RECORDS = [
-    log_record("user_prompt", prompt="go"),
-    usage(),
-    usage("many", [], 4),
-    result("c"),
-    result("d", success="false"),
-    log_record("tool_decision", call_id="d", decision="denied", source="User"),
-    log_record("tool_decision", call_id="e", decision="approved", source="Config"),
-    log_record("agent_response", response="done", item__id="m"),
-    log_record("weather", 1, None),
-]
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-@given(st.lists(st.sampled_from(RECORDS), min_size=1, max_size=10), st.integers(1, 10))
-def test_keys_stay_when_requests_are_appended(
-    tmp_path: Path, records: list[Values], until: int
-) -> None:
-    begin = request(log_record("conversation_starts"))
-    requests = [begin, *(request(one) for one in records)]
-    (whole,) = report_of(tmp_path, *requests).traces
-    (again,) = report_of(tmp_path, *requests).traces
-    keys = [span.key for span in spans_of(whole)]
-    assert [span.key for span in spans_of(again)] == keys
-    (part,) = report_of(tmp_path, *requests[:until]).traces
-    assert {span.key for span in spans_of(part)} <= set(keys)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.model import SpanKind, Tokens
-from tests.traces.checks import CORPUS, needs_corpus, spans_of
+from mast_tui.traces.model import Tokens
+from tests.traces.checks import spans_of
 from tests.traces.rollouts import (
     call,
     event,
@@ -105,21 +103,3 @@ def test_what_other_agents_write_has_no_tokens_of_this_one(tmp_path: Path) -> No
 def test_the_first_of_several_models_stays(tmp_path: Path) -> None:
     contexts = [record("turn_context", {"model": name}) for name in ("one", "two")]
     assert trace_of(write(tmp_path, meta(), *contexts)).meta.model == "one"
-
-
-@needs_corpus
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_real_rollouts_count_every_call_once(number: int) -> None:
-    path = CORPUS / "codex" / f"rollout-{number}.jsonl"
-    payloads = [json.loads(line)["payload"] for line in path.read_bytes().split(b"\n") if line]
-    usages = []
-    for payload in payloads:
-        if payload.get("type") == "token_count" and payload["info"] is not None:
-            usages.append(payload["info"]["last_token_usage"])
-    spans = spans_of(trace_of(path))
-    found = [span.tokens for span in spans if span.tokens is not None]
-    assert found == [Tokens(one["input_tokens"], one["output_tokens"]) for one in usages]
-    for span, after in pairwise(spans):
-        if span.tokens is not None:
-            assert span.kind in (SpanKind.TOOL_CALL, SpanKind.MESSAGE)
-            assert after.kind is not SpanKind.TOOL_CALL

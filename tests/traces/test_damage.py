@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.native_format import line_of
-from tests.traces import claude_sessions, rollouts, vendor_layouts
 from tests.traces.checks import (
     CORPUS,
     SAMPLES,
@@ -23,15 +20,9 @@ from tests.traces.checks import (
     write_json_lines,
 )
 from tests.traces.damage import missing_keys, mutate, read_damaged, read_intact
+from tests.traces.golden.damage import damaged_formats, sample_of
 from tests.traces.inspect_logs import HEADER
-from tests.traces.otel_conventions import CONVENTIONS, spans_of
-from tests.traces.otel_layouts import otlp_document, otlp_span
 from tests.traces.rollouts import call, message, meta, output, write
-from tests.traces.test_agentrx import recorded
-from tests.traces.test_message_lists import CONVERSATION, DOCUMENT, LABELLED
-from tests.traces.test_openhands import published_stream
-from tests.traces.test_swe_agent import published_run
-from tests.traces.test_vendor_exports import LAYOUTS
 
 pytestmark = pytest.mark.slow
 
@@ -82,71 +73,16 @@ def test_damaged_real_files_are_read_soundly(path: Path, tmp_path: Path) -> None
     damage(path, tmp_path)
 
 
-CODEX: Final = [
-    rollouts.meta(base_instructions={"text": "Be brief."}),
-    rollouts.meta("parent"),
-    rollouts.message("user", "go"),
-    rollouts.message("assistant", "ok"),
-    rollouts.reasoning("hm"),
-    rollouts.call("a"),
-    rollouts.output("a", '{"output": "x", "metadata": {"exit_code": 1}}'),
-    rollouts.event("agent_message", message="ok"),
-    rollouts.event("user_message", message="go"),
-    rollouts.event("turn_aborted", reason="x"),
-    rollouts.event("task_complete", last_agent_message="ok"),
-    rollouts.event(
-        "item_completed", item={"type": "Reasoning", "summary_text": ["a"], "raw_content": []}
-    ),
-    rollouts.record("turn_context", {"model": "m"}),
-    rollouts.record("compacted", {"message": "m"}),
-]
-CLAUDE: Final = [
-    claude_sessions.user("u1", None, "go"),
-    claude_sessions.agent(
-        "a1", "u1", claude_sessions.call("t1", "Task", prompt="look"), usage={"output_tokens": 3}
-    ),
-    claude_sessions.user("w1", None, "look", isSidechain=True),
-    claude_sessions.agent("w2", "w1", "found", isSidechain=True, agentId="w"),
-    claude_sessions.answer("r1", "a1", "t1", "agentId: w"),
-    claude_sessions.user("u2", "r1", [claude_sessions.text("go on"), {"type": "image"}]),
-    claude_sessions.record(
-        "s1", "u2", "system", subtype="compact_boundary", logicalParentUuid="u2"
-    ),
-    claude_sessions.record("h1", "s1", "attachment", attachment={"type": "hook"}),
-]
-
-LINES: Final[dict[str, Sequence[object]]] = {
-    "codex": CODEX,
-    "claude-code": CLAUDE,
-    "chat": [*CONVERSATION, LABELLED],
-    "langsmith": vendor_layouts.langsmith(),
-}
-"""Small files with a record a line, by format."""
-
-DOCUMENTS: Final[dict[str, object]] = {
-    "chat": DOCUMENT,
-    "openhands": published_stream(),
-    "swe-agent": published_run(),
-    "agentrx": recorded(),
-    **{f"{name}-{number}": layout() for number, (name, layout) in enumerate(LAYOUTS)},
-    **{
-        name: otlp_document([otlp_span(span) for span in spans_of(convention)])
-        for name, convention in CONVENTIONS.items()
-    },
-}
-"""Small files that are one JSON document, by format."""
-
-EXAMPLES: Final = {
-    **{f"{name}.jsonl": "\n".join(map(json.dumps, records)) for name, records in LINES.items()},
-    **{f"{name}.json": json.dumps(document) for name, document in DOCUMENTS.items()},
-}
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_damaged_examples_are_read_soundly_and_alike_each_time(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
+@pytest.mark.parametrize("name", damaged_formats())
+def test_damaged_golden_inputs_are_read_soundly_and_alike_each_time(
+    name: str, tmp_path: Path
+) -> None:
+    sample = sample_of(name)
+    assert sample is not None
+    (data,) = sample.files.values()
+    path = tmp_path / Path(sample.opened).name
     for number in range(EACH_EXAMPLE):
-        mutation = mutate(EXAMPLES[name].encode(), random.Random(f"{name} {number}"))
+        mutation = mutate(data, random.Random(f"{name} {number}"))
         path.write_bytes(mutation.data)
         first, second = ([keys_of(trace) for trace in read_damaged(path).traces] for _ in range(2))
         assert first == second, (number, mutation.kind)

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import FileReport, Problem, Span, Trace
-from tests.traces.checks import CORPUS, SAMPLES
+from tests.traces.checks import CORPUS, SAMPLES, check_sound
 
 FOLDER: Final = Path(__file__).parent
 INPUTS: Final = FOLDER / "inputs"
@@ -93,6 +93,15 @@ def golden_inputs(name: str) -> list[GoldenInput]:
     return [GoldenInput.from_line(line) for line in text.split("\n") if line]
 
 
+def golden_text(name: str, part_of_name: str) -> str:
+    """Return the text of the first one-file input of a format whose name has this part."""
+    for golden_input in golden_inputs(name):
+        if part_of_name in golden_input.name and len(golden_input.files) == 1:
+            (data,) = golden_input.files.values()
+            return data.decode("utf-8")
+    raise LookupError(f"{name} has no input `{part_of_name}`")
+
+
 def describe_format(name: str, scratch: Path) -> list[str]:
     """Describe what reading gives for each input of a format.
 
@@ -160,6 +169,9 @@ def _read(path: Path) -> FileReport:
 def _read_traces(report: FileReport) -> None:
     for trace in report.traces:
         read_fully(trace)
+        # A file of this format may hold problems without a place.
+        if report.format != "mast-tui":
+            check_sound(trace)
 
 
 def _own(report: FileReport) -> list[Problem]:
