@@ -1,4 +1,4 @@
-"""Inspect logs as its writers lay them out, made for tests."""
+"""Builders of Inspect logs in the layout of its writers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def model(asked: list[Json], answer: Json | None, when: float = 0, **fields: obj
 
 
 def tool(call_id: str, result: object, when: float = 1, **fields: object) -> Json:
-    """What a tool did, in half a second."""
+    """Return the event of a tool that ran for half a second."""
     return {
         "event": "tool",
         "timestamp": at(when),
@@ -103,7 +103,9 @@ def members_of(*samples: Json, header: Json = HEADER) -> dict[str, object]:
     """The members of a finished archive by name."""
     start = {name: header[name] for name in ("version", "eval", "plan") if name in header}
     members: dict[str, object] = {"_journal/start.json": start}
-    members |= {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in samples}
+    members |= {
+        f"samples/{sample['id']}_epoch_{sample['epoch']}.json": sample for sample in samples
+    }
     return members | {"summaries.json": [], "header.json": header}
 
 
@@ -122,7 +124,7 @@ def write_eval(path: Path, members: dict[str, object], method: int = DEFLATED) -
 
 
 def read_eval(path: Path, *samples: Json, header: Json = HEADER) -> FileReport:
-    """What the reader makes of an archive of these samples."""
+    """Read an archive of these samples."""
     members = members_of(*samples, header=header)
     return read_file(inspect_reader.READER, write_eval(path / "log.eval", members))
 

@@ -1,4 +1,4 @@
-"""Rows and messages as short as a test can write them."""
+"""Short builders of rows and messages."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ def steps_of(*rows: SpanRow, service: str | None = None, every_row: bool = False
     return observed_steps(rows, service=service, every_row=every_row).steps
 
 
-def told(steps: Sequence[Step]) -> list[tuple[str, str]]:
+def kinds_and_texts(steps: Sequence[Step]) -> list[tuple[str, str]]:
     return [(step.kind.value, step.text) for step in steps]

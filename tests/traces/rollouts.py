@@ -1,4 +1,4 @@
-"""Codex rollouts to order."""
+"""Builders of Codex rollouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two readings of one file tell the same."""
+"""Comparison of two readings of one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies beside a trace may be a pipe or a device: it is named and passed over."""
+"""Unreadable files beside a trace: pipes, devices, links and files of any size."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ ODD: tuple[Make, ...] = (fifo, endless, itself, nameless, huge)
 
 
 def inspected(path: Path) -> dict[str, Any]:
-    """What ``inspect`` says of a path, in a process that may neither hang nor grow."""
+    """Return the output of ``inspect`` for a path, from a process with little time and memory."""
     done = subprocess.run(
         [sys.executable, "-m", "mast_tui", "inspect", "--json", path],
         capture_output=True,
@@ -79,12 +79,12 @@ def inspected(path: Path) -> dict[str, Any]:
     )
     assert done.returncode in (0, 1), done.stderr
     assert b"Traceback" not in done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    actual: dict[str, Any] = json.loads(done.stdout)
+    return actual
 
 
-def told_of(found: dict[str, Any], name: str) -> list[str]:
-    """What is said of a file by this name, as skipped, failed or a problem of what was read."""
+def problems_of(found: dict[str, Any], name: str) -> list[str]:
+    """Return the reasons and problems of a file with this name."""
     reasons = [
         one["reason"]
         for kind in ("skipped", "failed")
@@ -92,22 +92,22 @@ def told_of(found: dict[str, Any], name: str) -> list[str]:
         if Path(one["path"]).name == name
     ]
     problems = [problem for file in found["files"] for problem in file["problems"]]
-    return reasons + [one["message"] for one in problems if one["place"].endswith(name)]
+    return reasons + [problem["message"] for problem in problems if problem["place"].endswith(name)]
 
 
 @pytest.mark.parametrize("make", ODD)
-def test_an_odd_file_of_outcomes_is_named(make: Make, tmp_path: Path) -> None:
+def test_an_unreadable_outcomes_file_is_a_problem(make: Make, tmp_path: Path) -> None:
     path = write_json(tmp_path / "chat.json", CHAT)
     make(tmp_path / "outcomes.csv")
     for asked in (tmp_path, path):
-        found = inspected(asked)
-        assert len(found["files"]) == 1
-        assert told_of(found, "outcomes.csv"), found
+        actual = inspected(asked)
+        assert len(actual["files"]) == 1
+        assert problems_of(actual, "outcomes.csv"), actual
 
 
 @pytest.mark.parametrize("make", ODD)
 @pytest.mark.parametrize("name", ["result.json", "results.json", "evaluation.json"])
-def test_an_odd_file_that_tells_of_a_trial_is_named(make: Make, name: str, tmp_path: Path) -> None:
+def test_an_unreadable_file_of_a_trial_is_a_problem(make: Make, name: str, tmp_path: Path) -> None:
     trial = tmp_path / "t"
     (trial / "agent").mkdir(parents=True)
     write_json(trial / "agent" / "trajectory.json", CHAT)
@@ -117,13 +117,13 @@ def test_an_odd_file_that_tells_of_a_trial_is_named(make: Make, name: str, tmp_p
     elif name == "results.json":
         (trial / "agent-logs").mkdir()
     make(trial / name)
-    found = inspected(trial)
-    assert len(found["files"]) == 1
-    assert told_of(found, name), found
+    actual = inspected(trial)
+    assert len(actual["files"]) == 1
+    assert problems_of(actual, name), actual
 
 
 @pytest.mark.parametrize("make", [fifo, endless, itself, folder])
-def test_an_odd_file_among_event_files_is_passed_over(make: Make, tmp_path: Path) -> None:
+def test_an_unreadable_event_file_is_skipped(make: Make, tmp_path: Path) -> None:
     events = tmp_path / "c" / "events"
     events.mkdir(parents=True)
     for number in range(2):
@@ -132,12 +132,12 @@ def test_an_odd_file_among_event_files_is_passed_over(make: Make, tmp_path: Path
         write_json(events / f"{number}.json", event)
     make(events / "2.json")
     make(tmp_path / "c" / "base_state.json")
-    found = inspected(events)
-    assert [file["traces"][0]["spans"] for file in found["files"]] == [2]
-    assert make is folder or told_of(found, "base_state.json"), found
+    actual = inspected(events)
+    assert [file["traces"][0]["spans"] for file in actual["files"]] == [2]
+    assert make is folder or problems_of(actual, "base_state.json"), actual
 
 
-def test_an_odd_file_beside_a_sub_agent_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_file_beside_a_sub_agent_is_a_problem(tmp_path: Path) -> None:
     records = [claude_sessions.user("u1", None, "go"), claude_sessions.agent("a1", "u1", "ok")]
     for record in records:
         record |= {"agentId": "abc", "isSidechain": True}
@@ -149,7 +149,7 @@ def test_an_odd_file_beside_a_sub_agent_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_one_entry_that_links_to_itself_loses_nothing_else(tmp_path: Path) -> None:
+def test_a_link_to_itself_does_not_hide_other_files(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     write_json(tmp_path / "chat.json", CHAT)
     write_json(tmp_path / "below" / "chat.json", {**CHAT, "id": "other"})
@@ -165,7 +165,7 @@ def test_one_entry_that_links_to_itself_loses_nothing_else(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("big", [BigDocuments(), BigDocuments(0)], ids=["here", "aside"])
 @pytest.mark.parametrize("suffix", [".log.gz", ".jsonl.gz", ".log.zst", ".json.zst"])
-def test_a_file_too_big_when_unpacked_is_told_and_the_others_are_read(
+def test_a_file_too_big_when_unpacked_is_a_problem(
     suffix: str, big: BigDocuments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "unpack", partial(unpack, most=1 << 20))
@@ -180,7 +180,7 @@ def test_a_file_too_big_when_unpacked_is_told_and_the_others_are_read(
         assert [report.path.name for report in reports if report.failed] == [path.name]
 
 
-def test_what_needs_more_than_may_be_unpacked_is_not_begun_in_a_process(tmp_path: Path) -> None:
+def test_a_file_too_big_when_unpacked_starts_no_process(tmp_path: Path) -> None:
     path = tmp_path / "server.log.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         for _ in range(9):
@@ -208,7 +208,7 @@ def test_a_file_beside_a_trace_is_read_up_to_a_bound(tmp_path: Path) -> None:
         read_beside(path, 4096)
 
 
-def test_a_file_that_tells_no_size_is_read_up_to_a_bound() -> None:
+def test_a_file_without_a_size_is_read_up_to_a_bound() -> None:
     data = read_beside(Path("/proc/self/status"))
     assert data is not None
     assert b"VmRSS" in data

@@ -1,4 +1,4 @@
-"""Codex rollouts of every era, and every kind of record in them."""
+"""Codex rollouts of newer builds: turn items, tools within tools, compressed files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file as read_in_library
 from mast_tui.traces.model import Role, SpanStatus
 from mast_tui.traces.readers.codex.reader import READER
-from tests.traces.checks import said, spans_of
+from tests.traces.checks import spans_of, texts_of
 from tests.traces.rollouts import (
     SESSION,
     Record,
@@ -92,7 +92,7 @@ def test_a_compressed_rollout_reads_like_the_same_rollout_unpacked(tmp_path: Pat
     packed.write_bytes(zstandard.ZstdCompressor().compress(plain.read_bytes()))
     one, other = trace_of(plain), trace_of(packed)
     assert spans_of(other) == spans_of(one)
-    assert said(other) == said(one)
+    assert texts_of(other) == texts_of(one)
     assert other.identity.trace_id == one.identity.trace_id
     assert read_in_library(packed, named=False).format == "codex"
 
@@ -126,7 +126,7 @@ def test_an_mcp_call_without_an_item_is_known_from_its_end(
     assert (asked.key, answered.key, answered.parent) == ("m:call", "m:result", "m:call")
     assert (asked.name, answered.name) == ("sre.logs", "sre.logs")
     assert json.loads(trace.text(0)) == {"pod": "cart"}
-    assert said(trace)[1:] == [text, "ok"]
+    assert texts_of(trace)[1:] == [text, "ok"]
     assert (asked.status, answered.status) == (SpanStatus.UNKNOWN, status)
     assert None not in (asked.start, asked.end)
     assert (asked.end or 0) - (asked.start or 0) == 2.5
@@ -184,13 +184,15 @@ def test_calls_from_inside_another_tool_have_no_items_of_their_own(
 @pytest.mark.parametrize(
     "opening", ["<subagent_notification>", "# AGENTS.md instructions", "<environment_context>"]
 )
-def test_what_the_harness_says_in_the_users_name(tmp_path: Path, opening: str) -> None:
+def test_texts_of_the_harness_in_the_users_name_have_the_system_role(
+    tmp_path: Path, opening: str
+) -> None:
     trace = trace_of(write(tmp_path, meta(), message("user", f"{opening} x"), message("user", "q")))
     assert [span.role for span in spans_of(trace)] == [Role.SYSTEM, Role.USER]
     assert trace.meta.task == "q"
 
 
-def test_a_text_of_a_shared_line_that_has_changed_is_said_so(tmp_path: Path) -> None:
+def test_a_text_of_a_changed_shared_line_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), mcp_end({"Err": "no"}))
     trace = READER.read(Source(path)).traces[0]
     path.write_bytes(b"#" * path.stat().st_size)

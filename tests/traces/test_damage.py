@@ -1,4 +1,4 @@
-"""Files that are damaged: nothing crashes, and what is intact is read."""
+"""Damaged files: nothing crashes, and intact records are read."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ CHATS = [
 
 def some_of(folder: Path) -> list[Path]:
     """The files of a folder, of those in the biggest folders every third."""
-    found = []
+    actual = []
     for place in sorted({path.parent for path in folder.rglob("*") if path.is_file()}):
         files = [path for path in sorted(place.iterdir()) if path.is_file()]
-        found += files[::3] if len(files) > 10 else files
-    return found
+        actual += files[::3] if len(files) > 10 else files
+    return actual
 
 
 def damage(path: Path, tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def damage(path: Path, tmp_path: Path) -> None:
         target = tmp_path / path.name
         target.write_bytes(mutation.data)
         report = read_damaged(target)
-        if (found := missing_keys(intact, data, mutation, report)) is not None:
-            assert not found[1], (number, mutation.kind)
+        if (actual := missing_keys(intact, data, mutation, report)) is not None:
+            assert not actual[1], (number, mutation.kind)
 
 
 @pytest.mark.parametrize("path", some_of(SAMPLES), ids=lambda path: path.name)
@@ -101,7 +101,7 @@ def read(path: Path, content: bytes | str) -> FileReport:
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_a_damaged_message_costs_itself_only(
+def test_a_damaged_message_loses_no_other_message(
     tmp_path: Path, indent: int | None, wrapped: bool
 ) -> None:
     document = {"question": "why", "history": CHATS} if wrapped else CHATS
@@ -109,9 +109,9 @@ def test_a_damaged_message_costs_itself_only(
     for broken in ("message 20, \x00", 'message 20", ', "message 20, \\x"):
         report = read(tmp_path / "chat.json", text.replace("message 20, ", broken))
         (trace,) = report.traces
-        found = texts(trace)
+        actual = texts(trace)
         for number in (0, 19, 21, 39):
-            assert CHATS[number]["content"] in found
+            assert CHATS[number]["content"] in actual
         (problem,) = report.problems
         line = text[: text.index("message 20")].count("\n") + 1
         assert problem.place == f"line {line}"
@@ -123,9 +123,9 @@ def test_a_chat_cut_off_anywhere_is_read_up_to_there(tmp_path: Path, indent: int
     for part in range(1, 20):
         report = read(tmp_path / "chat.json", text[: len(text) * part // 20])
         (trace,) = report.traces
-        found = texts(trace)
+        actual = texts(trace)
         complete = 40 * part // 20 - 1
-        assert found[:complete] == [chat["content"] for chat in CHATS[:complete]]
+        assert actual[:complete] == [chat["content"] for chat in CHATS[:complete]]
         assert any("cut off" in problem.message for problem in report.problems)
 
 
@@ -138,13 +138,13 @@ def test_a_rollout_cut_off_anywhere_is_read_up_to_there(tmp_path: Path) -> None:
     for part in range(1, 20):
         report = read(tmp_path / "cut.jsonl", data[: len(data) * part // 20])
         (trace,) = report.traces
-        found = texts(trace)
-        assert found == expected[: len(found)]
-        assert len(found) >= 2 * part - 3
+        actual = texts(trace)
+        assert actual == expected[: len(actual)]
+        assert len(actual) >= 2 * part - 3
 
 
 @pytest.mark.parametrize("broken", [b'{"role": "us', b"\0\0\0\0", b"}", b"\xff\xfe {"])
-def test_a_broken_first_line_does_not_cost_the_file(tmp_path: Path, broken: bytes) -> None:
+def test_a_broken_first_line_loses_no_other_line(tmp_path: Path, broken: bytes) -> None:
     lines = [json.dumps(chat).encode() for chat in CHATS]
     report = read(tmp_path / "chat.jsonl", b"\n".join([b'{"role": ' + broken, *lines[1:], b""]))
     (trace,) = report.traces
@@ -162,18 +162,18 @@ def test_records_that_lost_the_line_feed_between_them_are_read(tmp_path: Path) -
     assert problem.place == "line 6"
 
 
-def test_of_a_broken_line_with_a_conversation_the_messages_are_read(tmp_path: Path) -> None:
+def test_the_messages_of_a_broken_line_are_read(tmp_path: Path) -> None:
     runs = [{"messages": CHATS[:10]}, {"messages": CHATS[10:20]}, {"messages": CHATS[20:]}]
     path = write_json_lines(tmp_path / "runs.jsonl", *runs)
     report = read(path, path.read_text().replace("message 15, ", 'message 15" '))
-    found = [texts(trace) for trace in report.traces]
-    assert [len(one) for one in found] == [10, 10, 20]
-    assert found[1][:5] == [chat["content"] for chat in CHATS[10:15]]
-    assert found[1][6:] == [chat["content"] for chat in CHATS[16:20]]
+    actual = [texts(trace) for trace in report.traces]
+    assert [len(one) for one in actual] == [10, 10, 20]
+    assert actual[1][:5] == [chat["content"] for chat in CHATS[10:15]]
+    assert actual[1][6:] == [chat["content"] for chat in CHATS[16:20]]
     assert any(problem.place == "line 2" for problem in report.problems)
 
 
-def test_a_converted_trace_is_known_behind_a_broken_first_line(tmp_path: Path) -> None:
+def test_a_converted_trace_behind_a_broken_line_is_recognised(tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "chat.json", CHATS)
     (trace,) = read_file(path, named=True).traces
     line = line_of(trace).strip()
@@ -184,7 +184,7 @@ def test_a_converted_trace_is_known_behind_a_broken_first_line(tmp_path: Path) -
     assert report.problems[0].place == "line 1"
 
 
-def test_a_framework_s_damaged_json_keeps_its_turns(tmp_path: Path) -> None:
+def test_a_damaged_framework_document_keeps_its_turns(tmp_path: Path) -> None:
     """AG2's record of a chat, by the layout of its exporter."""
     turns = [
         {"content": [f"turn {n}", "x" * 20], "role": "user" if n % 2 else "assistant", "name": name}
@@ -198,7 +198,7 @@ def test_a_framework_s_damaged_json_keeps_its_turns(tmp_path: Path) -> None:
     assert len(texts(trace)) == len(texts(whole.traces[0]))
 
 
-def test_nul_bytes_make_no_binary_file_of_a_chat(tmp_path: Path) -> None:
+def test_a_chat_with_nul_bytes_is_read(tmp_path: Path) -> None:
     text = json.dumps(CHATS, indent=1).replace("message 7, ", "message 7, \0\0")
     (trace,) = read(tmp_path / "chat.json", text).traces
     assert len(texts(trace)) == 40
@@ -217,7 +217,7 @@ def test_a_damaged_inspect_log_keeps_its_samples(tmp_path: Path) -> None:
     assert any(problem.place.startswith("line ") for problem in report.problems)
 
 
-def test_a_broken_document_is_text_where_its_name_says_so(tmp_path: Path) -> None:
+def test_a_broken_document_with_a_name_of_text_is_text(tmp_path: Path) -> None:
     report = read(tmp_path / "printed.txt", '{"status": "begun", "took": 12s}\n\nand so on\n')
     assert report.format == "text"
     assert not report.problems

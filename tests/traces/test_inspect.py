@@ -58,13 +58,13 @@ def test_an_archive_that_is_cut_off_keeps_its_intact_samples(
         path = tmp_path / "cut.eval"
         path.write_bytes(data[:cut])
         report = read_file(READER, path)
-        found = [trace.text(1) for trace in report.traces]
-        assert found == [f"Number {number}." for number in range(len(found))]
-        assert before <= len(found)
+        actual = [trace.text(1) for trace in report.traces]
+        assert actual == [f"Number {number}." for number in range(len(actual))]
+        assert before <= len(actual)
         whole = data.count(b"PK\x03\x04", 0, cut) - 2  # without the start and the one cut off
-        assert len(found) >= min(whole, 10)
+        assert len(actual) >= min(whole, 10)
         assert report.problems
-        before = len(found)
+        before = len(actual)
     assert before == 10
 
 

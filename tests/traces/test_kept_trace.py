@@ -1,4 +1,4 @@
-"""A document kept as a file of spans tells the same as the document, and texts only when asked."""
+"""Cached documents: a file of spans with texts on demand."""
 
 from __future__ import annotations
 
@@ -86,17 +86,17 @@ def traces(draw: st.DrawFn, path: Path, record: int | None) -> Trace:
 @st.composite
 def reports(draw: st.DrawFn, path: Path) -> FileReport:
     number = draw(st.integers(0, 3))
-    found = [draw(traces(path, None if number == 1 else record)) for record in range(number)]
+    actual = [draw(traces(path, None if number == 1 else record)) for record in range(number)]
     return FileReport(
         path,
         format=draw(words),
-        traces=tuple(found),
+        traces=tuple(actual),
         problems=tuple(draw(st.lists(st.builds(Problem, words, words), max_size=2))),
         thread=draw(st.none() | st.builds(Thread, words, perhaps)),
     )
 
 
-def kept(report: FileReport | None, place: Path) -> Path:
+def write_cache(report: FileReport | None, place: Path) -> Path:
     """The report as a file of spans at ``place``."""
     with place.open("wb") as file:
         write_cached(file, report, lambda _done, _total: None)
@@ -105,43 +105,43 @@ def kept(report: FileReport | None, place: Path) -> Path:
 
 def reopened(report: FileReport, place: Path) -> FileReport:
     """The report, written and read again."""
-    found = open_cached(kept(report, place), report.path)
-    assert found is not None
-    assert found.report is not None
-    return found.report
+    actual = open_cached(write_cache(report, place), report.path)
+    assert actual is not None
+    assert actual.report is not None
+    return actual.report
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.data())
-def test_what_is_kept_is_what_was_read(tmp_path: Path, data: st.DataObject) -> None:
+def test_a_cached_trace_equals_the_trace(tmp_path: Path, data: st.DataObject) -> None:
     report = data.draw(reports(tmp_path / "a.json"))
     check_same_report(reopened(report, tmp_path / "a.spans"), report)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
-def test_every_file_is_kept_as_it_was_read(folder: Path, tmp_path: Path) -> None:
+def test_every_file_is_cached_without_loss(folder: Path, tmp_path: Path) -> None:
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     for path in paths:
         report = read_one(path, named=True)
         for trace in report.traces:
             read_fully(trace)
-        found = reopened(report, tmp_path / "a.spans")
-        check_same_report(found, report)
-        for trace in found.traces:
+        actual = reopened(report, tmp_path / "a.spans")
+        check_same_report(actual, report)
+        for trace in actual.traces:
             check_sound(trace)
     assert len(paths) > 10
 
 
-def test_that_no_reader_knows_a_document_is_kept_too(tmp_path: Path) -> None:
-    place = kept(None, tmp_path / "a.spans")
+def test_an_unrecognised_document_is_cached(tmp_path: Path) -> None:
+    place = write_cache(None, tmp_path / "a.spans")
     assert open_cached(place, tmp_path / "a.json") == CachedDocument(None)
 
 
 @pytest.mark.slow
-def test_a_file_that_was_not_written_to_its_end_is_none(tmp_path: Path) -> None:
+def test_a_partly_written_cache_file_is_not_used(tmp_path: Path) -> None:
     path = chat(tmp_path, ["one", "two"])
-    whole = kept(read_one(path, named=True), tmp_path / "a.spans").read_bytes()
+    whole = write_cache(read_one(path, named=True), tmp_path / "a.spans").read_bytes()
     part = tmp_path / "b.spans"
     for length in range(len(whole)):
         part.write_bytes(whole[:length])
@@ -152,7 +152,7 @@ def test_a_file_that_was_not_written_to_its_end_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("needle", ["pear", "Zwölf", "bash", "12", "no such word"])
 @pytest.mark.parametrize("max_bytes", [1, 400, 1 << 20])
-def test_no_text_with_a_word_is_missed_by_its_sieve(
+def test_every_text_with_a_word_passes_its_filter(
     tmp_path: Path, needle: str, max_bytes: int
 ) -> None:
     texts = [f"line {n}\n" * n + ("a pear" if n % 5 == 0 else "ZWÖLF") for n in range(40)]
@@ -160,17 +160,17 @@ def test_no_text_with_a_word_is_missed_by_its_sieve(
     (trace,) = reopened(report, tmp_path / "a.spans").traces
     read_fully(trace)
     prefilter = Prefilter.for_any(needle)
-    found: dict[int, str] = {}
+    actual: dict[int, str] = {}
     begin = 0
     while begin < len(trace):
         begin, some, _rows = trace.candidates(prefilter, begin, len(trace), max_bytes)
-        found.update(some)
+        actual.update(some)
     for index in range(len(trace)):
         text = trace.text(index)
-        assert index not in found or found[index] == text
+        assert index not in actual or actual[index] == text
         if needle.lower() in text.lower():
-            assert index in found
-    assert len(found) <= len(trace)
+            assert index in actual
+    assert len(actual) <= len(trace)
 
 
 def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
@@ -188,7 +188,7 @@ def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
         return original(file, length, offset)
 
     monkeypatch.setattr(os, "pread", counted)
-    found = []
+    actual = []
     for begin in range(len(trace)):
         end, texts_found, _rows = trace.candidates(
             Prefilter.for_any("quagmire"), begin, begin + 1, 1024
@@ -196,16 +196,14 @@ def test_a_text_longer_than_a_piece_is_searched_piece_by_piece(
         assert end == begin + 1
         if begin != 1:  # of a text that may hold it, which is asked for next, all is read
             assert max(read) == 1024
-        found += [index for index, _text in texts_found]
+        actual += [index for index, _text in texts_found]
         read.clear()
-    assert found == [1]
+    assert actual == [1]
 
 
-def test_only_rows_are_read_before_a_text_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_read_only_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = chat(tmp_path, ["x" * 100_000] * 30)
-    place = kept(read_one(path, named=True), tmp_path / "a.spans")
+    place = write_cache(read_one(path, named=True), tmp_path / "a.spans")
     read: list[int] = []
     original = os.pread
 
@@ -214,10 +212,10 @@ def test_only_rows_are_read_before_a_text_is_asked_for(
         return original(file, length, offset)
 
     monkeypatch.setattr(os, "pread", counted)
-    found = open_cached(place, path)
-    assert found is not None
-    assert found.report is not None
-    (trace,) = found.report.traces
+    actual = open_cached(place, path)
+    assert actual is not None
+    assert actual.report is not None
+    (trace,) = actual.report.traces
     read_fully(trace)
     assert len(trace) == 30
     assert sum(read) < 20_000
@@ -229,14 +227,14 @@ def test_only_rows_are_read_before_a_text_is_asked_for(
     assert 100_000 < sum(read) < 101_000
 
 
-def test_texts_are_there_when_the_file_has_been_removed(tmp_path: Path) -> None:
+def test_texts_stay_readable_after_the_file_is_removed(tmp_path: Path) -> None:
     path = chat(tmp_path, ["one", "two"])
-    place = kept(read_one(path, named=True), tmp_path / "a.spans")
-    found = open_cached(place, path)
+    place = write_cache(read_one(path, named=True), tmp_path / "a.spans")
+    actual = open_cached(place, path)
     place.unlink()
-    assert found is not None
-    assert found.report is not None
-    assert found.report.traces[0].text(1) == "two"
+    assert actual is not None
+    assert actual.report is not None
+    assert actual.report.traces[0].text(1) == "two"
 
 
 def chat(folder: Path, texts: list[str]) -> Path:
@@ -250,7 +248,9 @@ def chat(folder: Path, texts: list[str]) -> Path:
 
 @given(st.lists(st.sampled_from(["a/1", "a/2", "b/1", "/steps/1", "call_9"]), min_size=1))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
-def test_it_tells_whether_spans_are_of_one_thread(tmp_path: Path, wanted: list[str]) -> None:
+def test_a_cached_trace_knows_whether_spans_are_of_one_thread(
+    tmp_path: Path, wanted: list[str]
+) -> None:
     steps = StepList()
     for key in wanted:
         steps.add(key, SpanKind.LOG, Role.LOG, "log", "text", place=key)

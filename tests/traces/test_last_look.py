@@ -1,4 +1,4 @@
-"""What the last walk has found, shown before the next: the same traces, read in the same way."""
+"""Traces from the cache of the last scan, and differences to the next scan."""
 
 from __future__ import annotations
 
@@ -30,43 +30,49 @@ def folder(tmp_path: Path) -> Path:
         (folder / name).mkdir()
     write_json(folder / "x" / "told.json", CHAT[1:])
     (folder / "x" / "outcomes.csv").write_text("trace,outcome,system\ntold.json,failed,shop\n")
-    for place, words in (("y", "one"), ("z", "two")):
-        own = meta(id="the-same-id")
-        write(folder / place, own, message("user", words), name="rollout.jsonl")
+    for place, text in (("y", "one"), ("z", "two")):
+        header = meta(id="the-same-id")
+        write(folder / place, header, message("user", text), name="rollout.jsonl")
     return folder
 
 
 def walk(folder: Path, library: LibraryCache) -> list[Trace]:
     scan = Scan([folder], library=library, keep_spans=False)
-    found = [
+    actual = [
         (trace, scan.members.get(str(trace.path), ())) for report in scan for trace in report.traces
     ]
-    library.keep_traces([folder], found)
-    return [trace for trace, _ in found]
+    library.keep_traces([folder], actual)
+    return [trace for trace, _ in actual]
 
 
 def cached_traces(folder: Path, library: LibraryCache) -> list[Trace]:
     return [trace for part in library.cached_traces([folder], read_again) for trace in part]
 
 
-def test_the_last_look_tells_all_that_the_walk_told(folder: Path, tmp_path: Path) -> None:
+def test_cached_traces_have_the_summaries_of_a_scan(folder: Path, tmp_path: Path) -> None:
     with LibraryCache(tmp_path / "library.db") as library:
-        found = walk(folder, library)
-        told = cached_traces(folder, library)
-    assert [one.summary for one in told] == [one.summary for one in found]
-    assert [(one.path, one.record) for one in told] == [(one.path, one.record) for one in found]
-    by_id = {one.identity.trace_id: one for one in told}
-    assert len(by_id) == len(told) == 7
-    (with_outcome,) = [one for one in told if one.path.name == "told.json"]
+        actual = walk(folder, library)
+        cached = cached_traces(folder, library)
+    assert [cached_trace.summary for cached_trace in cached] == [
+        cached_trace.summary for cached_trace in actual
+    ]
+    assert [(cached_trace.path, cached_trace.record) for cached_trace in cached] == [
+        (cached_trace.path, cached_trace.record) for cached_trace in actual
+    ]
+    by_id = {cached_trace.identity.trace_id: cached_trace for cached_trace in cached}
+    assert len(by_id) == len(cached) == 7
+    (with_outcome,) = [
+        cached_trace for cached_trace in cached if cached_trace.path.name == "told.json"
+    ]
     assert (with_outcome.meta.outcome, with_outcome.meta.system) == (Outcome.FAILED, "shop")
 
 
-def test_a_trace_of_the_last_look_is_read_as_that_of_a_walk(folder: Path, tmp_path: Path) -> None:
+def test_a_cached_trace_is_read_as_that_of_a_scan(folder: Path, tmp_path: Path) -> None:
     with LibraryCache(tmp_path / "library.db") as library:
-        found = walk(folder, library)
-        told = cached_traces(folder, library)
-    assert MAIN in [one.identity.trace_id for one in told]
-    for ours, theirs in zip(told, found, strict=True):
+        actual = walk(folder, library)
+        cached = cached_traces(folder, library)
+    assert MAIN in [cached_trace.identity.trace_id for cached_trace in cached]
+    for ours, theirs in zip(cached, actual, strict=True):
         identity = theirs.identity
         for trace in (ours, theirs):
             assert len(trace) == 0
@@ -80,36 +86,36 @@ def test_a_trace_of_the_last_look_is_read_as_that_of_a_walk(folder: Path, tmp_pa
         assert again.summary == ours.summary
 
 
-def test_a_second_walk_over_the_same_files_is_no_news(folder: Path, tmp_path: Path) -> None:
+def test_a_second_scan_of_the_same_files_has_no_differences(folder: Path, tmp_path: Path) -> None:
     for _ in range(2):
         with LibraryCache(tmp_path / "library.db") as library:
             news = Differences()
             news.add_cached(cached_traces(folder, library))
             scan = Scan([folder], library=library, keep_spans=False)
-            told = [news.news_in(report) for report in scan]
+            cached = [news.news_in(report) for report in scan]
             news.finish()
             walk(folder, library)
     assert not news.any
     assert news.take_gone() == []
-    assert [trace for one in told if one is not None for trace in one.traces] == []
+    assert [trace for report in cached if report is not None for trace in report.traces] == []
 
 
-def test_what_another_file_tells_of_a_trace_is_news(folder: Path, tmp_path: Path) -> None:
+def test_a_changed_outcome_file_is_a_difference(folder: Path, tmp_path: Path) -> None:
     with LibraryCache(tmp_path / "library.db") as library:
         walk(folder, library)
         (folder / "x" / "outcomes.csv").write_text("trace,outcome\ntold.json,succeeded\n")
         news = Differences()
         news.add_cached(cached_traces(folder, library))
-        told = [
+        cached = [
             news.news_in(report) for report in Scan([folder], library=library, keep_spans=False)
         ]
         news.finish()
-    changed = [trace for one in told if one is not None for trace in one.traces]
+    changed = [trace for report in cached if report is not None for trace in report.traces]
     assert [trace.meta.outcome for trace in changed] == [Outcome.SUCCEEDED]
     assert news.take_gone() == []
 
 
-def test_a_trace_whose_content_has_changed_takes_the_place_of_the_old_one_at_once(
+def test_a_changed_trace_replaces_the_old_one_at_once(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "traces"
@@ -126,7 +132,7 @@ def test_a_trace_whose_content_has_changed_takes_the_place_of_the_old_one_at_onc
         assert news.take_gone() == []
 
 
-def test_looks_at_other_paths_are_kept_apart(
+def test_scans_of_other_paths_have_caches_of_their_own(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with LibraryCache(tmp_path / "library.db") as library:

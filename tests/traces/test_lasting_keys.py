@@ -19,8 +19,8 @@ from tests.traces.checks import (
     SAMPLES,
     check_sound,
     needs_corpus,
-    said,
     spans_of,
+    texts_of,
     write_json,
     write_json_lines,
 )
@@ -63,7 +63,7 @@ def test_keys_are_the_same_when_read_again_and_after_conversion(path: Path, tmp_
     assert first.keys() == second.keys() == third.keys()
     for trace_id, trace in first.items():
         assert spans_of(trace) == spans_of(second[trace_id]) == spans_of(third[trace_id])
-        assert said(trace) == said(third[trace_id])
+        assert texts_of(trace) == texts_of(third[trace_id])
         assert trace.identity == third[trace_id].identity
 
 

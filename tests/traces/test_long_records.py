@@ -14,7 +14,7 @@ from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.chat.reader import READER as CHAT_READER
 from mast_tui.traces.readers.mini_swe_agent import READER as MINI_READER
 from mast_tui.traces.readers.vendors.reader import READER as VENDORS_READER
-from tests.traces.checks import read_one, said, span_lines, write_json
+from tests.traces.checks import read_one, span_lines, texts_of, write_json
 from tests.traces.golden import golden_text
 
 LONGER_THAN_HEAD: Final = "x" * 300_000
@@ -78,7 +78,7 @@ def test_deeply_nested_runs_are_read(tmp_path: Path) -> None:
     for depth in range(1, 300):
         run = {"id": str(depth), "run_type": "chain", "inputs": {}, "child_runs": [run]}
     trace = read_one(VENDORS_READER, write_json(tmp_path / "a.json", run))
-    assert said(trace)[-1] == "deepest"
+    assert texts_of(trace)[-1] == "deepest"
     assert trace.identity.trace_id == "299"
 
 
@@ -87,4 +87,4 @@ def test_blocks_that_are_never_closed_stay_text(tmp_path: Path) -> None:
     run = json.loads(golden_text("mini-swe-agent", "keys-stay"))
     run["messages"].append({"role": "assistant", "content": "<bash>" * 100_000})
     trace = read_one(MINI_READER, write_json(tmp_path / "run.json", run))
-    assert "<bash>" * 100_000 in said(trace)
+    assert "<bash>" * 100_000 in texts_of(trace)

@@ -44,7 +44,7 @@ def spans_of(report: FileReport) -> list[list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_the_log_of_a_record_reads_like_the_log_by_itself(name: str, tmp_path: Path) -> None:
+def test_the_log_of_a_record_is_read_as_the_log_alone(name: str, tmp_path: Path) -> None:
     from mast_tui.traces.readers import recognise
 
     log = tmp_path / "run.log"
@@ -59,7 +59,7 @@ def test_the_log_of_a_record_reads_like_the_log_by_itself(name: str, tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="the samples are absent")
-def test_every_plant_in_the_samples_stands_where_it_says() -> None:
+def test_every_planted_failure_of_the_samples_is_at_its_place() -> None:
     from mast_tui.traces.readers import recognise
 
     for name in ("planted.jsonl", "clean.jsonl"):

@@ -1,4 +1,4 @@
-"""What models and tools said in a run: each thing once, in its order."""
+"""Steps of a run from recorded model and tool calls: each text once, in order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.traces.observed_rows import (
     SYSTEM,
     agent,
     call,
+    kinds_and_texts,
     model,
     result,
     steps_of,
-    told,
     tool,
 )
 
@@ -26,7 +26,7 @@ def test_a_history_that_every_call_repeats_is_shown_once() -> None:
         model("m2", 3, [SYSTEM, QUESTION, call(), result()], [ANSWER]),
         model("m3", 5, [SYSTEM, QUESTION, call(), result(), ANSWER, QUESTION], [ANSWER]),
     )
-    assert told(steps) == [
+    assert kinds_and_texts(steps) == [
         ("message", "Be brief."),
         ("message", "Is it raining?"),
         ("tool_call", '{"city": "Bern"}'),
@@ -47,7 +47,7 @@ def test_a_history_that_every_call_repeats_is_shown_once() -> None:
     assert steps[3].parent == "c1:call"
 
 
-def test_white_space_and_missing_call_ids_make_no_message_new() -> None:
+def test_white_space_and_missing_call_ids_make_no_new_message() -> None:
     asked = [SYSTEM, {"role": "user", "content": "Is  it\nraining? "}]
     steps = steps_of(
         model("m1", 1, [SYSTEM, QUESTION], [call()]),
@@ -63,7 +63,7 @@ def test_white_space_and_missing_call_ids_make_no_message_new() -> None:
     ]
 
 
-def test_a_shortened_history_shows_nothing_again() -> None:
+def test_a_shortened_history_repeats_nothing() -> None:
     long = [{"role": "user", "content": f"question number {number} " * 4} for number in range(4)]
     steps = steps_of(
         model("m1", 1, [SYSTEM, *long[:3]], [ANSWER]),
@@ -81,7 +81,7 @@ def test_a_shortened_history_shows_nothing_again() -> None:
     ]
 
 
-def test_an_answer_that_the_history_tells_in_other_words_is_not_said_again() -> None:
+def test_an_answer_reworded_in_the_history_is_shown_once() -> None:
     said: Message = {"role": "assistant", "content": "<think>rain?</think>No, it is dry."}
     retold: Message = {"role": "assistant", "content": "No, it is dry."}
     steps = steps_of(
@@ -96,7 +96,7 @@ def test_an_answer_that_the_history_tells_in_other_words_is_not_said_again() -> 
     ]
 
 
-def test_what_is_asked_again_at_the_end_is_shown_again() -> None:
+def test_a_question_repeated_at_the_end_is_shown_again() -> None:
     question: Message = {"role": "user", "content": "Is it raining now? " * 5}
     steps = steps_of(
         model("m1", 1, [question], [ANSWER]), model("m2", 2, [question, ANSWER, question], [ANSWER])
@@ -109,7 +109,7 @@ def test_what_is_asked_again_at_the_end_is_shown_again() -> None:
     ]
 
 
-def test_the_same_words_in_a_conversation_of_its_own_are_shown() -> None:
+def test_equal_texts_of_two_conversations_are_both_shown() -> None:
     yes: Message = {"role": "user", "content": "yes"}
     first: Message = {"role": "user", "content": "Shall I?"}
     steps = steps_of(
@@ -125,7 +125,7 @@ def test_the_same_words_in_a_conversation_of_its_own_are_shown() -> None:
     ]
 
 
-def test_each_agent_is_told_its_system_prompt_once() -> None:
+def test_a_system_prompt_is_shown_once_for_each_agent() -> None:
     rows = [
         agent("a", "Planner", 0),
         agent("b", "Doer", 4, "a"),
@@ -158,7 +158,7 @@ def test_each_agent_is_told_its_system_prompt_once() -> None:
     assert steps[4].text == "agent Doer begins"
 
 
-def test_a_tool_row_answers_the_call_with_its_id_then_the_one_that_asks_the_same() -> None:
+def test_a_tool_row_answers_the_call_with_its_id_else_with_its_arguments() -> None:
     calls = call('{"city": "Basel"}', "c1"), call('{"city": "Bern"}', None)
     steps = steps_of(
         model("m1", 1, [QUESTION], calls),
@@ -174,7 +174,7 @@ def test_a_tool_row_answers_the_call_with_its_id_then_the_one_that_asks_the_same
     assert ends == {"c1:call": 5, "m1/answered/1/tool_calls/0": 4}
 
 
-def test_a_tool_row_without_a_call_shows_it_and_the_history_does_not_again() -> None:
+def test_a_tool_row_without_a_call_shows_the_call_once() -> None:
     steps = steps_of(
         model("m1", 1, [QUESTION], [{"role": "assistant", "content": "I look."}]),
         tool("t1", 2),
@@ -189,7 +189,7 @@ def test_a_tool_row_without_a_call_shows_it_and_the_history_does_not_again() -> 
     ]
 
 
-def test_what_a_tool_row_leaves_open_comes_from_the_history() -> None:
+def test_missing_results_of_tool_rows_come_from_the_history() -> None:
     steps = steps_of(
         model("m1", 1, [QUESTION], [call()]),
         tool("t1", 2, call_id="c1", output=None),
@@ -211,7 +211,7 @@ def test_results_without_ids_answer_the_calls_in_their_order() -> None:
     ]
 
 
-def test_a_failed_tool_tells_its_error() -> None:
+def test_a_failed_tool_shows_its_error() -> None:
     steps = steps_of(
         tool("t1", 1, output=None, error="no net", status=SpanStatus.ERROR),
         tool("t2", 2, output="half of it", error="cut off", status=SpanStatus.ERROR),
@@ -222,7 +222,7 @@ def test_a_failed_tool_tells_its_error() -> None:
     ]
 
 
-def test_what_a_tool_began_lies_between_its_call_and_its_result() -> None:
+def test_rows_within_a_tool_are_between_its_call_and_result() -> None:
     steps = steps_of(
         tool("t", 1, name="ask_doer", input="do it", output="done"),
         agent("a", "Doer", 2, "t"),
@@ -243,12 +243,12 @@ def test_what_a_tool_began_lies_between_its_call_and_its_result() -> None:
     ]
 
 
-def test_a_tool_row_within_its_like_is_the_same_execution() -> None:
+def test_a_tool_row_within_an_equal_one_is_the_same_execution() -> None:
     steps = steps_of(tool("outer", 1, output=None), tool("inner", 1.1, "outer"))
     assert [(step.key, step.text) for step in steps[1:]] == [("outer", "dry")]
 
 
-def test_a_call_that_two_libraries_recorded_counts_once() -> None:
+def test_a_call_recorded_by_two_libraries_counts_once() -> None:
     tokens = Tokens(5, 2)
     steps = steps_of(
         model("outer", 1, [QUESTION], [ANSWER], tokens=tokens),
@@ -260,7 +260,7 @@ def test_a_call_that_two_libraries_recorded_counts_once() -> None:
     ]
 
 
-def test_a_model_around_others_ends_with_what_they_did_not_say() -> None:
+def test_a_model_around_others_shows_only_new_messages() -> None:
     steps = steps_of(
         model("outer", 1, [QUESTION], [ANSWER]),
         model("inner", 1.1, [QUESTION], [call()], "outer"),
@@ -299,9 +299,9 @@ def test_tokens_and_errors_are_on_the_last_span_of_a_call() -> None:
     assert steps[-1].text == "overloaded"
 
 
-def test_input_and_output_stand_in_for_messages() -> None:
+def test_input_and_output_replace_missing_messages() -> None:
     steps = steps_of(model("m", 1, input="Why?", output={"text": "Because."}))
-    assert told(steps) == [("message", "Why?"), ("message", "Because.")]
+    assert kinds_and_texts(steps) == [("message", "Why?"), ("message", "Because.")]
     assert [step.role for step in steps] == [Role.USER, Role.AGENT]
 
 
@@ -315,7 +315,7 @@ def test_a_result_that_comes_before_its_call_belongs_to_it() -> None:
     ]
 
 
-def test_a_tool_whose_row_begins_before_the_answer_that_asks_for_it_is_called_once() -> None:
+def test_a_tool_row_before_its_call_is_shown_once() -> None:
     steps = steps_of(
         tool("t1", 1, call_id="c1"),
         model("m1", 2, [QUESTION], [call()], tokens=Tokens(3, 4)),
@@ -330,7 +330,7 @@ def test_a_tool_whose_row_begins_before_the_answer_that_asks_for_it_is_called_on
     assert steps[0].tokens == Tokens(3, 4)
 
 
-def test_a_system_prompt_beside_the_messages_is_shown_where_no_model_tells_it() -> None:
+def test_a_system_prompt_beside_the_messages_is_shown_once() -> None:
     told_by_model = steps_of(
         agent("a", "Planner", 0, instructions="Be brief."),
         model("m1", 1, [SYSTEM, QUESTION], [ANSWER], "a"),

@@ -1,4 +1,4 @@
-"""The rows of a run as a tree: what stands where, who acts, and what is left out."""
+"""The tree of recorded rows: hidden rows, agents, errors and order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.traces.observed_rows import (
 )
 
 
-def test_chains_are_left_out_and_what_is_under_them_hangs_on_the_next_one_shown() -> None:
+def test_children_of_hidden_chains_belong_to_the_next_row_above() -> None:
     rows = [
         agent("a", "Planner", 0),
         other("chain", 1, "a", input="x", output="y"),
@@ -43,7 +43,7 @@ def test_chains_are_left_out_and_what_is_under_them_hangs_on_the_next_one_shown(
     ]
 
 
-def test_an_error_is_told_by_the_row_where_it_arose() -> None:
+def test_an_error_is_shown_at_the_row_where_it_arose() -> None:
     failed: dict[str, Any] = {"error": "no net", "status": SpanStatus.ERROR}
     steps = steps_of(
         other("flow", 0, **failed),
@@ -57,7 +57,7 @@ def test_an_error_is_told_by_the_row_where_it_arose() -> None:
     ]
 
 
-def test_a_root_tells_what_no_model_does() -> None:
+def test_a_root_shows_texts_that_no_model_row_has() -> None:
     alone = steps_of(
         other("flow", 0, input="Is it raining?", output={"answer": "No."}), tool("t", 1, "flow")
     )
@@ -82,7 +82,7 @@ def test_rows_of_no_known_kind_are_all_shown() -> None:
     ]
 
 
-def test_who_acts_is_the_row_itself_then_the_agent_above_then_the_service() -> None:
+def test_the_agent_is_the_row_else_the_agent_above_else_the_service() -> None:
     def actors(*rows: SpanRow) -> list[str]:
         return [step.agent for step in steps_of(*rows, service="shop") if step.key.startswith("m")]
 
@@ -92,7 +92,7 @@ def test_who_acts_is_the_row_itself_then_the_agent_above_then_the_service() -> N
     assert actors(agent("a", "Planner", 0), replace(said, parent="a", agent="Aide")) == ["Aide"]
 
 
-def test_with_every_row_each_is_found_by_its_id() -> None:
+def test_every_row_is_found_by_its_id() -> None:
     rows = [
         other("flow", 0),
         agent("a", "Planner", 1, "flow"),
@@ -108,7 +108,7 @@ def test_with_every_row_each_is_found_by_its_id() -> None:
     assert next(step.text for step in steps if step.key == "t") == "dry"
 
 
-def test_children_stand_by_their_times_and_loops_end() -> None:
+def test_children_are_ordered_by_time_and_cycles_end() -> None:
     loop = [other("x", 3, "y"), other("y", 2, "x"), other("self", 1, "self")]
     steps = steps_of(*loop, other("late", 9, "gone"), other("early", 0, "gone"))
     assert [step.key for step in steps] == ["early", "self", "late", "x", "y"]
@@ -150,7 +150,7 @@ _ROWS = st.builds(
 
 @settings(max_examples=60)
 @given(st.lists(_ROWS, max_size=8), st.booleans())
-def test_whatever_the_rows_the_timeline_is_sound(rows: list[SpanRow], every_row: bool) -> None:
+def test_any_rows_give_a_sound_timeline(rows: list[SpanRow], every_row: bool) -> None:
     first = observed_steps(rows, every_row=every_row).steps
     again = observed_steps(rows, every_row=every_row).steps
     assert first == again
@@ -164,7 +164,7 @@ def test_whatever_the_rows_the_timeline_is_sound(rows: list[SpanRow], every_row:
         assert {row.id for row in rows} <= seen
 
 
-def test_a_result_with_an_id_answers_the_earlier_call_of_its_tool_without_one() -> None:
+def test_a_result_with_an_id_answers_an_earlier_call_without_one() -> None:
     named: dict[str, Any] = {**result(call_id="c9"), "name": "weather"}
     steps = steps_of(
         agent("a", "Planner", 0),

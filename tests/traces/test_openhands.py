@@ -11,9 +11,9 @@ from mast_tui.traces.readers.openhands.events import is_sdk_event
 from mast_tui.traces.readers.openhands.reader import READER, read_event_folder
 from tests.traces.checks import (
     check_sound,
+    kinds_and_texts,
     read_one,
     spans_of,
-    told,
     write_json,
 )
 from tests.traces.golden import golden_text
@@ -41,7 +41,7 @@ def test_a_folder_of_events_is_one_run(tmp_path: Path) -> None:
     (trace,) = report.traces
     check_sound(trace)
     stream = read_one(READER, write_json(tmp_path / "same.json", SDK_EVENTS))
-    assert told(trace) == told(stream)
+    assert kinds_and_texts(trace) == kinds_and_texts(stream)
     assert [(span.key, span.parent) for span in spans_of(trace)] == [
         (span.key, span.parent) for span in spans_of(stream)
     ]
@@ -65,7 +65,7 @@ def test_files_of_generation_0_are_read_by_number(tmp_path: Path) -> None:
         write_json(events / f"{number}.json", event)
     report = read_event_folder(events)
     assert report is not None
-    assert told(report.traces[0]) == [("message", "9"), ("message", "10")]
+    assert kinds_and_texts(report.traces[0]) == [("message", "9"), ("message", "10")]
     assert not report.traces[0].identity.native
 
 
@@ -85,7 +85,7 @@ def test_other_folders_are_no_run(tmp_path: Path) -> None:
         ("MessageEvent", "agent", True),
     ],
 )
-def test_a_new_kind_of_event_is_known_by_its_ending_and_its_source(
+def test_a_new_kind_of_event_is_recognised_by_ending_and_source(
     kind: str, source: str, known: bool
 ) -> None:
     assert is_sdk_event({**SDK_EVENTS[0], "kind": kind, "source": source}) is known

@@ -40,7 +40,7 @@ def timeline(trace: Trace) -> list[tuple[object, ...]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_each_layout_and_convention_tells_the_same_run(
+def test_each_layout_and_convention_gives_the_same_run(
     tmp_path: Path, convention: str, layout: str
 ) -> None:
     format_name, write = LAYOUTS[layout]

@@ -1,4 +1,4 @@
-"""What a pattern cannot match without, so that most texts need no look at the pattern."""
+"""Needles of patterns: texts that every match holds, which spare most of the matching."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_longest_text_that_every_match_holds(
     assert needs_of(pattern, exact=True) == needs
 
 
-def test_where_case_does_not_count_a_letter_with_more_cases_is_left_out() -> None:
+def test_letters_with_several_cases_are_no_part_of_the_needle() -> None:
     assert needs_of("skipping", exact=False) == ("pp",)
     assert Pattern("skip").places("\u017f\u212aip")
 
@@ -61,7 +61,7 @@ def test_where_case_does_not_count_a_letter_with_more_cases_is_left_out() -> Non
 @settings(max_examples=400)
 @given(patterns, texts)
 @example("ab{x", "ab{x")
-def test_whatever_matches_holds_what_is_needed(pattern: str, text: str) -> None:
+def test_every_match_holds_the_needle(pattern: str, text: str) -> None:
     try:
         matcher = Pattern(pattern)
     except InvalidPattern:
@@ -88,9 +88,7 @@ class Unsifted(Pattern):
     ),
     st.integers(0, 30),
 )  # fmt: skip
-def test_a_sifted_search_finds_what_an_unsifted_one_finds(
-    data: bytes, pattern: str, start: int
-) -> None:
+def test_a_prefiltered_search_finds_the_same(data: bytes, pattern: str, start: int) -> None:
     trace = rollout_of(data)[0]
     start = min(start, len(trace))
     sifted = TextSearch(trace, Pattern(pattern), start)

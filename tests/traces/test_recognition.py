@@ -1,4 +1,4 @@
-"""Every file is known for what it is, by one reader; what is no trace is nobody's."""
+"""Recognition of formats: one reader for each trace, none for other files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def is_trace(path: Path) -> bool:
 
 @pytest.mark.slow
 @needs_corpus
-def test_every_file_of_the_corpus_is_read_as_what_it_is() -> None:
+def test_every_file_of_the_corpus_is_read_in_its_format() -> None:
     reports = list(scan([CORPUS]))
     assert not [report.path for report in reports if report.failed]
     read = {report.path: report for report in reports if report.format is not None}
@@ -156,7 +156,7 @@ def test_other_bytes_are_claimed_by_nobody(tmp_path: Path, data: bytes) -> None:
     assert [reader.name for reader in recognising_readers(Source(path))] == []
 
 
-def test_a_reader_that_understands_no_record_gives_way(tmp_path: Path) -> None:
+def test_a_reader_that_reads_no_record_yields_to_the_next(tmp_path: Path) -> None:
     """Records that look like one format and are written in another are read as the other."""
     path = write_json_lines(
         tmp_path / "session.jsonl",

@@ -1,4 +1,4 @@
-"""What is kept of spans that were looked at: the latest, within its room."""
+"""The bounded cache of recently used spans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.text("x", max_size=30)), max_si
 
 
 @given(STEPS)
-def test_what_was_added_last_is_kept_and_no_more_than_there_is_room_for(
+def test_only_the_latest_items_are_kept(
     steps: list[tuple[int, str]],
 ) -> None:
     kept = LruCache(ROOM, len)
@@ -21,13 +21,13 @@ def test_what_was_added_last_is_kept_and_no_more_than_there_is_room_for(
         kept.add(index, text)
         latest.pop(index, None)
         latest[index] = text
-        found = {number: value for number in latest if (value := kept.get(number)) is not None}
-        assert found[index] == text
-        assert all(latest[number] == value for number, value in found.items())
-        assert len(found) == 1 or sum(map(len, found.values())) <= ROOM
+        actual = {number: value for number in latest if (value := kept.get(number)) is not None}
+        assert actual[index] == text
+        assert all(latest[number] == value for number, value in actual.items())
+        assert len(actual) == 1 or sum(map(len, actual.values())) <= ROOM
 
 
-def test_what_was_asked_for_stays_longer() -> None:
+def test_recently_used_items_are_kept_longer() -> None:
     kept: LruCache[str] = LruCache(2)
     kept.add(1, "first")
     kept.add(2, "second")

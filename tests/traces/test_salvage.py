@@ -1,4 +1,4 @@
-"""Broken JSON documents: the records before and behind a damage, wherever it is."""
+"""Broken JSON documents: the records before and after a damage."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ layouts = pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS.keys())
 
 
 def salvaged(text: str) -> Repaired:
-    found = repair(text)
-    assert found is not None
-    assert found.problems
-    json.dumps(found.value)
-    return found
+    actual = repair(text)
+    assert actual is not None
+    assert actual.problems
+    json.dumps(actual.value)
+    return actual
 
 
 def intact(found: Repaired) -> list[int]:
@@ -60,7 +60,7 @@ def damaged_at(text: str, place: int, instead: str, length: int = 1) -> str:
 @pytest.mark.slow
 @layouts
 @pytest.mark.parametrize("instead", ["", "~", '"', "\\", "\0", "{", "}", "[", "]", ",", "\n"])
-def test_one_damaged_character_costs_no_more_than_its_record(text: str, instead: str) -> None:
+def test_one_damaged_character_loses_only_its_record(text: str, instead: str) -> None:
     """At each of many places within message 9 but where its first key or brackets were hit."""
     begin, end = text.index("number 9 said"), text.index("number 10 said")
     whole = list(range(20))
@@ -69,14 +69,14 @@ def test_one_damaged_character_costs_no_more_than_its_record(text: str, instead:
         try:
             json.loads(broken)
         except ValueError:
-            kept = intact(salvaged(broken))
-            lost = [number for number in whole if number not in kept]
+            survivors = intact(salvaged(broken))
+            lost = [number for number in whole if number not in survivors]
             assert set(lost) <= {9}, (place, broken[place - 40 : place + 40])
 
 
 @pytest.mark.slow
 @layouts
-def test_damages_of_any_kind_cost_few_records(text: str) -> None:
+def test_damage_of_any_kind_loses_few_records(text: str) -> None:
     """Brackets, quotes and commas as well: two records at most, but for one time in twenty."""
     draw = random.Random(5)
     lost = []
@@ -93,21 +93,21 @@ def test_damages_of_any_kind_cost_few_records(text: str) -> None:
 
 
 @layouts
-def test_what_is_cut_off_is_kept_up_to_there(text: str) -> None:
+def test_a_document_that_is_cut_off_keeps_its_beginning(text: str) -> None:
     for part in range(5, 20):
         place = len(text) * part // 20
-        found = salvaged(text[:place])
+        actual = salvaged(text[:place])
         complete = sum(text.index(f'"c{number}"') + 200 < place for number in range(20))
-        kept = intact(found)
-        assert kept == list(range(len(kept)))
-        assert len(kept) >= complete
-        assert "cut off" in found.problems[-1].message
-        assert found.problems[-1].place == f"line {text.count(chr(10), 0, place) + 1}"
+        survivors = intact(actual)
+        assert survivors == list(range(len(survivors)))
+        assert len(survivors) >= complete
+        assert "cut off" in actual.problems[-1].message
+        assert actual.problems[-1].place == f"line {text.count(chr(10), 0, place) + 1}"
 
 
-def test_a_text_that_is_cut_off_is_kept_as_far_as_it_goes() -> None:
-    found = salvaged('{"messages": [{"role": "user", "content": "well begun is \\u00')
-    assert found.value == {"messages": [{"role": "user", "content": "well begun is "}]}
+def test_a_text_that_is_cut_off_keeps_its_beginning() -> None:
+    actual = salvaged('{"messages": [{"role": "user", "content": "well begun is \\u00')
+    assert actual.value == {"messages": [{"role": "user", "content": "well begun is "}]}
     assert salvaged('[{"a": 12, "b": 3').value == [{"a": 12}]
     assert salvaged('[{"a": 12}, {"b": tr').value == [{"a": 12}]
     assert salvaged('[{"a": 12}, {"b').value == [{"a": 12}]
@@ -141,7 +141,7 @@ def test_a_text_that_is_cut_off_is_kept_as_far_as_it_goes() -> None:
         ('{"a": ["x", "y, "z"]}', {"a": ["x", "y", "z"]}),
     ],
 )
-def test_what_is_lost_of_the_syntax_is_told_from_the_rest(text: str, value: object) -> None:
+def test_lost_syntax_is_distinguished_from_lost_text(text: str, value: object) -> None:
     assert salvaged(text).value == value
 
 
@@ -152,17 +152,17 @@ def test_a_problem_names_the_line() -> None:
     assert problem.place == f"line {line}"
 
 
-def test_what_stands_behind_a_document_is_named() -> None:
-    found = salvaged('{"a":\n[1]} {"b": 2}\n' + "x" * 5)
-    assert found.value == {"a": [1]}
-    (problem,) = found.problems
+def test_text_after_a_document_is_a_problem() -> None:
+    actual = salvaged('{"a":\n[1]} {"b": 2}\n' + "x" * 5)
+    assert actual.value == {"a": [1]}
+    (problem,) = actual.problems
     assert problem.place == "line 2"
     assert "14 characters" in problem.message
 
 
 def test_lone_surrogates_are_replaced() -> None:
-    found = salvaged('{"a": "\\ud800x", "b": {"\\udfff": "\\ud83d\\ude00"}, "c": ~}')
-    assert found.value == {"a": "\ufffdx", "b": {"\ufffd": "\U0001f600"}}
+    actual = salvaged('{"a": "\\ud800x", "b": {"\\udfff": "\\ud83d\\ude00"}, "c": ~}')
+    assert actual.value == {"a": "\ufffdx", "b": {"\ufffd": "\U0001f600"}}
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"a":[['])
@@ -170,11 +170,11 @@ def test_lone_surrogates_are_replaced() -> None:
 def test_deep_nesting_is_left_out(opening: str, closed: bool) -> None:
     closing = {"[": "]", '{"a":': "}", '{"a":[[': "]]}"}[opening]
     nest = opening * 10_000 + "1" + (closing * 10_000 if closed else "")
-    found = salvaged(f'{{"first": {{"x": 1}}, "deep": {nest}, "last": {{"y": 2}}}}')
-    assert isinstance(found.value, dict)
-    assert found.value["first"] == {"x": 1}
-    assert not closed or found.value["last"] == {"y": 2}
-    assert any("nested too deeply" in problem.message for problem in found.problems)
+    actual = salvaged(f'{{"first": {{"x": 1}}, "deep": {nest}, "last": {{"y": 2}}}}')
+    assert isinstance(actual.value, dict)
+    assert actual.value["first"] == {"x": 1}
+    assert not closed or actual.value["last"] == {"y": 2}
+    assert any("nested too deeply" in problem.message for problem in actual.problems)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_deep_nesting_is_left_out(opening: str, closed: bool) -> None:
         '{"a": 1\n{"a": 2}\n{"a": 3}\n',
     ],
 )
-def test_what_is_no_document_is_left_to_others(text: str) -> None:
+def test_other_content_is_not_repaired(text: str) -> None:
     assert repair(text) is None
 
 
@@ -204,7 +204,7 @@ def test_a_broken_first_line_makes_no_document_of_json_lines() -> None:
     assert not is_json_lines(['{"a": 1}'])
 
 
-def test_records_without_a_line_feed_between_them_come_apart() -> None:
+def test_records_without_a_line_feed_are_separated() -> None:
     assert glued_records('{"a": "}{"}{"b": 2} {"c": 3}') == [{"a": "}{"}, {"b": 2}, {"c": 3}]
     assert glued_records('{"a": 1}') == []
     assert glued_records('{"a": 1}{"b"') == []
@@ -221,12 +221,12 @@ def test_a_thousand_damages_in_a_big_file_are_read_past(indent: int | None) -> N
     broken = list(text)
     for place in draw.sample(range(100, len(text)), 1000):
         broken[place] = draw.choice('"~\0}')
-    found = salvaged("".join(broken))
-    assert isinstance(found.value, dict)
-    messages = found.value["messages"]
+    actual = salvaged("".join(broken))
+    assert isinstance(actual.value, dict)
+    messages = actual.value["messages"]
     assert isinstance(messages, list)
-    assert sum(isinstance(one, dict) and "calls" in one for one in messages) > 9_500
-    assert len(found.problems) <= 202
+    assert sum(isinstance(message, dict) and "calls" in message for message in messages) > 9_500
+    assert len(actual.problems) <= 202
 
 
 @pytest.mark.slow
@@ -244,10 +244,10 @@ def test_a_thousand_damages_in_a_big_file_are_read_past(indent: int | None) -> N
         '{"a": ' + " " * 500_000 + "~",
     ],
 )
-def test_hostile_text_comes_to_an_end(text: str) -> None:
+def test_hostile_text_is_repaired_in_bounded_time(text: str) -> None:
     """Each of these would take hours if every beginning were followed to the end of the text."""
-    found = repair(text)
-    assert found is None or len(found.problems) <= 202
+    actual = repair(text)
+    assert actual is None or len(actual.problems) <= 202
 
 
 PIECES = st.sampled_from(
@@ -257,12 +257,12 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=60).map("".join))
 @settings(max_examples=300)
-def test_any_heap_of_pieces_is_read_or_refused(pieces: str) -> None:
+def test_any_sequence_of_json_tokens_is_read_or_refused(pieces: str) -> None:
     for beginning in ('{"a": ', "[{}, ", '[\n  {\n    "k": '):
-        found = repair(beginning + pieces)
-        if found is not None:
-            json.dumps(found.value).encode("utf-8")
-            assert found.value
+        actual = repair(beginning + pieces)
+        if actual is not None:
+            json.dumps(actual.value).encode("utf-8")
+            assert actual.value
 
 
 RECORDS = [{"a": 1, "b": "x\u2028y}{"}, {"a": 2, "b": {"c": [1, 'a \\ and "b']}}, {"a": 3}]
@@ -288,7 +288,7 @@ SPLITS: dict[str, tuple[bytes, list[object]]] = {
 
 
 @pytest.mark.parametrize(("data", "records"), SPLITS.values(), ids=SPLITS.keys())
-def test_records_are_split_however_they_are_separated(data: bytes, records: list[object]) -> None:
+def test_records_are_split_at_any_separator(data: bytes, records: list[object]) -> None:
     split = split_records(data)
     assert [json.loads(record) for record in split] == records
     assert not any(b"\n" in record for record in split)

@@ -35,7 +35,10 @@ def write_session(name: str, folder: Path) -> tuple[Path, list[str]]:
 def problems_of(path: Path) -> list[str]:
     """Return the messages of all problems of a file, with their places."""
     report = read_file(path, named=True)
-    problems = [*report.problems, *(one for trace in report.traces for one in trace.problems)]
+    problems = [
+        *report.problems,
+        *(problem for trace in report.traces for problem in trace.problems),
+    ]
     return [f"{problem.place}: {problem.message}" for problem in problems]
 
 

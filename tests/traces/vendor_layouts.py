@@ -1,4 +1,4 @@
-"""One short run as five tracing vendors export it, written from the layouts that they publish."""
+"""One short run in the export layouts of tracing vendors."""
 
 from __future__ import annotations
 
