@@ -22,8 +22,8 @@ from mast_tui.traces.scan.file_reader import read_one
 from tests import waiting
 from tests.benchmarks.documents import LAYOUTS, write_document
 from tests.traces import rollouts
-from tests.traces.same import check_same_report
-from tests.traces.test_kept_trace import chat
+from tests.traces.compared_reports import check_same_report
+from tests.traces.test_cached_documents import chat
 
 pytestmark = pytest.mark.slow
 

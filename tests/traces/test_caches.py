@@ -21,8 +21,8 @@ from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.traces.scan.library_cache import LibraryCache
 from mast_tui.traces.scan.scanning import Scan
 from tests.traces.checks import write_json
+from tests.traces.compared_reports import check_same_report
 from tests.traces.rollouts import message, meta, write
-from tests.traces.same import check_same_report
 
 pytestmark = pytest.mark.slow
 

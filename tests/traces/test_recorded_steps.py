@@ -6,7 +6,7 @@ from typing import Any
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
 from mast_tui.traces.readers.span_tree.rows import Message
-from tests.traces.observed_rows import (
+from tests.traces.recorded_rows import (
     ANSWER,
     QUESTION,
     SYSTEM,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from mast_tui.traces.readers.span_tree.rows import RowKind, SpanRow
 from mast_tui.traces.readers.span_tree.steps import observed_steps
-from tests.traces.observed_rows import (
+from tests.traces.recorded_rows import (
     ANSWER,
     QUESTION,
     SYSTEM,

@@ -29,7 +29,7 @@ from mast_tui.traces.model import (
 )
 from mast_tui.traces.scan.file_reader import read_one
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus, write_json
-from tests.traces.same import check_same_report
+from tests.traces.compared_reports import check_same_report
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 perhaps = st.none() | words
