@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.io import archive
@@ -191,7 +191,6 @@ def test_members_beyond_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) 
     assert "more than 3 members" in actual.problems[0].message
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_only_documented_errors_are_raised(data: st.DataObject) -> None:
     parts = [

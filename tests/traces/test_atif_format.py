@@ -145,7 +145,7 @@ def runs(draw: st.DrawFn, *, in_order: bool) -> StepList:
     return steps
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(in_order=True), st.none() | names)
 def test_a_run_comes_back_span_by_span(tmp_path: Path, steps: StepList, system: str | None) -> None:
     trace = trace_of(steps, system=system)
@@ -160,7 +160,7 @@ def test_a_run_comes_back_span_by_span(tmp_path: Path, steps: StepList, system: 
             assert actual.span(index).start == trace.span(index).start
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(in_order=False))
 def test_late_results_come_back_at_their_calls(tmp_path: Path, steps: StepList) -> None:
     trace = trace_of(steps)
@@ -190,7 +190,7 @@ def spans_of_any_kind(draw: st.DrawFn) -> StepList:
     return steps
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spans_of_any_kind())
 def test_no_text_of_any_span_is_lost(tmp_path: Path, steps: StepList) -> None:
     record, actual = written(tmp_path, trace_of(steps))

@@ -111,7 +111,7 @@ def reopened(report: FileReport, place: Path) -> FileReport:
     return actual.report
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_cached_trace_equals_the_trace(tmp_path: Path, data: st.DataObject) -> None:
     report = data.draw(reports(tmp_path / "a.json"))

@@ -157,9 +157,7 @@ def test_a_long_session_with_many_forks_is_read_in_linear_time(tmp_path: Path) -
     assert calls < 200 * len(records)
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("upas"), st.integers(-2, 12)), min_size=1, max_size=12))
 def test_every_record_is_shown_or_counted_as_left_out(
     tmp_path: Path, shape: list[tuple[str, int]]

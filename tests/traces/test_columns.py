@@ -95,7 +95,7 @@ records = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, max_size=25), st.integers(0, 30), st.integers(0, 30))
 def test_columns_of_any_part_of_a_rollout_equal_its_spans(
     tmp_path: Path, made: list[Record], first: int, end: int

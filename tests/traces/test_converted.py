@@ -93,7 +93,7 @@ def check_equal(found: Trace, trace: Trace) -> None:
         assert found.text(index) == trace.text(index)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(traces(), min_size=1, max_size=3))
 def test_a_written_trace_is_read_without_loss(tmp_path: Path, written: list[Trace]) -> None:
     path = tmp_path / "out.jsonl"

@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mast_tui.traces.library import read_fully, samples_folder
 from mast_tui.traces.model import Trace
 from mast_tui.traces.scan.each_trace import each_trace
 from tests.pickled_workers import PickledWorkers
-from tests.traces.checks import CORPUS, needs_corpus, write_json
+from tests.traces.checks import write_json
 
 
 def described(trace: Trace) -> tuple[Any, ...]:
@@ -38,13 +36,6 @@ def chat(*messages: str) -> dict[str, object]:
 
 def test_workers_read_the_samples_alike() -> None:
     paths = [samples_folder()]
-    assert all_of(paths, PickledWorkers()) == all_of(paths, None)
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_workers_read_the_corpus_alike() -> None:
-    paths = [CORPUS, CORPUS / "README.md"]
     assert all_of(paths, PickledWorkers()) == all_of(paths, None)
 
 

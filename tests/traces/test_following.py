@@ -93,9 +93,7 @@ def test_a_partial_line_is_read_once_it_is_complete(tmp_path: Path) -> None:
     assert set(actual) == {Growth.MORE}
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=5))
 @example([0])
 def test_a_rollout_that_grows_from_any_cut_is_the_same_in_the_end(

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.index import line_ranges, lines
@@ -50,7 +50,7 @@ def rollout(tmp_path: Path) -> Path:
 @pytest.fixture
 def big(tmp_path: Path) -> BigDocuments:
     """Let a process read every file of lines."""
-    return BigDocuments(folder=tmp_path / "index_file", lines=0)
+    return BigDocuments(folder=tmp_path / "kept", lines=0)
 
 
 def described(trace: Trace) -> list[object]:
@@ -145,7 +145,6 @@ def through_blocks(path: Path, first: int, *, whole: bool = False) -> Trace:
 
 
 @pytest.mark.usefixtures("short_slices")
-@settings(deadline=None)
 @given(RECORDS, ENDS, st.sampled_from([1, 300, 1 << 20]), st.booleans())
 def test_blocks_hold_the_spans_that_were_read(
     records: Sequence[object], end: bytes, first: int, whole: bool
@@ -171,7 +170,6 @@ def flat_state_of(parser: LineParser) -> bytes:
 
 
 @pytest.mark.usefixtures("short_slices")
-@settings(deadline=None)
 @given(RECORDS, ENDS, st.integers(1, 2000), st.sampled_from([50, 200, 900]), st.booleans())
 def test_an_index_is_the_same_however_the_file_is_cut(
     records: Sequence[object], end: bytes, first: int, length: int, fork: bool
@@ -201,7 +199,6 @@ def test_an_index_is_the_same_however_the_file_is_cut(
 
 
 @pytest.mark.usefixtures("short_slices")
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["one", "", "é", "\r", "x" * 50]), max_size=300), st.booleans())
 def test_blocks_of_a_log_hold_its_spans(lines: Sequence[str], ended: bool) -> None:
     with TemporaryDirectory() as folder:
@@ -403,7 +400,7 @@ def test_spans_missing_from_a_process_are_read_in_this_process(
 
 def test_without_a_cache_folder_all_is_read_in_this_process(rollout: Path) -> None:
     (rollout.parent / "file").touch()
-    big = BigDocuments(folder=rollout.parent / "file" / "index_file", lines=0)
+    big = BigDocuments(folder=rollout.parent / "file" / "kept", lines=0)
     assert described(read_in_background(rollout, big)) == described(read_here(rollout))
 
 

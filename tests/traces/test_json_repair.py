@@ -255,8 +255,8 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(max_examples=100)
 @given(st.lists(PIECES, max_size=60).map("".join))
-@settings(max_examples=300)
 def test_any_sequence_of_json_tokens_is_read_or_refused(pieces: str) -> None:
     for beginning in ('{"a": ', "[{}, ", '[\n  {\n    "k": '):
         actual = repair(beginning + pieces)

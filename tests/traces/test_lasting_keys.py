@@ -1,4 +1,4 @@
-"""Keys that last: read twice, after conversion, and after records were appended."""
+"""Keys of spans that stay when records are appended to a file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
-from mast_tui.traces.native_format import line_of
 from tests.traces.checks import (
     CORPUS,
     SAMPLES,
     check_sound,
     needs_corpus,
     spans_of,
-    texts_of,
     write_json,
     write_json_lines,
 )
@@ -39,42 +37,14 @@ def read_all(path: Path) -> dict[str, Trace]:
     return traces
 
 
-def files_of_each_kind() -> list[Path]:
-    """Return six files of each folder of the corpus and of the samples."""
-    every = sorted(path for path in (*CORPUS.rglob("*.*"), *SAMPLES.iterdir()) if path.is_file())
-    by_folder: dict[Path, list[Path]] = {}
-    for path in every:
-        if read_file(path, named=False).traces:
-            by_folder.setdefault(path.parent, []).append(path)
-    return [path for paths in by_folder.values() for path in paths[:6]]
-
-
-FILES: Final = files_of_each_kind() if CORPUS.is_dir() else []
-
-
-@needs_corpus
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_keys_are_the_same_when_read_again_and_after_conversion(path: Path, tmp_path: Path) -> None:
-    first = read_all(path)
-    second = read_all(path)
-    converted = tmp_path / "converted.jsonl"
-    converted.write_bytes(b"".join(line_of(trace) for trace in first.values()))
-    third = read_all(converted)
-    assert first.keys() == second.keys() == third.keys()
-    for trace_id, trace in first.items():
-        assert spans_of(trace) == spans_of(second[trace_id]) == spans_of(third[trace_id])
-        assert texts_of(trace) == texts_of(third[trace_id])
-        assert trace.identity == third[trace_id].identity
-
-
 @needs_corpus
 @given(data=st.data())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_keys_of_real_files_stay_when_lines_are_appended(
     data: st.DataObject, tmp_path: Path
 ) -> None:
-    growing = [path for path in FILES if path.suffix == ".jsonl"]
-    path = data.draw(st.sampled_from(growing))
+    growing = (*CORPUS.rglob("*.jsonl"), *SAMPLES.glob("*.jsonl"))
+    path = data.draw(st.sampled_from(sorted(growing)))
     content = path.read_bytes()
     ends = [place + 1 for place, byte in enumerate(content) if byte == 0x0A]
     end = data.draw(st.sampled_from(ends))

@@ -12,7 +12,7 @@ import pytest
 
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import FileReport, Outcome
-from tests.traces.checks import CORPUS, check_sound, needs_corpus, write_json
+from tests.traces.checks import check_sound, write_json
 from tests.traces.rollouts import SESSION, call, message, meta, output, write
 
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -300,28 +300,3 @@ def test_opening_a_rollout_imports_nothing_heavy(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_the_corpus_is_read_and_nothing_in_it_fails() -> None:
-    reports = list(scan([CORPUS]))
-    assert all(settled(report) for report in reports)
-    assert [report for report in reports if report.failed] == []
-    formats: dict[str, set[str | None]] = {}
-    for report in reports:
-        folder = report.path.relative_to(CORPUS).parts[0]
-        formats.setdefault(folder, set()).add(report.format)
-        for trace in report.traces:
-            read_fully(trace)
-            check_sound(trace)
-    assert formats["codex"] == {"codex"}
-    assert formats["tau-bench"] == {"tau-bench", None}
-    assert formats["who-and-when"] == {"who-and-when", None}
-    assert formats["agentrx"] == {"message-list", None}
-    assert formats["mast-human"] == {"mast-data", None}
-    skipped = {report.path.name for report in reports if report.skipped}
-    assert {"README.md", "LICENSE", "magentic_one_ground_truth.json"} <= skipped
-    assert "annotations_rounds_1_2.json" in skipped
-    ids = [trace.identity.trace_id for report in reports for trace in report.traces]
-    assert len(set(ids)) == len(ids)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.model import Role, SpanKind, SpanStatus
@@ -148,7 +148,6 @@ _ROWS = st.builds(
 )
 
 
-@settings(max_examples=60)
 @given(st.lists(_ROWS, max_size=8), st.booleans())
 def test_any_rows_give_a_sound_timeline(rows: list[SpanRow], every_row: bool) -> None:
     first = observed_steps(rows, every_row=every_row).steps

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.index.span_table import KeyTable, SpanTable, widened_column
@@ -71,7 +71,6 @@ amendments = st.tuples(
 )
 
 
-@settings(max_examples=100)
 @given(st.lists(adds, max_size=30), st.lists(amendments, max_size=20), st.sampled_from(["", "t/"]))
 def test_stored_values_of_spans_are_returned(
     added: list[Added],

@@ -72,7 +72,7 @@ def test_a_growing_log_keeps_its_id_and_its_keys(tmp_path: Path) -> None:
 lines = st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=20)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(lines | st.just(""), max_size=30))
 def test_every_line_with_text_is_in_one_span(tmp_path: Path, content: list[str]) -> None:
     data = "\n".join(content).encode()
@@ -85,7 +85,7 @@ def test_every_line_with_text_is_in_one_span(tmp_path: Path, content: list[str])
     ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read(tmp_path: Path, content: bytes) -> None:
     trace_of(tmp_path, content)

@@ -135,7 +135,7 @@ def rollouts(draw: st.DrawFn) -> bytes:
     return data.replace(b'"@number@"', draw(st.sampled_from(NUMBERS)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rollouts(), needles, st.integers(0, 30), st.integers(1, 2000))
 def test_a_search_finds_the_hits_of_a_search_in_every_text(
     data: bytes, needle: str, start: int, max_bytes: int
@@ -153,7 +153,7 @@ def test_an_escaped_surrogate_pair_is_found() -> None:
     assert everything(search, 1) == {1: 1}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(words, min_size=1, max_size=12), needles)
 def test_a_search_of_plain_text_finds_every_hit(paragraphs: list[str], needle: str) -> None:
     data = "\n\n".join(BEHIND_PREVIEW + one for one in paragraphs).encode()
@@ -166,14 +166,12 @@ def test_a_search_of_plain_text_finds_every_hit(paragraphs: list[str], needle: s
     assert everything(TextSearch(trace, Needle(needle), 0)) == naive(trace, needle)
 
 
-@settings(max_examples=50)
 @given(st.text(max_size=40))
 def test_folding_keeps_each_code_point_in_its_place(text: str) -> None:
     assert len(folded(text)) == len(text)
     assert folded(folded(text)) == folded(text)
 
 
-@settings(max_examples=50)
 @given(words, needles)
 def test_hits_have_their_offsets(text: str, needle: str) -> None:
     matcher = Needle(needle)

@@ -86,7 +86,7 @@ def test_a_trial_without_a_rollout_is_its_output_else_its_telemetry(
 
 
 @pytest.mark.parametrize(
-    ("score", "outcome", "known"),
+    ("score", "outcome", "expected"),
     [
         ({"calculation_recall": 1.0, "calculation_precision": 0.5}, Outcome.SUCCEEDED, 1.0),
         ({"calculation_recall": 0.5}, Outcome.FAILED, 0.5),
