@@ -83,43 +83,56 @@ def inspected(path: Path) -> dict[str, Any]:
     return actual
 
 
-def problems_of(found: dict[str, Any], name: str) -> list[str]:
-    """Return the reasons and problems of a file with this name."""
+def problems_of(output: dict[str, Any], folder: Path, name: str) -> list[str]:
+    """Return the reasons and problems of a file with this name below a folder."""
     reasons = [
-        one["reason"]
+        entry["reason"]
         for kind in ("skipped", "failed")
-        for one in found[kind]
-        if Path(one["path"]).name == name
+        for entry in output[kind]
+        if Path(entry["path"]).name == name and folder in Path(entry["path"]).parents
     ]
-    problems = [problem for file in found["files"] for problem in file["problems"]]
+    problems = [
+        problem
+        for file in output["files"]
+        if folder in [Path(file["path"]), *Path(file["path"]).parents]
+        for problem in file["problems"]
+    ]
     return reasons + [problem["message"] for problem in problems if problem["place"].endswith(name)]
 
 
-@pytest.mark.parametrize("make", ODD)
-def test_an_unreadable_outcomes_file_is_a_problem(make: Make, tmp_path: Path) -> None:
-    path = write_json(tmp_path / "chat.json", CHAT)
-    make(tmp_path / "outcomes.csv")
-    for asked in (tmp_path, path):
-        actual = inspected(asked)
-        assert len(actual["files"]) == 1
-        assert problems_of(actual, "outcomes.csv"), actual
+def test_an_unreadable_outcomes_file_is_a_problem(tmp_path: Path) -> None:
+    folders = []
+    for make in ODD:
+        subfolder = tmp_path / make.__name__
+        write_json(subfolder / "chat.json", {**CHAT, "id": make.__name__})
+        make(subfolder / "outcomes.csv")
+        folders.append(subfolder)
+    output = inspected(tmp_path)
+    assert len(output["files"]) == len(ODD)
+    for subfolder in folders:
+        assert problems_of(output, subfolder, "outcomes.csv"), subfolder
+    output = inspected(folders[0] / "chat.json")
+    assert len(output["files"]) == 1
+    assert problems_of(output, folders[0], "outcomes.csv")
 
 
-@pytest.mark.parametrize("make", ODD)
 @pytest.mark.parametrize("name", ["result.json", "results.json", "evaluation.json"])
-def test_an_unreadable_file_of_a_trial_is_a_problem(make: Make, name: str, tmp_path: Path) -> None:
-    trial = tmp_path / "t"
-    (trial / "agent").mkdir(parents=True)
-    write_json(trial / "agent" / "trajectory.json", CHAT)
-    if name == "evaluation.json":
-        (trial / "traces").mkdir()
-        (trial / "traces" / "stdout.log").write_text("one line\n")
-    elif name == "results.json":
-        (trial / "agent-logs").mkdir()
-    make(trial / name)
-    actual = inspected(trial)
-    assert len(actual["files"]) == 1
-    assert problems_of(actual, name), actual
+def test_an_unreadable_file_of_a_trial_is_a_problem(name: str, tmp_path: Path) -> None:
+    trials = []
+    for make in ODD:
+        trial = tmp_path / make.__name__
+        write_json(trial / "agent" / "trajectory.json", {**CHAT, "id": make.__name__})
+        if name == "evaluation.json":
+            (trial / "traces").mkdir()
+            (trial / "traces" / "stdout.log").write_text("one line\n")
+        elif name == "results.json":
+            (trial / "agent-logs").mkdir()
+        make(trial / name)
+        trials.append(trial)
+    output = inspected(tmp_path)
+    assert len(output["files"]) == len(ODD)
+    for trial in trials:
+        assert problems_of(output, trial, name), trial
 
 
 @pytest.mark.parametrize("make", [fifo, endless, itself, folder])
@@ -134,7 +147,7 @@ def test_an_unreadable_event_file_is_skipped(make: Make, tmp_path: Path) -> None
     make(tmp_path / "c" / "base_state.json")
     actual = inspected(events)
     assert [file["traces"][0]["spans"] for file in actual["files"]] == [2]
-    assert make is folder or problems_of(actual, "base_state.json"), actual
+    assert make is folder or problems_of(actual, tmp_path, "base_state.json"), actual
 
 
 def test_an_unreadable_file_beside_a_sub_agent_is_a_problem(tmp_path: Path) -> None:
