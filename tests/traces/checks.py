@@ -1,4 +1,4 @@
-"""What holds for every trace, whatever its format, and where the real ones lie."""
+"""Readers of test files, checks of the promises of a trace, and the places of real traces."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def keys_of(trace: Trace) -> list[str]:
     return [span.key for span in spans_of(trace)]
 
 
-def said(trace: Trace) -> list[str]:
+def texts_of(trace: Trace) -> list[str]:
     """The texts of all its spans."""
     return [trace.text(index) for index in range(len(trace))]
 
 
-def told(trace: Trace) -> list[tuple[str, str]]:
+def kinds_and_texts(trace: Trace) -> list[tuple[str, str]]:
     """The kind and the text of each span."""
     return [(trace.span(index).kind.value, trace.text(index)) for index in range(len(trace))]
 

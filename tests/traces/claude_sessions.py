@@ -1,4 +1,4 @@
-"""Session records in the published layout of Claude Code, as its users find them on disk."""
+"""Session records of Claude Code in the layout of its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways in which files of traces get damaged, and what must still hold of them then.
+"""Mutations of trace files, and checks of what is read of them.
 
 Every mutation is drawn from a seed, so that each can be made again. ``scripts/damage.py`` makes
 many of them, the tests a few.
@@ -217,7 +217,7 @@ def _mutated_member(data: bytes, draw: random.Random) -> Mutation | None:
 
 @dataclass(frozen=True, slots=True)
 class Intact:
-    """What a file gives as long as it is in order: the keys of its spans by the lines they are on.
+    """The report on an intact file, and the keys of its spans by their lines.
 
     ``lines`` is empty for any file that has not one record a line.
     """
@@ -237,8 +237,8 @@ def read_intact(path: Path) -> Intact:
             if match := _LINE.match(span.place):
                 lines.setdefault(int(match[1]), set()).add(span.key)
     of_lines = report.format not in (None, "text") and bool(Source(path).json_lines)
-    found = {line: frozenset(keys) for line, keys in lines.items()} if of_lines else {}
-    return Intact(report, found)
+    actual = {line: frozenset(keys) for line, keys in lines.items()} if of_lines else {}
+    return Intact(report, actual)
 
 
 def read_damaged(path: Path) -> FileReport:
@@ -258,7 +258,7 @@ def read_damaged(path: Path) -> FileReport:
 def missing_keys(
     intact: Intact, data: bytes, mutation: Mutation, report: FileReport
 ) -> tuple[int, set[str]] | None:
-    """How many spans lie on lines that are intact, and which of their keys are gone.
+    """Return the number of spans on intact lines, and the keys of those that are missing.
 
     None where that cannot be told: the file has not one record a line, the damage is all over
     it, or lines have moved to other numbers, by which spans are called that have no id. A span
@@ -276,13 +276,13 @@ def missing_keys(
     for line, keys in intact.lines.items():
         if not first <= line <= last:
             wanted |= keys
-    found = {trace.span(index).key for trace in report.traces for index in range(len(trace))}
-    gone = {key for key in wanted - found if re.sub(r"~\d+$", "", key) not in found}
+    actual = {trace.span(index).key for trace in report.traces for index in range(len(trace))}
+    gone = {key for key in wanted - actual if re.sub(r"~\d+$", "", key) not in actual}
     return len(wanted), gone
 
 
 def is_unsound(error: BaseException) -> bool:
-    """Whether an error comes from the checks, and not from reading."""
+    """Return whether an error comes from the checks, and not from reading."""
     frames = traceback.extract_tb(error.__traceback__)
     own = {Path(__file__).name, Path(checks.__file__).name}
     return bool(frames) and Path(frames[-1].filename).name in own

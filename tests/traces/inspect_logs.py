@@ -1,13 +1,13 @@
-"""Inspect logs as its writers lay them out, made for tests."""
+"""Builders of Inspect logs in the layout of its writers."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from mast_tui.traces.model import FileReport, Span, SpanKind, Trace
+from mast_tui.traces.model import FileReport, Span, Trace
 from mast_tui.traces.readers.inspect import reader as inspect_reader
-from tests.traces.checks import read_file, write_json
+from tests.traces.checks import read_file
 from tests.traces.zips import DEFLATED, Part, archive_of
 
 Json = dict[str, object]
@@ -31,11 +31,6 @@ HEADER: Json = {
 def at(seconds: float) -> str:
     """A time so many seconds after ten o'clock."""
     return f"2026-03-01T10:{int(seconds // 60):02}:{seconds % 60:09.6f}+00:00"
-
-
-def unix(seconds: float) -> float:
-    """The same as Unix seconds."""
-    return 1_772_359_200 + seconds
 
 
 def sample(*events: Json, **fields: object) -> Json:
@@ -68,12 +63,6 @@ def calls(call_id: str, function: str = "bash", **arguments: object) -> Json:
     return {"id": call_id, "type": "function", "function": function, "arguments": arguments}
 
 
-def answers(call_id: str, text: object, function: str = "bash", **fields: object) -> Json:
-    """The message with a tool's result."""
-    fields = {"tool_call_id": call_id, "function": function, **fields}
-    return {"role": "tool", "content": text, **fields}
-
-
 def model(asked: list[Json], answer: Json | None, when: float = 0, **fields: object) -> Json:
     """A model call of one second."""
     choices = [] if answer is None else [{"message": answer, "stop_reason": "stop"}]
@@ -90,7 +79,7 @@ def model(asked: list[Json], answer: Json | None, when: float = 0, **fields: obj
 
 
 def tool(call_id: str, result: object, when: float = 1, **fields: object) -> Json:
-    """What a tool did, in half a second."""
+    """Return the event of a tool that ran for half a second."""
     return {
         "event": "tool",
         "timestamp": at(when),
@@ -105,23 +94,6 @@ def tool(call_id: str, result: object, when: float = 1, **fields: object) -> Jso
     }
 
 
-def begins(span_id: str, kind: str | None, name: str, when: float = 0, **fields: object) -> Json:
-    """The beginning of a stretch of the run."""
-    return {
-        "event": "span_begin",
-        "timestamp": at(when),
-        "id": span_id,
-        "span_id": span_id,
-        "type": kind,
-        "name": name,
-        **fields,
-    }
-
-
-def ends(span_id: str, when: float = 0) -> Json:
-    return {"event": "span_end", "timestamp": at(when), "id": span_id, "span_id": span_id}
-
-
 def step(action: str, kind: str, name: str) -> Json:
     """The beginning or the end of a stretch, as old logs tell it."""
     return {"event": "step", "timestamp": at(0), "action": action, "type": kind, "name": name}
@@ -131,7 +103,9 @@ def members_of(*samples: Json, header: Json = HEADER) -> dict[str, object]:
     """The members of a finished archive by name."""
     start = {name: header[name] for name in ("version", "eval", "plan") if name in header}
     members: dict[str, object] = {"_journal/start.json": start}
-    members |= {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in samples}
+    members |= {
+        f"samples/{sample['id']}_epoch_{sample['epoch']}.json": sample for sample in samples
+    }
     return members | {"summaries.json": [], "header.json": header}
 
 
@@ -150,33 +124,10 @@ def write_eval(path: Path, members: dict[str, object], method: int = DEFLATED) -
 
 
 def read_eval(path: Path, *samples: Json, header: Json = HEADER) -> FileReport:
-    """What the reader makes of an archive of these samples."""
+    """Read an archive of these samples."""
     members = members_of(*samples, header=header)
     return read_file(inspect_reader.READER, write_eval(path / "log.eval", members))
 
 
-def read_json(path: Path, *samples: Json, header: Json = HEADER) -> FileReport:
-    """What the reader makes of a JSON log of these samples."""
-    log = {**header, "samples": list(samples)}
-    return read_file(inspect_reader.READER, write_json(path / "log.json", log))
-
-
-def read_sample(path: Path, *events: Json, **fields: object) -> Trace:
-    """The trace of a sample with these events and no problem."""
-    report = read_eval(path, sample(*events, **fields))
-    assert not report.problems
-    (trace,) = report.traces
-    return trace
-
-
 def spans(trace: Trace) -> list[Span]:
     return [trace.span(index) for index in range(len(trace))]
-
-
-def told(trace: Trace, logs: bool = True) -> list[tuple[str, str, str]]:
-    """Kind, agent and text of every span."""
-    return [
-        (span.kind.value, span.agent, trace.text(span.index))
-        for span in spans(trace)
-        if logs or span.kind is not SpanKind.LOG
-    ]

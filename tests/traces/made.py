@@ -1,4 +1,4 @@
-"""Traces that tests make up, of which they say themselves what each span is."""
+"""A trace whose spans a test defines."""
 
 from __future__ import annotations
 

@@ -121,15 +121,15 @@ def _flat(prefix: str, value: object) -> Values:
 
 
 def _openinference_messages(messages: list[Values]) -> list[Values]:
-    found: list[Values] = []
+    actual: list[Values] = []
     for message in messages:
-        told = dict(message)
-        if "tool_calls" in told:
-            told["tool_calls"] = [
+        attributes = dict(message)
+        if "tool_calls" in attributes:
+            attributes["tool_calls"] = [
                 {"tool_call": {"id": call["id"], "function": call["function"]}} for call in _calls()
             ]
-        found.append({"message": told})
-    return found
+        actual.append({"message": attributes})
+    return actual
 
 
 def openinference(part: str) -> tuple[Values, Events]:
@@ -140,12 +140,12 @@ def openinference(part: str) -> tuple[Values, Events]:
             "input.value": QUESTION,
         }, []
     if part in ("bern", "basel"):
-        told: Values = {"openinference.span.kind": "TOOL", "tool.name": "weather"}
-        told["input.value"] = BERN if part == "bern" else BASEL
-        told["input.mime_type"] = "application/json"
+        attributes: Values = {"openinference.span.kind": "TOOL", "tool.name": "weather"}
+        attributes["input.value"] = BERN if part == "bern" else BASEL
+        attributes["input.mime_type"] = "application/json"
         if part == "bern":
-            told["output.value"] = WEATHER
-        return told, []
+            attributes["output.value"] = WEATHER
+        return attributes, []
     taken, given = _tokens(part)
     return {
         "openinference.span.kind": "LLM",
@@ -174,12 +174,15 @@ def _genai(part: str) -> Values:
     if part == "agent":
         return {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": AGENT}
     if part in ("bern", "basel"):
-        told: Values = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather"}
-        told["gen_ai.tool.call.id"] = "call_1" if part == "bern" else "call_2"
-        told["gen_ai.tool.call.arguments"] = BERN if part == "bern" else BASEL
+        attributes: Values = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "weather",
+        }
+        attributes["gen_ai.tool.call.id"] = "call_1" if part == "bern" else "call_2"
+        attributes["gen_ai.tool.call.arguments"] = BERN if part == "bern" else BASEL
         if part == "bern":
-            told["gen_ai.tool.call.result"] = WEATHER
-        return told
+            attributes["gen_ai.tool.call.result"] = WEATHER
+        return attributes
     taken, given = _tokens(part)
     return {
         "gen_ai.operation.name": "chat",
@@ -191,19 +194,19 @@ def _genai(part: str) -> Values:
 
 def numbered(part: str) -> tuple[Values, Events]:
     if part not in ("first", "second"):
-        told = _genai(part)
+        attributes = _genai(part)
         if part != "agent":
             entity = {"inputs": json.loads(BERN if part == "bern" else BASEL)}
-            told = {
+            attributes = {
                 "traceloop.span.kind": "tool",
                 "traceloop.entity.name": "weather",
                 "traceloop.entity.input": json.dumps(entity),
             }
             if part == "bern":
-                told["traceloop.entity.output"] = json.dumps({"outputs": WEATHER})
+                attributes["traceloop.entity.output"] = json.dumps({"outputs": WEATHER})
         else:
-            told = {"traceloop.span.kind": "agent", "traceloop.entity.name": AGENT}
-        return told, []
+            attributes = {"traceloop.span.kind": "agent", "traceloop.entity.name": AGENT}
+        return attributes, []
     taken, given = _tokens(part)
 
     def flat(messages: list[Values]) -> list[Values]:
@@ -232,9 +235,9 @@ def numbered(part: str) -> tuple[Values, Events]:
 
 
 def events(part: str) -> tuple[Values, Events]:
-    told = _genai(part)
+    attributes = _genai(part)
     if part not in ("first", "second"):
-        return told, []
+        return attributes, []
     happened: Events = []
     for message in asked(part):
         body = {name: value for name, value in message.items() if name != "role"}
@@ -247,11 +250,11 @@ def events(part: str) -> tuple[Values, Events]:
     happened.append(
         ("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": json.dumps(answer)})
     )
-    return told, happened
+    return attributes, happened
 
 
 def _parts(messages: list[Values]) -> list[Values]:
-    found = []
+    actual = []
     for message in messages:
         parts: list[Values] = []
         if message["role"] == "tool":
@@ -267,26 +270,26 @@ def _parts(messages: list[Values]) -> list[Values]:
         for call in _calls() if "tool_calls" in message else ():
             function = call["function"]
             parts.append({"type": "tool_call", "id": call["id"], **function})
-        found.append({"role": message["role"], "parts": parts})
-    return found
+        actual.append({"role": message["role"], "parts": parts})
+    return actual
 
 
 def parts_as_values(part: str) -> tuple[Values, Events]:
-    told = _genai(part)
+    attributes = _genai(part)
     if part in ("first", "second"):
-        told["gen_ai.system_instructions"] = [{"type": "text", "content": SYSTEM}]
-        told["gen_ai.input.messages"] = _parts(asked(part)[1:])
-        told["gen_ai.output.messages"] = [
+        attributes["gen_ai.system_instructions"] = [{"type": "text", "content": SYSTEM}]
+        attributes["gen_ai.input.messages"] = _parts(asked(part)[1:])
+        attributes["gen_ai.output.messages"] = [
             {**one, "finish_reason": "stop"} for one in _parts(answered(part))
         ]
-    return told, []
+    return attributes, []
 
 
 def parts_as_text(part: str) -> tuple[Values, Events]:
-    told, happened = parts_as_values(part)
+    attributes, happened = parts_as_values(part)
     return {
         name: json.dumps(value) if isinstance(value, list) else value
-        for name, value in told.items()
+        for name, value in attributes.items()
     }, happened
 
 

@@ -1,4 +1,4 @@
-"""The spans of a conversation in every layout in which they are written, as published."""
+"""The spans of a conversation in every published layout."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _all_events(span: Call) -> Events:
 
 
 def otlp_span(span: Call) -> Values:
-    told: Values = {
+    record: Values = {
         "traceId": TRACE,
         "spanId": span.id,
         "name": span.name,
@@ -61,8 +61,8 @@ def otlp_span(span: Call) -> Values:
         ],
     }
     if span.parent:
-        told["parentSpanId"] = span.parent
-    return told
+        record["parentSpanId"] = span.parent
+    return record
 
 
 def otlp_document(spans: list[Values], **names: str) -> Values:
@@ -163,11 +163,11 @@ def nest(values: Values) -> Values:
 
 
 def row_of_dataframe(span: Call) -> Values:
-    told = phoenix_span(span)
-    del told["context"], told["attributes"]
-    told["context.trace_id"], told["context.span_id"] = TRACE, span.id
-    told |= {f"attributes.{name}": value for name, value in span.attributes.items()}
-    return told
+    record = phoenix_span(span)
+    del record["context"], record["attributes"]
+    record["context.trace_id"], record["context.span_id"] = TRACE, span.id
+    record |= {f"attributes.{name}": value for name, value in span.attributes.items()}
+    return record
 
 
 def _write_text(path: Path, text: str) -> Path:

@@ -1,4 +1,4 @@
-"""Codex rollouts to order."""
+"""Builders of Codex rollouts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tests.traces.checks import read_one
 
 Record = dict[str, object]
 SESSION = "01a2b3c4-0000-7000-8000-000000000001"
-FIRST_SECOND = 1_790_000_000
 
 
 def record(kind: str, payload: object, second: float = 0) -> Record:

@@ -40,7 +40,7 @@ class S3Server(ThreadingHTTPServer):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What s3fs is made with."""
+        """Return the options of s3fs."""
         return {
             "endpoint_url": f"http://127.0.0.1:{self.server_port}",
             "key": "k",
@@ -103,14 +103,14 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, b"", {"ETag": _tag(data)})
 
     def _give(self, data: bytes, *, cut: bool) -> None:
-        told = {"ETag": _tag(data), "Last-Modified": formatdate(0, usegmt=True)}
+        headers = {"ETag": _tag(data), "Last-Modified": formatdate(0, usegmt=True)}
         status, part = 200, data
         if self.server.ranges and (wanted := self.headers.get("Range")):
             first, _, last = wanted.removeprefix("bytes=").partition("-")
             end = min(int(last) + 1 if last else len(data), len(data))
             status, part = 206, data[int(first) : end]
-            told["Content-Range"] = f"bytes {first}-{end - 1}/{len(data)}"
-        self._answer(status, part, told, sent=len(part) // 2 if cut else None)
+            headers["Content-Range"] = f"bytes {first}-{end - 1}/{len(data)}"
+        self._answer(status, part, headers, sent=len(part) // 2 if cut else None)
         self.close_connection = cut
 
     def _list(self, bucket: str, prefix: str, delimiter: str) -> None:
@@ -129,7 +129,8 @@ class _Handler(BaseHTTPRequestHandler):
                 "<LastModified>1970-01-01T00:00:00Z</LastModified></Contents>"
             )
         rows += [
-            f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders
+            f"<CommonPrefixes><Prefix>{escape(folder)}</Prefix></CommonPrefixes>"
+            for folder in folders
         ]
         body = (
             '<?xml version="1.0"?><ListBucketResult>'

@@ -1,4 +1,4 @@
-"""Two runs side by side: what belongs together, and where they part."""
+"""Alignment of two runs: equal steps, differences and the point of divergence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def start() -> MemoryTrace:
     return MemoryTrace().user("Find out why the shop is slow.")
 
 
-def shown(found: RunAlignment) -> list[str]:
+def signs_of(found: RunAlignment) -> list[str]:
     """Each place in few signs, numbers from 1."""
     signs = dict(zip(Likeness, "=~|<>", strict=True))
     return [
@@ -33,56 +33,54 @@ def shown(found: RunAlignment) -> list[str]:
     ]
 
 
-def test_a_run_beside_itself_never_parts() -> None:
+def test_a_run_does_not_diverge_from_itself() -> None:
     trace = start().run("ls", "a b").think("Hm.").say("Done.")
-    found = align(trace, trace)
-    assert shown(found) == [f"{n}={n}" for n in range(1, len(trace) + 1)]
-    assert (found.first, found.fork, found.cause) == (None, None, None)
+    actual = align(trace, trace)
+    assert signs_of(actual) == [f"{n}={n}" for n in range(1, len(trace) + 1)]
+    assert (actual.first, actual.fork, actual.cause) == (None, None, None)
 
 
-def test_runs_part_where_the_same_call_is_answered_otherwise() -> None:
+def test_runs_diverge_where_one_call_has_two_results() -> None:
     one = start().run("get 1", "Error: no such order").say("It cannot be done.")
     other = start().run("get 1", '{"status": "paid"}').say("The order is paid, all is well.")
-    found = align(one, other)
-    assert shown(found) == ["1=1", "2=2", "3~3", "4|4"]
-    assert (found.fork, found.cause) == (3, 2)
+    actual = align(one, other)
+    assert signs_of(actual) == ["1=1", "2=2", "3~3", "4|4"]
+    assert (actual.fork, actual.cause) == (3, 2)
 
 
-def test_other_arguments_are_another_action_and_ids_in_answers_are_not() -> None:
+def test_other_arguments_are_a_difference_and_ids_in_results_are_none() -> None:
     one = start().run("curl -s host:25/mail", "id 7f3a9c21e0 at 12:01:07").run("ls", "a")
     other = start().run("curl -s host:587/mail", "id 00aa9c21e1 at 13:44:59").run("ls", "a")
-    assert shown(align(one, other)) == ["1=1", "2~2", "3=3", "4=4", "5=5"]
+    assert signs_of(align(one, other)) == ["1=1", "2~2", "3=3", "4=4", "5=5"]
 
 
-def test_what_is_said_much_alike_is_the_same() -> None:
+def test_similar_messages_are_aligned() -> None:
     one = start().say("I will now look at the logs of the mail service.").run("ls", "a")
     other = start().say("I will now look at the logs of the mail service!").run("ls", "a")
     assert align(one, other).first is None
 
 
-def test_one_step_more_is_a_difference_and_no_fork() -> None:
+def test_an_additional_step_is_a_difference_and_no_divergence() -> None:
     one, other = start(), start()
     for number in range(6):
         one.run(f"step {number}", f"{number} done")
         other.run(f"step {number}", f"{number} done")
         if number == 1:
             other.run("date", "Monday")
-    found = align(one, other)
-    assert found.pairs[found.first or 0] == (None, 5, Likeness.ONLY_B)
-    assert found.fork is None
+    actual = align(one, other)
+    assert actual.pairs[actual.first or 0] == (None, 5, Likeness.ONLY_B)
+    assert actual.fork is None
 
 
 @given(st.randoms(use_true_random=False), st.integers(0, 25), st.integers(0, 25))
-def test_every_span_stands_in_one_place_and_in_its_order(
-    random: Random, one: int, other: int
-) -> None:
+def test_every_span_is_aligned_once_and_in_order(random: Random, one: int, other: int) -> None:
     a, b = start(), start()
     _go_on(a, random, one)
     _go_on(b, random, other)
-    found = align(a, b)
-    assert [pair.a for pair in found.pairs if pair.a is not None] == [*range(len(a))]
-    assert [pair.b for pair in found.pairs if pair.b is not None] == [*range(len(b))]
-    for pair in found.pairs:
+    actual = align(a, b)
+    assert [pair.a for pair in actual.pairs if pair.a is not None] == [*range(len(a))]
+    assert [pair.b for pair in actual.pairs if pair.b is not None] == [*range(len(b))]
+    for pair in actual.pairs:
         both = pair.a is not None and pair.b is not None
         assert both == (pair.likeness not in (Likeness.ONLY_A, Likeness.ONLY_B))
 
@@ -93,9 +91,9 @@ def test_planted_forks_are_found() -> None:
     exact = near = 0
     for seed in range(RUNS):
         a, b, (planted_a, planted_b) = _forked(Random(seed))
-        found = align(a, b)
-        assert found.fork is not None
-        pair = found.pairs[found.fork]
+        actual = align(a, b)
+        assert actual.fork is not None
+        pair = actual.pairs[actual.fork]
         off = pair.a - planted_a if pair.a is not None else (pair.b or 0) - planted_b
         exact += off == 0
         near += abs(off) <= 3

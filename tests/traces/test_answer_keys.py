@@ -1,4 +1,4 @@
-"""What a file tells of how a run should have gone: sorted into sections, by every reader alike."""
+"""Answer keys: reference, scores and tests that a file holds about its run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_fields_go_to_their_sections_by_name_and_nothing_empty_is_kept() -> None
 
 
 @pytest.mark.parametrize("name", ["note", "feedback", "expected"])
-def test_names_that_mean_anything_count_only_where_a_reader_says_so(name: str) -> None:
+def test_ambiguous_names_count_only_where_a_reader_allows_them(name: str) -> None:
     assert answer_key_of({name: "x"}) == AnswerKey()
     assert answer_key_of({name: "x"}, {name: "failures"}).failures == ((name, "x"),)
 
@@ -57,7 +57,7 @@ def test_names_that_mean_anything_count_only_where_a_reader_says_so(name: str) -
         ([{"overall": 3}], {"s overall": "3"}, {}),
     ],
 )
-def test_scores_are_taken_apart_and_the_words_told_from_the_numbers(
+def test_scores_are_split_into_numbers_and_explanations(
     value: object, scores: dict[str, str], words: dict[str, str]
 ) -> None:
     draft = AnswerKeyDraft()
@@ -65,14 +65,14 @@ def test_scores_are_taken_apart_and_the_words_told_from_the_numbers(
     assert (dict(draft.key().scores), dict(draft.key().explanations)) == (scores, words)
 
 
-def test_what_only_the_other_holds_is_added_once() -> None:
+def test_merging_adds_the_missing_entries_once() -> None:
     one = AnswerKey(scores=(("a", "1"),))
     other = AnswerKey(scores=(("a", "1"), ("b", "2")), tests=(("t", "ok"),))
     assert one.with_all_of(other) == other
     assert list(other.sections()) == [("scores", other.scores), ("tests", other.tests)]
 
 
-def test_it_is_written_and_read_without_loss_and_foreign_shapes_cost_nothing() -> None:
+def test_answer_keys_are_written_and_read_without_loss() -> None:
     key = AnswerKey(scores=(("a", "1"), ("a", "2")), other=(("", ""),))
     assert answer_key_from_json(json.loads(json.dumps(as_json(key)))) == key
     shapes: tuple[object, ...] = (None, 5, [], {"scores": 5}, {"scores": [5]}, {"unknown": []})
@@ -80,7 +80,7 @@ def test_it_is_written_and_read_without_loss_and_foreign_shapes_cost_nothing() -
         assert answer_key_from_json(broken) == AnswerKey()
 
 
-def test_an_older_file_of_our_own_keeps_what_it_hid(tmp_path: Path) -> None:
+def test_an_older_converted_file_keeps_its_answer_key(tmp_path: Path) -> None:
     record = {"question": "?", "history": [{"role": "user", "content": "?"}], "mistake_agent": "A"}
     (trace,) = read_file(write_json(tmp_path / "a.json", record), named=True).traces
     line = json.loads(line_of(trace))
@@ -92,7 +92,7 @@ def test_an_older_file_of_our_own_keeps_what_it_hid(tmp_path: Path) -> None:
     assert sorted_into_sections([("x", "y")]) == AnswerKey(other=(("x", "y"),))
 
 
-def test_nothing_of_it_is_written_for_who_works_blind(tmp_path: Path) -> None:
+def test_answer_keys_are_not_written_for_blind_annotators(tmp_path: Path) -> None:
     record = {"ground_truth": "SECRET", "history": [{"role": "user", "content": "?"}], "reward": 1}
     (trace,) = read_file(write_json(tmp_path / "a.json", record), named=True).traces
     assert b"SECRET" in line_of(trace)
@@ -110,6 +110,6 @@ def test_nothing_of_it_is_written_for_who_works_blind(tmp_path: Path) -> None:
         ("inspect/docent_log.eval", {"reference", "scores", "explanations", "other"}),
     ],
 )
-def test_real_files_bring_theirs(place: str, sections: set[str]) -> None:
+def test_real_files_have_answer_keys(place: str, sections: set[str]) -> None:
     trace = read_file(CORPUS / place, named=True).traces[0]
     assert {name for name, _found in trace.meta.answer_key.sections()} == sections

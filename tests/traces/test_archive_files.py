@@ -1,4 +1,4 @@
-"""Archives that a URL names: no bomb gets past the limits, and nothing of it stays in the cache."""
+"""Archives named by a URL: limits of their members and of the cache."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def cached(tmp_path: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
-def test_a_member_over_the_limit_is_named_and_passed_over(tmp_path: Path, kind: str) -> None:
+def test_a_member_over_the_limit_is_a_problem_and_skipped(tmp_path: Path, kind: str) -> None:
     place = tmp_path / f"runs.{kind}"
     place.write_bytes(packed(kind, {"bomb.json": b"A" * (3 * MB), "good.json": GOOD}))
-    found = results(f"{kind[:3]}://::{place}")
-    assert found["bomb.json"] == "it holds more than 2 MB when unpacked; unpack it first"
-    assert found["good.json"] == ""
+    actual = results(f"{kind[:3]}://::{place}")
+    assert actual["bomb.json"] == "it holds more than 2 MB when unpacked; unpack it first"
+    assert actual["good.json"] == ""
     assert cached(tmp_path) == len(GOOD)
 
 
@@ -89,15 +89,15 @@ def test_nested_archives_obey_the_limits(tmp_path: Path, outer: str, inner: str)
     stored = packed(outer, {f"in.{inner}": bomb, "big.zip": b"A" * (3 * MB)})
     place = f"memory://{uuid4().hex}/out.{outer}"
     fsspec.filesystem("memory").pipe_file(place, stored)
-    found = results(f"{inner[:3]}://::{outer[:3]}://in.{inner}::{place}")
-    assert found.pop("good.json") == ""
-    assert all("more than 2 MB" in why for why in found.values())
+    actual = results(f"{inner[:3]}://::{outer[:3]}://in.{inner}::{place}")
+    assert actual.pop("good.json") == ""
+    assert all("more than 2 MB" in why for why in actual.values())
     (why,) = results(f"zip://::{outer[:3]}://big.zip::{place}").values()
     assert why == "the archive in it holds more than 2 MB when unpacked; unpack it first"
     assert cached(tmp_path) == len(GOOD)
 
 
-def test_a_size_that_an_archive_understates_ends_the_file_there(tmp_path: Path) -> None:
+def test_a_member_longer_than_its_stated_size_ends_there(tmp_path: Path) -> None:
     data = packed("zip", {"bomb.json": b"A" * (3 * MB)})
     place = tmp_path / "runs.zip"
     place.write_bytes(data.replace((3 * MB).to_bytes(4, "little"), (1000).to_bytes(4, "little")))

@@ -1,4 +1,4 @@
-"""Traces written as ATIF: the reader of ATIF finds the same spans in them."""
+"""Traces written as ATIF and read again."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def written(folder: Path, trace: Trace) -> tuple[dict[str, Any], Trace]:
     file.write_bytes(atif_line(trace))
     report = read_file(file, named=False)
     assert report.format == "atif"
-    [found] = report.traces
-    check_sound(found)
-    return json.loads(file.read_bytes()), found
+    [actual] = report.traces
+    check_sound(actual)
+    return json.loads(file.read_bytes()), actual
 
 
-def told(trace: Trace) -> list[tuple[object, ...]]:
-    """What is to come back of each span: a call's text as what its JSON says."""
+def described(trace: Trace) -> list[tuple[object, ...]]:
+    """Return the fields of each span that ATIF keeps; arguments of calls as JSON."""
     rows: list[tuple[object, ...]] = []
     for index in range(len(trace)):
         span, text = trace.span(index), trace.text(index)
@@ -69,10 +69,10 @@ def told(trace: Trace) -> list[tuple[object, ...]]:
 def links(trace: Trace) -> Counter[tuple[str, str | None]]:
     """By the text of each result that of its call."""
     spans = [trace.span(index) for index in range(len(trace))]
-    found = ((span, trace.index_of(span.parent or "")) for span in spans)
+    actual = ((span, trace.index_of(span.parent or "")) for span in spans)
     return Counter(
         (trace.text(span.index), None if call is None else json.dumps(load_json(trace.text(call))))
-        for span, call in found
+        for span, call in actual
         if span.kind is SpanKind.TOOL_RESULT
     )
 
@@ -145,29 +145,29 @@ def runs(draw: st.DrawFn, *, in_order: bool) -> StepList:
     return steps
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(in_order=True), st.none() | names)
 def test_a_run_comes_back_span_by_span(tmp_path: Path, steps: StepList, system: str | None) -> None:
     trace = trace_of(steps, system=system)
-    record, found = written(tmp_path, trace)
+    record, actual = written(tmp_path, trace)
     check_follows_the_standard(record)
-    assert told(found) == told(trace)
-    assert links(found) == links(trace)
+    assert described(actual) == described(trace)
+    assert links(actual) == links(trace)
     for index in range(len(trace)):
         if trace.span(index).kind is SpanKind.TOOL_RESULT:
-            assert found.span(index).status is trace.span(index).status
+            assert actual.span(index).status is trace.span(index).status
         elif trace.span(index).role is Role.AGENT:
-            assert found.span(index).start == trace.span(index).start
+            assert actual.span(index).start == trace.span(index).start
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(in_order=False))
 def test_late_results_come_back_at_their_calls(tmp_path: Path, steps: StepList) -> None:
     trace = trace_of(steps)
-    record, found = written(tmp_path, trace)
+    record, actual = written(tmp_path, trace)
     check_follows_the_standard(record)
-    assert Counter(told(found)) == Counter(told(trace))
-    assert links(found) == links(trace)
+    assert Counter(described(actual)) == Counter(described(trace))
+    assert links(actual) == links(trace)
 
 
 @st.composite
@@ -190,12 +190,12 @@ def spans_of_any_kind(draw: st.DrawFn) -> StepList:
     return steps
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spans_of_any_kind())
 def test_no_text_of_any_span_is_lost(tmp_path: Path, steps: StepList) -> None:
-    record, found = written(tmp_path, trace_of(steps))
+    record, actual = written(tmp_path, trace_of(steps))
     check_follows_the_standard(record)
-    texts = Counter(found.text(index) for index in range(len(found)))
+    texts = Counter(actual.text(index) for index in range(len(actual)))
     kept = [s.text for s in steps.steps if s.kind is not SpanKind.TOOL_CALL and s.text.strip()]
     plain = Counter(
         text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in kept
@@ -210,7 +210,7 @@ def test_no_text_of_any_span_is_lost(tmp_path: Path, steps: StepList) -> None:
     assert set(keys) == {step.key for step in steps.steps}
 
 
-def test_what_tells_how_the_run_went_is_left_out(tmp_path: Path) -> None:
+def test_the_outcome_of_a_run_is_left_out(tmp_path: Path) -> None:
     steps = StepList()
     steps.add("a", SpanKind.MESSAGE, Role.USER, "user", "go", place="p")
     steps.add("b", SpanKind.MESSAGE, Role.AGENT, "bot", "done", place="p", tokens=Tokens(7, 2))
@@ -223,13 +223,17 @@ def test_what_tells_how_the_run_went_is_left_out(tmp_path: Path) -> None:
         score=0.25,
         answer_key=AnswerKey(reference=(("answer", "on the shelf"),)),
     )
-    record, found = written(tmp_path, trace)
+    record, actual = written(tmp_path, trace)
     assert "shelf" not in json.dumps(record)
-    assert (found.meta.outcome, found.meta.score, found.meta.hidden) == (Outcome.UNKNOWN, None, ())
-    assert (found.meta.model, found.meta.task_id) == ("m-1", "t7")
-    assert found.identity.trace_id == "run-1" + COPY
+    assert (actual.meta.outcome, actual.meta.score, actual.meta.hidden) == (
+        Outcome.UNKNOWN,
+        None,
+        (),
+    )
+    assert (actual.meta.model, actual.meta.task_id) == ("m-1", "t7")
+    assert actual.identity.trace_id == "run-1" + COPY
     assert record["steps"][1]["metrics"] == {"prompt_tokens": 7, "completion_tokens": 2}
-    assert found.span(1).tokens == Tokens(7, 2)
+    assert actual.span(1).tokens == Tokens(7, 2)
 
 
 @pytest.mark.slow
@@ -239,7 +243,7 @@ def test_real_traces_come_back(tmp_path: Path, folder: Path) -> None:
         for trace in report.traces:
             read_fully(trace)
             if len(trace):
-                record, found = written(tmp_path, trace)
+                record, actual = written(tmp_path, trace)
                 check_follows_the_standard(record)
-                known = [(row[0], *row[2:]) for row in told(trace)]
-                assert Counter((row[0], *row[2:]) for row in told(found)) == Counter(known)
+                known = [(row[0], *row[2:]) for row in described(trace)]
+                assert Counter((row[0], *row[2:]) for row in described(actual)) == Counter(known)

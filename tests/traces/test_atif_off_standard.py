@@ -54,7 +54,7 @@ def test_results_before_their_calls_are_shown_after_them(tmp_path: Path) -> None
 PLAIN: Json = {"source": "system", "message": "x"}
 
 
-def test_results_with_another_name_for_their_text_keep_it(tmp_path: Path) -> None:
+def test_results_with_another_field_for_their_text_are_read(tmp_path: Path) -> None:
     result: Json = {"source": "system", "content": "the result"}
     run = published_off_standard(user("go"), result, off_standard_call("a"))
     trace = read_one(READER, write_json(tmp_path / "t.json", run))
@@ -86,7 +86,7 @@ def test_results_with_another_name_for_their_text_keep_it(tmp_path: Path) -> Non
         ),
     ],
 )
-def test_what_may_be_no_result_stays_in_its_place(tmp_path: Path, steps: list[Json]) -> None:
+def test_a_step_that_may_be_no_result_stays_in_its_place(tmp_path: Path, steps: list[Json]) -> None:
     trace = read_one(READER, write_json(tmp_path / "t.json", published_off_standard(*steps)))
     messages = [span for span in spans_of(trace) if trace.text(span.index) == "x"]
     assert {span.kind.value for span in messages} == {"message"}

@@ -1,4 +1,4 @@
-"""Big documents are read in a process of their own, which ends when nobody waits for it."""
+"""Big documents, which another process reads into a cache."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from mast_tui.traces.scan.file_reader import read_one
 from tests import waiting
 from tests.benchmarks.documents import LAYOUTS, write_document
 from tests.traces import rollouts
-from tests.traces.same import check_same_report
-from tests.traces.test_kept_trace import chat
+from tests.traces.compared_reports import check_same_report
+from tests.traces.test_cached_documents import chat
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def big(tmp_path: Path) -> BigDocuments:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process ends; one that is no child of this one may be waited for too."""
+    """Return whether a process ends, which may be no child of this one."""
     try:
         file = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -87,7 +87,7 @@ def test_several_traces_of_a_damaged_file_are_read_the_same(
     "content", ['{"a": 1}', "{", '[{"a": 1}]', '{"a": 1}\n{"b": 2}\n', "plain words\n", "{ no json"]
 )
 @pytest.mark.parametrize("name", ["a.json", "a.txt", "a"])
-def test_what_is_no_trace_is_left_out_for_the_same_reason(
+def test_a_document_that_is_no_trace_is_skipped_for_the_same_reason(
     tmp_path: Path, big: BigDocuments, content: str, name: str
 ) -> None:
     path = tmp_path / name
@@ -96,7 +96,7 @@ def test_what_is_no_trace_is_left_out_for_the_same_reason(
         check_same_report(read_one(path, named, big), read_one(path, named))
 
 
-def test_a_compressed_document_counts_by_what_it_holds(tmp_path: Path) -> None:
+def test_a_compressed_document_counts_with_its_unpacked_size(tmp_path: Path) -> None:
     plain = tmp_path / "run.json"
     write_document(plain, 2 * BIG_BYTES, "atif", seed=1)
     path = tmp_path / "run.json.gz"
@@ -110,7 +110,7 @@ def test_a_compressed_document_counts_by_what_it_holds(tmp_path: Path) -> None:
     assert BigDocuments(folder=tmp_path / "kept").begin(small) is None
 
 
-def test_what_is_read_line_by_line_is_read_here(
+def test_files_of_lines_are_read_in_this_process(
     tmp_path: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document_process, "DocumentProcess", never)
@@ -125,7 +125,7 @@ def test_what_is_read_line_by_line_is_read_here(
         assert big.begin(path) is None
 
 
-def test_of_a_log_in_brackets_only_the_head_is_looked_at(
+def test_only_the_head_of_a_log_in_brackets_is_examined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "server.log"
@@ -134,7 +134,7 @@ def test_of_a_log_in_brackets_only_the_head_is_looked_at(
     assert Source(log).json is None
 
 
-def test_a_process_that_is_killed_is_told_of_and_keeps_nothing(
+def test_a_killed_process_is_a_problem_and_caches_nothing(
     tmp_path: Path, big: BigDocuments
 ) -> None:
     pipe = tmp_path / "never-there.json"
@@ -171,18 +171,18 @@ def test_stopping_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_a_process_that_complains_at_length_keeps_nobody_waiting(
+def test_long_error_output_of_a_process_does_not_block(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     does = "import sys\nsys.stderr.write('x' * (1 << 20) + '\\nit is too much\\n')\n"
     does += f"sys.stdout.write('[\"done\"]\\n')\nsys.exit({code})"
     process = process_that(does, tmp_path, monkeypatch)
     assert process.wait(_WAIT)
-    told = "the process that was reading it has failed: it is too much"
-    assert process.failed == (told if code else None)
+    message = "the process that was reading it has failed: it is too much"
+    assert process.failed == (message if code else None)
 
 
-def test_a_process_that_is_silent_but_does_not_end_is_ended(
+def test_a_process_that_does_not_end_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document_process, "_ENDING_SECONDS", 0.1)
@@ -200,7 +200,7 @@ def test_a_pipe_in_place_of_a_document_is_refused(tmp_path: Path) -> None:
     assert process.failed == "not a regular file"
 
 
-def test_a_process_that_nobody_holds_any_more_ends(
+def test_a_process_without_a_reference_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = process_that(NEVER_ENDS, tmp_path, monkeypatch)
@@ -222,7 +222,7 @@ os.kill(os.getpid(), int(sys.argv[3]))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_process_never_outlives_the_one_that_has_begun_it(tmp_path: Path, number: int) -> None:
+def test_a_process_ends_with_its_parent(tmp_path: Path, number: int) -> None:
     path = tmp_path / "run.json"
     write_document(path, 4 << 20, "atif", seed=1)
     (tmp_path / "kept").mkdir()
@@ -237,19 +237,21 @@ def test_a_process_never_outlives_the_one_that_has_begun_it(tmp_path: Path, numb
     assert not list((tmp_path / "kept").glob("*.spans"))
 
 
-def test_what_cannot_be_kept_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_that_cannot_be_cached_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = chat(tmp_path, ["one", "two"])
     folder = tmp_path / "kept"
     folder.mkdir()
     place = DocumentCache(folder).path_of(path)
     place.mkdir()  # stands in the way of the file
-    found = read_one(path, True, BigDocuments(0, folder))
-    assert found.failed is not None
-    assert "cannot be kept" in found.failed
+    actual = read_one(path, True, BigDocuments(0, folder))
+    assert actual.failed is not None
+    assert "cannot be kept" in actual.failed
     assert [entry.name for entry in folder.iterdir()] == [place.name]
 
 
-def test_where_nothing_can_be_kept_a_document_is_read_here(
+def test_a_document_is_read_in_this_process_without_a_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = chat(tmp_path, ["one", "two"])
@@ -269,7 +271,7 @@ def test_a_changed_document_is_read_anew(tmp_path: Path, big: BigDocuments) -> N
     assert trace.text(1) == "two"
 
 
-def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
+def test_the_least_recently_used_document_is_removed(tmp_path: Path) -> None:
     documents = DocumentCache(tmp_path)
     for used, name in enumerate(("first", "second", "third")):
         place = tmp_path / f"{name}.spans"
@@ -283,7 +285,7 @@ def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_opening_counts_as_use_and_parts_without_a_writer_go(
+def test_opening_counts_as_use_and_partial_files_are_removed(
     tmp_path: Path, big: BigDocuments
 ) -> None:
     path = chat(tmp_path, ["one"])

@@ -1,4 +1,4 @@
-"""What is kept of traces is its owner's alone, and what is damaged in it is read anew."""
+"""Caches of traces: permissions, and damage."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from mast_tui.traces.scan.file_reader import read_one
 from mast_tui.traces.scan.library_cache import LibraryCache
 from mast_tui.traces.scan.scanning import Scan
 from tests.traces.checks import write_json
+from tests.traces.compared_reports import check_same_report
 from tests.traces.rollouts import message, meta, write
-from tests.traces.same import check_same_report
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def mode(path: Path) -> int:
 
 
 def walk(folder: Path, library: LibraryCache) -> list[FileReport]:
-    """What the app does with a folder: what the last look told, and then all files."""
+    """Read the cached traces of a folder and then all its files, as the app does."""
     for traces in library.cached_traces([folder], read_again):
         for trace in traces:
             used(trace)
@@ -59,14 +59,14 @@ def walk(folder: Path, library: LibraryCache) -> list[FileReport]:
     for report in reports:
         for trace in report.traces:
             used(trace)
-    library.keep_traces([folder], [(trace, ()) for one in reports for trace in one.traces])
+    library.keep_traces([folder], [(trace, ()) for report in reports for trace in report.traces])
     return reports
 
 
 def used(trace: Trace) -> None:
     """Ask a trace for all that the screens show of it."""
-    known = trace.summary
-    texts = (known.task, known.system, known.model, known.benchmark, str(trace.path))
+    expected = trace.summary
+    texts = (expected.task, expected.system, expected.model, expected.benchmark, str(trace.path))
     assert "".join(text or "" for text in texts).isprintable()
     assert 0 <= trace.loaded.done <= trace.loaded.total + 1
     assert trace.identity.trace_id + trace.identity.reader
@@ -81,8 +81,8 @@ def used(trace: Trace) -> None:
 
 def facts(reports: list[FileReport]) -> list[object]:
     return [
-        (one.path, one.format, one.skipped, *(trace.summary for trace in one.traces))
-        for one in reports
+        (report.path, report.format, report.skipped, *(trace.summary for trace in report.traces))
+        for report in reports
     ]
 
 
@@ -90,22 +90,22 @@ def facts(reports: list[FileReport]) -> list[object]:
 
 
 @pytest.mark.usefixtures("any_umask")
-def test_the_library_is_its_owners_alone(folder: Path, tmp_path: Path) -> None:
-    place = tmp_path / "cache" / "mast-tui" / "library.db"
-    with LibraryCache(place) as library:
+def test_the_library_cache_is_private(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cache" / "mast-tui" / "library.db"
+    with LibraryCache(path) as library:
         walk(folder, library)
         database = library._database
         assert database is not None
         database.execute("BEGIN IMMEDIATE")
         database.execute("DELETE FROM files")
-        beside = sorted(path.name for path in place.parent.iterdir())
-        assert beside == ["library.db", "library.db-journal"]
-        assert {mode(path) for path in place.parent.iterdir()} == {0o600}
+        names = sorted(file.name for file in path.parent.iterdir())
+        assert names == ["library.db", "library.db-journal"]
+        assert {mode(file) for file in path.parent.iterdir()} == {0o600}
         database.rollback()
-    assert mode(place.parent) == mode(place.parent.parent) == 0o700
+    assert mode(path.parent) == mode(path.parent.parent) == 0o700
 
 
-def test_what_an_older_version_left_open_is_closed(folder: Path, tmp_path: Path) -> None:
+def test_permissions_of_an_older_version_are_corrected(folder: Path, tmp_path: Path) -> None:
     cache = tmp_path / "mast-tui"
     with LibraryCache(cache / "library.db") as library:
         walk(folder, library)
@@ -125,7 +125,7 @@ def test_what_an_older_version_left_open_is_closed(folder: Path, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("any_umask")
-def test_a_document_is_kept_for_its_owner_alone(folder: Path, tmp_path: Path) -> None:
+def test_a_cached_document_is_private(folder: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     report = read_one(folder / "chat.json", True, BigDocuments(0, cache / "documents"))
     assert len(report.traces) == 1
@@ -133,9 +133,7 @@ def test_a_document_is_kept_for_its_owner_alone(folder: Path, tmp_path: Path) ->
     assert [mode(path) for path in (cache / "documents").iterdir()] == [0o600]
 
 
-def test_what_is_no_file_in_place_of_the_library_is_done_without(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_library_cache_that_is_no_file_is_not_used(folder: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "library.db")
     with LibraryCache(tmp_path / "library.db") as library:
         assert len(walk(folder, library)) == 2
@@ -152,14 +150,14 @@ def statement(sql: str, *values: object) -> Damage:
     return lambda raw: raw.execute(sql, values)
 
 
-def flipped(table: str, place: int) -> Damage:
+def flipped(table: str, database: int) -> Damage:
     """One bit of every fact of a table is another."""
     column, key = VALUES[table]
 
     def damage(raw: sqlite3.Connection) -> None:
         for row, value in raw.execute(f"SELECT {key}, {column} FROM {table}").fetchall():
             changed = bytearray(value)
-            changed[place % len(changed)] ^= 0x10
+            changed[database % len(changed)] ^= 0x10
             raw.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (bytes(changed), row))
 
     return damage
@@ -167,7 +165,7 @@ def flipped(table: str, place: int) -> Damage:
 
 def damages() -> Iterator[Damage]:
     for table, (column, key) in VALUES.items():
-        yield from (flipped(table, place) for place in (0, 3, 4, 20, -2))
+        yield from (flipped(table, database) for database in (0, 3, 4, 20, -2))
         for value in (b"", b"null", b"\0\0\0\0", b"[" * 100, 7, "text"):
             yield statement(f"UPDATE {table} SET {column} = ?", value)
         yield statement(f"DROP TABLE {table}")
@@ -180,18 +178,18 @@ def damages() -> Iterator[Damage]:
 
 
 @pytest.mark.parametrize("damage", damages())
-def test_a_damaged_library_costs_nothing_but_time(
+def test_a_damaged_library_cache_is_read_without_loss(
     damage: Damage, folder: Path, tmp_path: Path
 ) -> None:
-    known = facts(list(scan([folder])))
-    place = tmp_path / "library.db"
-    with LibraryCache(place) as library:
+    expected = facts(list(scan([folder])))
+    database = tmp_path / "library.db"
+    with LibraryCache(database) as library:
         walk(folder, library)
-    with closing(sqlite3.connect(place)) as raw, raw:
+    with closing(sqlite3.connect(database)) as raw, raw:
         damage(raw)
     for _ in range(2):  # what was damaged is whole again
-        with LibraryCache(place) as library:
-            assert facts(walk(folder, library)) == known
+        with LibraryCache(database) as library:
+            assert facts(walk(folder, library)) == expected
 
 
 @pytest.mark.parametrize(
@@ -199,7 +197,7 @@ def test_a_damaged_library_costs_nothing_but_time(
     [b"", b"x", b"SQLite format 3\0" + b"\xff" * 4096, b"\0" * 100_000],
     ids=["empty", "short", "header", "zeros"],
 )
-def test_a_library_that_is_no_database_is_begun_anew(
+def test_a_library_cache_that_is_no_database_is_replaced(
     content: bytes, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "library.db").write_bytes(content)
@@ -207,13 +205,13 @@ def test_a_library_that_is_no_database_is_begun_anew(
         assert len(walk(folder, library)) == 2
 
 
-def flip(place: int) -> Callable[[bytes], bytes]:
+def flip(database: int) -> Callable[[bytes], bytes]:
     """A change of one byte of what stands behind the texts; negative places count from its end."""
 
     def damage(data: bytes) -> bytes:
         first = json.loads(data[int(data[-END_BYTES:][:20]) : -END_BYTES])["traces"][0]["rows"][0]
         changed = bytearray(data)
-        changed[first + place % (len(data) - first)] ^= 0x55
+        changed[first + database % (len(data) - first)] ^= 0x55
         return bytes(changed)
 
     return damage
@@ -235,17 +233,17 @@ def test_a_damaged_document_is_read_anew(
 ) -> None:
     path = folder / "chat.json"
     big = BigDocuments(0, tmp_path / "kept")
-    known = read_one(path, named=True)
-    check_same_report(read_one(path, True, big), known)
-    place = DocumentCache(tmp_path / "kept").path_of(path)
-    place.write_bytes(damage(place.read_bytes()))
-    kept = DocumentCache(tmp_path / "kept").open(path)
-    if kept is not None and kept.report is not None:  # found out only where it is looked at
-        trace = kept.report.traces[0]
+    expected = read_one(path, named=True)
+    check_same_report(read_one(path, True, big), expected)
+    database = DocumentCache(tmp_path / "kept").path_of(path)
+    database.write_bytes(damage(database.read_bytes()))
+    reopened = DocumentCache(tmp_path / "kept").open(path)
+    if reopened is not None and reopened.report is not None:  # found out only where it is looked at
+        trace = reopened.report.traces[0]
         read_fully(trace)
         assert trace.problems
         used(trace)
-        assert not place.exists()
+        assert not database.exists()
 
 
 @pytest.mark.parametrize(
@@ -256,24 +254,24 @@ def test_a_damaged_document_is_read_anew(
         b"[" * 40,
     ],
 )
-def test_a_damaged_text_of_a_kept_document_is_told(
+def test_a_damaged_text_of_a_cached_document_is_an_error(
     line: bytes, folder: Path, tmp_path: Path
 ) -> None:
     path = folder / "chat.json"
     read_one(path, True, BigDocuments(0, tmp_path / "kept"))
     documents = DocumentCache(tmp_path / "kept")
-    place = documents.path_of(path)
-    data = place.read_bytes()
+    database = documents.path_of(path)
+    data = database.read_bytes()
     length = data.index(b"\n")
-    place.write_bytes(line.ljust(length)[:length] + data[length:])
-    kept = documents.open(path)
-    assert kept is not None
-    assert kept.report is not None
-    trace = kept.report.traces[0]
+    database.write_bytes(line.ljust(length)[:length] + data[length:])
+    reopened = documents.open(path)
+    assert reopened is not None
+    assert reopened.report is not None
+    trace = reopened.report.traces[0]
     if b'"text":"go"' in line:
         assert "damaged" in trace.span(0).preview
     else:
         with pytest.raises(OSError, match="damaged"):
             trace.text(0)
-        assert not place.exists()
+        assert not database.exists()
     assert trace.text(1) == "ok"

@@ -1,4 +1,4 @@
-"""Claude Code sessions: what becomes a span, what is paired, counted and left out."""
+"""Claude Code sessions: spans, pairs of calls and results, tokens and roles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mast_tui.traces.readers.claude_code.reader import READER
 from tests.traces.checks import (
     keys_of,
     read_file,
-    said,
     span_lines,
     spans_of,
+    texts_of,
     write_json_lines,
 )
 from tests.traces.claude_sessions import (
@@ -45,7 +45,9 @@ def test_a_session_from_its_prompt_to_its_answer(tmp_path: Path) -> None:
         at(6, agent("u5", "u4", "The pods are fine.")),
     )
     (trace,) = report.traces
-    assert [(one.kind.value, one.role.value, one.agent, one.key) for one in spans_of(trace)] == [
+    assert [
+        (span.kind.value, span.role.value, span.agent, span.key) for span in spans_of(trace)
+    ] == [
         ("message", "user", "user", "u1"),
         ("reasoning", "agent", "claude-code", "u2"),
         ("message", "agent", "claude-code", "u3"),
@@ -58,7 +60,7 @@ def test_a_session_from_its_prompt_to_its_answer(tmp_path: Path) -> None:
     assert (made.end, made.end and made.start and made.end - made.start) == (result.start, 3)
     assert result.status is SpanStatus.OK
     assert made.place == "line 4"
-    assert said(trace)[:3] == ["Why is checkout slow?", "Pods first.", "Looking."]
+    assert texts_of(trace)[:3] == ["Why is checkout slow?", "Pods first.", "Looking."]
     assert json.loads(trace.text(3)) == {"command": "kubectl get pods"}
     assert trace.text(4) == "NAME  READY"
     assert (trace.meta.system, trace.meta.model) == ("claude-code", "claude-opus-5")
@@ -112,7 +114,7 @@ def test_the_tokens_of_a_response_are_counted_once_as_its_last_record_has_them(
         answer("r2", "a3", "t2"),
         agent("a4", "r2", "done", response="m2", usage={"output_tokens": 5}),
     )
-    counted = {one.key: one.tokens for one in spans_of(trace) if one.tokens is not None}
+    counted = {span.key: span.tokens for span in spans_of(trace) if span.tokens is not None}
     assert counted == {"t2:call": Tokens(123, 57), "a4": Tokens(None, 5)}
 
 
@@ -133,7 +135,9 @@ def test_the_tokens_of_a_response_are_counted_once_as_its_last_record_has_them(
         ),
     ],
 )
-def test_who_wrote_a_text_in_the_name_of_the_user(tmp_path: Path, content: str, role: Role) -> None:
+def test_texts_in_the_name_of_the_user_have_the_role_of_their_writer(
+    tmp_path: Path, content: str, role: Role
+) -> None:
     for shape in (content, [text(content)]):
         span = trace_of(tmp_path, user("u1", None, shape)).span(0)
         assert (span.role, span.kind) == (role, SpanKind.MESSAGE)
@@ -150,7 +154,7 @@ def test_the_task_is_the_first_prompt_that_a_person_wrote(tmp_path: Path) -> Non
         user("u5", "u4", "This session is being continued", isCompactSummary=True),
     )
     assert trace.meta.task == "The task"
-    assert [one.role.value for one in spans_of(trace)] == [
+    assert [span.role.value for span in spans_of(trace)] == [
         "system",
         "system",
         "user",
@@ -233,7 +237,9 @@ RECORDS: list[tuple[Record, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("written", "shown"), RECORDS)
-def test_each_record_by_itself(tmp_path: Path, written: Record, shown: dict[str, str]) -> None:
+def test_each_kind_of_record_becomes_its_spans(
+    tmp_path: Path, written: Record, shown: dict[str, str]
+) -> None:
     trace = trace_of(tmp_path, user("u1", None, "go"), written)
     lines = dict(zip(keys_of(trace), span_lines(trace), strict=True))
     assert lines.pop("u1") == "message user: go"
@@ -269,7 +275,7 @@ def test_whole_records_on_damaged_lines_are_read(tmp_path: Path, name: str) -> N
     (trace,) = read_file(READER, path).traces
     assert keys_of(trace) == [key.replace("_", " ") for key in keys.split()]
     assert [problem.place for problem in trace.problems] == [f"line {line}" for line in lines]
-    assert said(trace)[0] == "go"
+    assert texts_of(trace)[0] == "go"
     cut_off = name in ("broken lines", "a cut end in an inner object")
     assert ("cut off" in trace.problems[-1].message) == cut_off
 
@@ -279,7 +285,7 @@ def test_a_record_that_was_written_twice_is_shown_once(tmp_path: Path) -> None:
     assert keys_of(trace_of(tmp_path, first, first, second, second)) == ["u1", "t1:call"]
 
 
-def test_text_of_a_file_that_has_gone_or_changed(tmp_path: Path) -> None:
+def test_the_text_of_a_changed_or_removed_file_is_an_error(tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "s.jsonl", user("u1", None, "go"))
     (trace,) = READER.read(Source(path)).traces
     path.write_bytes(b"#" * path.stat().st_size)
@@ -304,7 +310,7 @@ def test_only_this_reader_claims_a_session(tmp_path: Path) -> None:
     assert [reader.name for reader in recognising_readers(Source(path))] == ["claude-code"]
 
 
-def test_other_files_are_not_taken_for_sessions(tmp_path: Path) -> None:
+def test_other_files_are_not_recognised_as_sessions(tmp_path: Path) -> None:
     contents: list[list[object]] = [
         [{"type": "started", "key": "k", "agentId": "a1"}, {"type": "result", "agentId": "a1"}],
         [{"type": "summary", "summary": "x", "leafUuid": "y"}],

@@ -1,4 +1,4 @@
-"""Sub-agents of Claude Code: among the records of their session, and in files of their own."""
+"""Sub-agents of Claude Code in the file of their session and in files of their own."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def side(name: str, *records: Record, **fields: object) -> list[Record]:
 
 
 def test_a_side_chain_stands_before_the_result_of_its_call(tmp_path: Path) -> None:
-    found = side("w", user("", None, "look"), agent("", None, "looking", call("t2", "Grep")))
-    found += side("w", answer("", None, "t2"), agent("", None, "found it"))
-    found[2] |= {"uuid": "w2", "parentUuid": "w1"}
-    found[3] |= {"uuid": "w3", "parentUuid": "w2"}
+    actual = side("w", user("", None, "look"), agent("", None, "looking", call("t2", "Grep")))
+    actual += side("w", answer("", None, "t2"), agent("", None, "found it"))
+    actual[2] |= {"uuid": "w2", "parentUuid": "w1"}
+    actual[3] |= {"uuid": "w3", "parentUuid": "w2"}
     trace = trace_of(
         tmp_path,
         user("u1", None, "go"),
         agent("a1", "u1", call("t1", "Task", prompt="look", subagent_type="Explore")),
-        *found,
+        *actual,
         answer("r1", "a1", "t1", "found it"),
         agent("a2", "r1", "done"),
     )
     spans = spans_of(trace)
-    assert [(one.key, one.agent) for one in spans] == [
+    assert [(span.key, span.agent) for span in spans] == [
         ("u1", "user"),
         ("t1:call", "claude-code"),
         ("w0/w0", "claude-code"),
@@ -63,7 +63,7 @@ def test_a_side_chain_stands_before_the_result_of_its_call(tmp_path: Path) -> No
         ("t1:result", "claude-code"),
         ("a2", "claude-code"),
     ]
-    assert [one.parent for one in spans[2:8]] == [
+    assert [span.parent for span in spans[2:8]] == [
         "t1:call",
         "t1:call",
         "t1:call",
@@ -252,7 +252,7 @@ def test_messages_of_a_team_are_said_by_who_sent_them(tmp_path: Path) -> None:
         user("u2", "a1", gone),
         user("u3", "u2", "what is <teammate-message teammate_id='x'> for?"),
     )
-    assert [(one.agent, one.role.value) for one in spans_of(trace)] == [
+    assert [(span.agent, span.role.value) for span in spans_of(trace)] == [
         ("alice", "agent"),
         ("claude-code", "agent"),
         ("system", "system"),
@@ -278,7 +278,7 @@ def test_a_file_of_a_sub_agent_in_each_layout(tmp_path: Path) -> None:
         assert trace.identity.trace_id == f"{SESSION}/a5f3b2c9d"
         assert trace.identity.native
         assert keys_of(trace) == ["a5f3b2c9d/w0", "a5f3b2c9d/w1"]
-        assert [one.agent for one in spans_of(trace)] == ["claude-code", "sub-agent a5f3b2c9"]
+        assert [span.agent for span in spans_of(trace)] == ["claude-code", "sub-agent a5f3b2c9"]
 
 
 def test_the_file_beside_it_tells_the_type_of_a_sub_agent(tmp_path: Path) -> None:

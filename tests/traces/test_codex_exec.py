@@ -1,4 +1,4 @@
-"""The output of ``codex exec --json``: events, and whatever else reached the terminal."""
+"""The output of ``codex exec --json`` among other lines of a terminal."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_fully
 from mast_tui.traces.model import Role, SpanStatus, Tokens, Trace
 from mast_tui.traces.readers import recognising_readers
 from mast_tui.traces.readers.codex.exec import READER
-from tests.traces.checks import read_one, said, spans_of
+from tests.traces.checks import read_one, spans_of, texts_of
 
 Event = dict[str, object]
 THREAD = "01a2b3c4-0000-7000-8000-00000000e4ec"
@@ -149,7 +147,7 @@ def test_every_kind_of_call(
     assert trace.text(1) == answered
 
 
-def test_other_text_is_kept_each_run_of_it_one_span(tmp_path: Path) -> None:
+def test_consecutive_lines_of_other_text_are_one_span(tmp_path: Path) -> None:
     trace = trace_of(
         tmp_path,
         "Reading prompt from stdin...",
@@ -175,17 +173,17 @@ def test_other_text_is_kept_each_run_of_it_one_span(tmp_path: Path) -> None:
     assert trace.span(0).role is Role.LOG
 
 
-def test_a_long_preamble_does_not_hide_the_events(tmp_path: Path) -> None:
+def test_a_long_preamble_is_recognised(tmp_path: Path) -> None:
     path = write(tmp_path, *(f"setting up {number}" for number in range(500)), *BEGIN)
     assert [reader.name for reader in recognising_readers(Source(path))] == ["codex-exec"]
 
 
-def test_broken_events_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_broken_events_are_problems_and_the_rest_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, *BEGIN, '{"type":"item.completed","item":{"id":', agent_message("ok"))
     with path.open("ab") as file:
         file.write(b'\xff\xfe text\n{"type":"item.completed","item":{"id":"x","te')
     trace = read_one(READER, path)
-    assert said(trace) == ["ok", "\ufffd\ufffd text"]
+    assert texts_of(trace) == ["ok", "\ufffd\ufffd text"]
     assert [problem.place for problem in trace.problems] == ["line 3", "line 6"]
     assert "cut off" in trace.problems[1].message
 
@@ -202,7 +200,7 @@ def test_every_whole_event_on_a_damaged_line_is_read(tmp_path: Path) -> None:
         "item_2:result~2",
         "item_1~2",
     ]
-    texts = said(trace)
+    texts = texts_of(trace)
     assert [texts[0], texts[2], texts[4], texts[5]] == ["one", "two", "two", "one"]
     assert [problem.place for problem in trace.problems] == ["line 3", "line 4", "line 5"]
 
@@ -218,7 +216,7 @@ def test_every_whole_event_on_a_damaged_line_is_read(tmp_path: Path) -> None:
         ["the agent printed \"thread.started\" and {'type': 'thread.started'}"],
     ],
 )
-def test_other_output_is_not_taken_for_that_of_codex(tmp_path: Path, lines: list[str]) -> None:
+def test_other_output_is_not_recognised(tmp_path: Path, lines: list[str]) -> None:
     assert not READER.recognises(Source(write(tmp_path, *lines)))
 
 
@@ -239,22 +237,6 @@ LINES: list[Event | str] = [
 ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(st.lists(st.sampled_from(LINES), max_size=14), st.integers(0, 14))
-def test_keys_stay_when_lines_are_appended(
-    tmp_path: Path, lines: list[Event | str], until: int
-) -> None:
-    whole = trace_of(tmp_path, *BEGIN, *lines)
-    keys = {span.key: (span.kind, whole.text(span.index)) for span in spans_of(whole)}
-    again = trace_of(tmp_path, *BEGIN, *lines)
-    assert {span.key: (span.kind, again.text(span.index)) for span in spans_of(again)} == keys
-    part = trace_of(tmp_path, *BEGIN, *lines[:until])
-    for span in spans_of(part):
-        kind, text = keys[span.key]
-        assert kind == span.kind
-        assert text.startswith(part.text(span.index)) or span.name == "web_search"
-
-
 def test_the_spans_do_not_depend_on_the_slices(tmp_path: Path) -> None:
     lines = [line for number in range(40) for line in (*LINES, f"noise {number} " * 2000)]
     path = write(tmp_path, *BEGIN, *lines)
@@ -263,4 +245,4 @@ def test_the_spans_do_not_depend_on_the_slices(tmp_path: Path) -> None:
     while sliced.advance(1):
         pass
     assert spans_of(sliced) == spans_of(whole)
-    assert said(sliced) == said(whole)
+    assert texts_of(sliced) == texts_of(whole)

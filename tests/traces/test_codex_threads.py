@@ -1,4 +1,4 @@
-"""Codex rollouts of several agents: threads, where they were begun, and histories repeated."""
+"""Threads of Codex: sub-agents, their parents, and repeated histories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from mast_tui.traces.io.source import Source
 from mast_tui.traces.model import FileReport, Role, SpanKind, Thread, Trace
 from mast_tui.traces.readers.codex.reader import READER
-from tests.traces.checks import check_sound, said, spans_of
+from tests.traces.checks import check_sound, spans_of, texts_of
 from tests.traces.rollouts import (
     Record,
     call,
@@ -67,7 +67,9 @@ def test_a_rollout_of_the_users_is_a_thread_without_a_parent(tmp_path: Path) -> 
         ({"agent_nickname": 7, "agent_role": {"a": 1}, "agent_path": []}, "codex 01a2b3c4"),
     ],
 )
-def test_a_sub_agents_keys_and_name(tmp_path: Path, fields: dict[str, object], agent: str) -> None:
+def test_a_sub_agent_has_its_name_and_keys_of_its_own(
+    tmp_path: Path, fields: dict[str, object], agent: str
+) -> None:
     first = meta(CHILD, 0, parent_thread_id=PARENT, **fields)
     path = write(tmp_path, first, message("user", "go"), call("a"), output("a"))
     trace = trace_of(path)
@@ -81,7 +83,7 @@ def test_a_sub_agents_keys_and_name(tmp_path: Path, fields: dict[str, object], a
     assert trace.identity.trace_id == CHILD
 
 
-def test_the_parent_may_stand_in_the_source(tmp_path: Path) -> None:
+def test_the_parent_of_a_thread_can_be_in_its_source(tmp_path: Path) -> None:
     born = {"parent_thread_id": PARENT, "depth": 1, "agent_nickname": "Ada"}
     first = meta(CHILD, source={"subagent": {"thread_spawn": born}})
     path = write(tmp_path, first, message("assistant", "ok"))
@@ -94,14 +96,14 @@ def test_other_sources_name_no_parent(tmp_path: Path, source: object) -> None:
     assert report(write(tmp_path, meta(CHILD, source=source))).thread == Thread(CHILD)
 
 
-def test_the_answer_to_a_spawn_call_tells_where_the_child_belongs(tmp_path: Path) -> None:
+def test_the_result_of_a_spawn_call_names_the_child(tmp_path: Path) -> None:
     answer = json.dumps({"agent_id": CHILD, "nickname": "Ada"})
     trace = trace_of(write(tmp_path, meta(), spawn(), call("x"), output("s", answer)))
     assert spawned(trace) == {CHILD: "s:result"}
 
 
 @pytest.mark.parametrize("answer", ["{}", "no", '{"agent_id": 7}', "[1]", '{"agent_id": "'])
-def test_an_answer_that_names_no_thread(tmp_path: Path, answer: str) -> None:
+def test_a_spawn_result_without_a_thread_has_no_child(tmp_path: Path, answer: str) -> None:
     assert spawned(trace_of(write(tmp_path, meta(), spawn(), output("s", answer)))) == {}
 
 
@@ -124,7 +126,7 @@ PATHS_ONLY = json.dumps({"task_name": "/root/pods"})
     ],
 )
 @pytest.mark.parametrize("answered_first", [True, False])
-def test_newer_builds_tell_the_childs_thread_beside_the_answer(
+def test_newer_builds_name_the_child_in_an_event(
     tmp_path: Path, told: Record, answered_first: bool
 ) -> None:
     pair = [told, output("s", PATHS_ONLY)]
@@ -145,7 +147,7 @@ def test_a_sub_agents_own_sub_agents_belong_before_its_own_keys(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["agent_message", "inter_agent_communication", "envelope"])
-def test_what_agents_write_to_each_other_is_said_by_its_author(tmp_path: Path, kind: str) -> None:
+def test_messages_between_agents_have_their_author(tmp_path: Path, kind: str) -> None:
     letter = {"author": "/root/pods", "recipient": "/root"}
     part = {"type": "input_text", "text": "All pods run."}
     one = {
@@ -162,18 +164,20 @@ def test_what_agents_write_to_each_other_is_said_by_its_author(tmp_path: Path, k
     trace = trace_of(write(tmp_path, meta(), call("a"), one, message("assistant", "Good.")))
     span = trace.span(1)
     assert (span.kind, span.role, span.agent) == (SpanKind.MESSAGE, Role.AGENT, "/root/pods")
-    assert said(trace)[1:] == ["All pods run.", "Good."]
+    assert texts_of(trace)[1:] == ["All pods run.", "Good."]
 
 
 @pytest.mark.parametrize("event_first", [True, False])
-def test_a_letter_that_is_recorded_twice_is_shown_once(tmp_path: Path, event_first: bool) -> None:
+def test_a_message_between_agents_recorded_twice_is_shown_once(
+    tmp_path: Path, event_first: bool
+) -> None:
     letter = {"author": "/root/pods", "recipient": "/root", "content": "All pods run."}
     records = [
         record("inter_agent_communication", letter),
         record("response_item", {"type": "agent_message", **letter}),
     ]
     ordered = records if event_first else reversed(records)
-    assert said(trace_of(write(tmp_path, meta(), *ordered))) == ["All pods run."]
+    assert texts_of(trace_of(write(tmp_path, meta(), *ordered))) == ["All pods run."]
 
 
 HISTORY = [
@@ -184,9 +188,9 @@ HISTORY = [
 OWN = [message("user", "the child's task", 0.2), message("assistant", "the child's answer", 9)]
 
 
-def test_a_sub_agent_that_was_not_forked_keeps_all_it_says(tmp_path: Path) -> None:
+def test_a_sub_agent_that_is_no_fork_shows_its_whole_history(tmp_path: Path) -> None:
     first = meta(CHILD, parent_thread_id=PARENT)
-    assert len(said(trace_of(write(tmp_path, first, *HISTORY, *OWN)))) == 4
+    assert len(texts_of(trace_of(write(tmp_path, first, *HISTORY, *OWN)))) == 4
 
 
 def test_a_fork_of_the_users_is_a_run_of_its_own(tmp_path: Path) -> None:
@@ -194,34 +198,34 @@ def test_a_fork_of_the_users_is_a_run_of_its_own(tmp_path: Path) -> None:
     path = write(tmp_path, first, meta(PARENT, 0.01), *HISTORY, *OWN)
     trace = trace_of(path)
     assert report(path).thread == Thread(CHILD)
-    assert said(trace)[1:] == ["the child's task", "the child's answer"]
+    assert texts_of(trace)[1:] == ["the child's task", "the child's answer"]
     assert [span.key for span in spans_of(trace)] == ["line 2", "line 6", "line 7"]
 
 
-def test_the_file_may_say_with_which_record_its_own_begin(tmp_path: Path) -> None:
+def test_a_fork_can_name_its_first_own_record(tmp_path: Path) -> None:
     first = meta(
         CHILD, parent_thread_id=PARENT, forked_from_id=PARENT, subagent_history_start_ordinal=5
     )
     late = [message("assistant", "an answer of the parent's, written late", 0.9)]
     own = [message("developer", "Your own context.", 0.9), *OWN]
     path = write(tmp_path, *with_ordinals(first, meta(PARENT), *HISTORY[:2], *late, *own))
-    assert said(trace_of(path))[1:] == [
+    assert texts_of(trace_of(path))[1:] == [
         "Your own context.",
         "the child's task",
         "the child's answer",
     ]
 
 
-def test_a_number_that_points_past_the_end_hides_no_more_than_the_history(tmp_path: Path) -> None:
+def test_a_first_own_record_past_the_end_hides_only_the_history(tmp_path: Path) -> None:
     fields: dict[str, object] = {"parent_thread_id": PARENT, "subagent_history_start_ordinal": 99}
     first = meta(CHILD, 0, forked_from_id=PARENT, **fields)
     path = write(tmp_path, *with_ordinals(first, meta(PARENT), *HISTORY, *OWN))
-    assert said(trace_of(path))[1:] == ["the child's task", "the child's answer"]
+    assert texts_of(trace_of(path))[1:] == ["the child's task", "the child's answer"]
     guardian = write(tmp_path, *with_ordinals(meta(CHILD, 0, **fields), *HISTORY, *OWN))
-    assert len(said(trace_of(guardian))) == 4
+    assert len(texts_of(trace_of(guardian))) == 4
 
 
-def test_a_history_that_takes_longer_than_a_second_to_write(tmp_path: Path) -> None:
+def test_a_history_of_more_than_a_second_is_left_out(tmp_path: Path) -> None:
     long = [message("assistant", f"old {number}", number / 10) for number in range(30)]
     path = write(
         tmp_path,
@@ -231,12 +235,12 @@ def test_a_history_that_takes_longer_than_a_second_to_write(tmp_path: Path) -> N
         message("user", "the child's task", 3),
         message("assistant", "the child's answer", 9),
     )
-    assert said(trace_of(path))[1:] == ["the child's task", "the child's answer"]
+    assert texts_of(trace_of(path))[1:] == ["the child's task", "the child's answer"]
 
 
-def test_a_history_left_in_the_parents_file_hides_nothing(tmp_path: Path) -> None:
+def test_a_history_in_the_parents_file_hides_nothing(tmp_path: Path) -> None:
     base = {"thread_id": PARENT, "end_ordinal_exclusive": 7, "end_byte_offset": 900}
     first = meta(CHILD, forked_from_id=PARENT, history_base=base, history_mode="paginated")
     trace = trace_of(write(tmp_path, *with_ordinals(first, *HISTORY, *OWN)))
-    assert len(said(trace)) == 4
+    assert len(texts_of(trace)) == 4
     check_sound(trace)

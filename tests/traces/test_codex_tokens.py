@@ -1,15 +1,13 @@
-"""Codex rollouts: which span has the tokens of which model call."""
+"""Tokens of model calls in Codex rollouts."""
 
 from __future__ import annotations
 
-import json
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from mast_tui.traces.model import SpanKind, Tokens
-from tests.traces.checks import CORPUS, needs_corpus, spans_of
+from mast_tui.traces.model import Tokens
+from tests.traces.checks import spans_of
 from tests.traces.rollouts import (
     call,
     event,
@@ -30,7 +28,7 @@ def tokens_by_key(folder: Path, *records: object) -> list[tuple[str, Tokens]]:
 
 
 def test_the_last_span_of_each_call_has_its_tokens(tmp_path: Path) -> None:
-    found = tokens_by_key(
+    actual = tokens_by_key(
         tmp_path,
         message("user", "go"),
         reasoning("hm", second=1),
@@ -42,12 +40,12 @@ def test_the_last_span_of_each_call_has_its_tokens(tmp_path: Path) -> None:
         message("assistant", "done", 8),
         tokens(200, 20, 330, second=8),
     )
-    assert found == [("b:call", Tokens(100, 10)), ("line 9", Tokens(200, 20))]
+    assert actual == [("b:call", Tokens(100, 10)), ("line 9", Tokens(200, 20))]
 
 
 @pytest.mark.parametrize("before", [True, False])
 def test_a_count_that_is_repeated_counts_once(tmp_path: Path, before: bool) -> None:
-    found = tokens_by_key(
+    actual = tokens_by_key(
         tmp_path,
         *([tokens(5, 5, 10, second=0)] * 2 if before else []),
         call("a", second=2),
@@ -59,12 +57,12 @@ def test_a_count_that_is_repeated_counts_once(tmp_path: Path, before: bool) -> N
         tokens(200, 20, 340, second=6),
         tokens(200, 20, 340, second=7),
     )
-    assert found == [("a:call", Tokens(100, 10)), ("b:call", Tokens(200, 20))]
+    assert actual == [("a:call", Tokens(100, 10)), ("b:call", Tokens(200, 20))]
 
 
-def test_two_calls_that_took_the_same_count_twice(tmp_path: Path) -> None:
-    found = tokens_by_key(tmp_path, call("a"), tokens(7, 7, 14), call("b"), tokens(7, 7, 28))
-    assert found == [("a:call", Tokens(7, 7)), ("b:call", Tokens(7, 7))]
+def test_two_calls_with_equal_counts_count_twice(tmp_path: Path) -> None:
+    actual = tokens_by_key(tmp_path, call("a"), tokens(7, 7, 14), call("b"), tokens(7, 7, 28))
+    assert actual == [("a:call", Tokens(7, 7)), ("b:call", Tokens(7, 7))]
 
 
 def test_counts_without_numbers_give_no_tokens(tmp_path: Path) -> None:
@@ -77,19 +75,19 @@ def test_counts_without_numbers_give_no_tokens(tmp_path: Path) -> None:
     assert tokens_by_key(tmp_path, call("a"), *broken) == []
 
 
-def test_news_of_limits_do_not_part_a_call_from_its_tokens(tmp_path: Path) -> None:
-    found = tokens_by_key(tmp_path, call("a"), event("token_count", info=None), tokens(3, 2, 5))
-    assert found == [("a:call", Tokens(3, 2))]
+def test_rate_limit_events_do_not_separate_a_call_from_its_tokens(tmp_path: Path) -> None:
+    actual = tokens_by_key(tmp_path, call("a"), event("token_count", info=None), tokens(3, 2, 5))
+    assert actual == [("a:call", Tokens(3, 2))]
 
 
-def test_the_accounts_of_newer_builds_say_nothing_twice(tmp_path: Path) -> None:
+def test_token_usage_records_of_newer_builds_count_nothing_twice(tmp_path: Path) -> None:
     usage = {"usage": {"input_tokens": 3, "output_tokens": 2}, "response_id": "r"}
     account = record("token_usage_record", usage)
     trace = trace_of(write(tmp_path, meta(), call("a"), tokens(3, 2, 5), account))
     assert [span.tokens for span in spans_of(trace)] == [Tokens(3, 2)]
 
 
-def test_what_other_agents_write_has_no_tokens_of_this_one(tmp_path: Path) -> None:
+def test_messages_of_other_agents_have_no_tokens(tmp_path: Path) -> None:
     letter = record(
         "response_item",
         {
@@ -105,21 +103,3 @@ def test_what_other_agents_write_has_no_tokens_of_this_one(tmp_path: Path) -> No
 def test_the_first_of_several_models_stays(tmp_path: Path) -> None:
     contexts = [record("turn_context", {"model": name}) for name in ("one", "two")]
     assert trace_of(write(tmp_path, meta(), *contexts)).meta.model == "one"
-
-
-@needs_corpus
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_real_rollouts_count_every_call_once(number: int) -> None:
-    path = CORPUS / "codex" / f"rollout-{number}.jsonl"
-    payloads = [json.loads(line)["payload"] for line in path.read_bytes().split(b"\n") if line]
-    usages = []
-    for payload in payloads:
-        if payload.get("type") == "token_count" and payload["info"] is not None:
-            usages.append(payload["info"]["last_token_usage"])
-    spans = spans_of(trace_of(path))
-    found = [span.tokens for span in spans if span.tokens is not None]
-    assert found == [Tokens(one["input_tokens"], one["output_tokens"]) for one in usages]
-    for span, after in pairwise(spans):
-        if span.tokens is not None:
-            assert span.kind in (SpanKind.TOOL_CALL, SpanKind.MESSAGE)
-            assert after.kind is not SpanKind.TOOL_CALL

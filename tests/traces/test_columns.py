@@ -1,4 +1,4 @@
-"""Columns say what the spans do, whatever the trace is and keeps."""
+"""Columns of spans of any trace."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def check_all(trace: Trace) -> None:
     check_columns(trace, spans)
     third = len(spans) // 3
     check_columns(trace, spans[third : 2 * third], third)
-    told = [trace.columns(first, first + 1).shape_list for first in range(len(spans))]
-    assert all(one is told[0] for one in told)
-    assert len(set(told[0])) == len(told[0])
+    shape_lists = [trace.columns(first, first + 1).shape_list for first in range(len(spans))]
+    assert all(one is shape_lists[0] for one in shape_lists)
+    assert len(set(shape_lists[0])) == len(shape_lists[0])
 
 
 @pytest.mark.parametrize("path", TRACE_FILES, ids=lambda path: path.stem)
-def test_the_columns_say_what_the_spans_of_a_sample_do(path: Path) -> None:
+def test_columns_equal_the_spans_of_a_sample(path: Path) -> None:
     for trace in read_all(path):
         check_all(trace)
 
 
-def test_a_run_of_several_files_has_columns_across_them(tmp_path: Path) -> None:
+def test_columns_of_a_run_of_several_files_equal_its_spans(tmp_path: Path) -> None:
     family(tmp_path)
     (trace,) = [trace for report in scan([tmp_path]) for trace in report.traces]
     read_fully(trace)
@@ -61,7 +61,7 @@ def test_a_run_of_several_files_has_columns_across_them(tmp_path: Path) -> None:
             check_columns(trace, spans[first:end], first)
 
 
-def test_a_trace_under_other_facts_or_known_from_before_has_the_columns(tmp_path: Path) -> None:
+def test_wrapped_and_cached_traces_have_columns(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), message("user", "go"), call("a"), output("a"))
     report = read_file(path, named=True)
     (unread,) = without_spans(report, FileToRead(str(path), (), lambda: report)).traces
@@ -75,7 +75,7 @@ def test_a_trace_under_other_facts_or_known_from_before_has_the_columns(tmp_path
     assert unread.columns(0, 1).shape_list is amended.columns(2, 3).shape_list
 
 
-def test_only_known_spans_are_told_of(tmp_path: Path) -> None:
+def test_columns_hold_only_known_spans(tmp_path: Path) -> None:
     (trace,) = read_all(write(tmp_path, meta(), message("user", "go"), call("a"), output("a")))
     assert len(trace.columns(1, 100)) == 2
     assert len(trace.columns(3, 100)) == len(trace.columns(100, 200)) == 0
@@ -95,9 +95,9 @@ records = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, max_size=25), st.integers(0, 30), st.integers(0, 30))
-def test_any_stretch_of_a_rollout_is_told_of(
+def test_columns_of_any_part_of_a_rollout_equal_its_spans(
     tmp_path: Path, made: list[Record], first: int, end: int
 ) -> None:
     (trace,) = read_all(write(tmp_path, meta(), *made))

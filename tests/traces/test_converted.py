@@ -1,4 +1,4 @@
-"""The project's own trace format: what is written is read again, and is still the same trace."""
+"""The project's own trace format: written, read again, and recognised as the same trace."""
 
 from __future__ import annotations
 
@@ -93,17 +93,17 @@ def check_equal(found: Trace, trace: Trace) -> None:
         assert found.text(index) == trace.text(index)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(traces(), min_size=1, max_size=3))
-def test_what_is_written_is_read_again(tmp_path: Path, written: list[Trace]) -> None:
+def test_a_written_trace_is_read_without_loss(tmp_path: Path, written: list[Trace]) -> None:
     path = tmp_path / "out.jsonl"
     path.write_bytes(b"".join(map(line_of, written)))
     report = read_file(path, named=False)
     assert report.format == "mast-tui"
     assert not report.problems
-    for found, trace in zip(report.traces, written, strict=True):
-        check_sound(found)
-        check_equal(found, trace)
+    for actual, trace in zip(report.traces, written, strict=True):
+        check_sound(actual)
+        check_equal(actual, trace)
 
 
 @pytest.mark.slow
@@ -118,11 +118,11 @@ def test_real_traces_come_back_as_they_were(tmp_path: Path, folder: Path) -> Non
     path = tmp_path / "out.jsonl"
     path.write_bytes(b"".join(map(line_of, originals)))
     report = read_file(path, named=False)
-    for found, trace in zip(report.traces, originals, strict=True):
-        check_equal(found, trace)
+    for actual, trace in zip(report.traces, originals, strict=True):
+        check_equal(actual, trace)
 
 
-def test_an_original_and_its_copy_are_one_trace(tmp_path: Path) -> None:
+def test_an_original_and_its_converted_copy_are_one_trace(tmp_path: Path) -> None:
     source = write(tmp_path, meta(), call("a"), output("a"), message("user", "x"), name="z.jsonl")
     (tmp_path / "a.jsonl").write_bytes(line_of(read_file(source, named=True).traces[0]))
     first, second = scan([tmp_path])
@@ -178,7 +178,7 @@ def test_a_later_version_is_refused_with_a_hint(tmp_path: Path) -> None:
     [{}, {"indent": 1}, {"sort_keys": True}, {"separators": (",", ":"), "sort_keys": True}],
     ids=["spaced", "indented", "sorted", "sorted-and-close"],
 )
-def test_the_format_is_known_however_its_json_is_written(
+def test_the_format_is_recognised_in_any_json_spelling(
     spelling: dict[str, object], tmp_path: Path
 ) -> None:
     """Another program may have parsed a trace and written it again."""

@@ -1,12 +1,10 @@
-"""Files that are damaged: nothing crashes, and what is intact is read."""
+"""Damaged files: nothing crashes, and intact records are read."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -14,6 +12,7 @@ from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import FileReport, Trace
 from mast_tui.traces.readers.converted import line_of
 from tests.traces import claude_sessions, rollouts, vendor_layouts
+from mast_tui.traces.readers.converted import line_of
 from tests.traces.checks import (
     CORPUS,
     SAMPLES,
@@ -23,15 +22,9 @@ from tests.traces.checks import (
     write_json_lines,
 )
 from tests.traces.damage import missing_keys, mutate, read_damaged, read_intact
+from tests.traces.golden.damage import damaged_formats, sample_of
 from tests.traces.inspect_logs import HEADER
-from tests.traces.otel_conventions import CONVENTIONS, spans_of
-from tests.traces.otel_layouts import otlp_document, otlp_span
 from tests.traces.rollouts import call, message, meta, output, write
-from tests.traces.test_agentrx import recorded
-from tests.traces.test_message_lists import CONVERSATION, DOCUMENT, LABELLED
-from tests.traces.test_openhands import published_stream
-from tests.traces.test_swe_agent import published_run
-from tests.traces.test_vendor_exports import LAYOUTS
 
 pytestmark = pytest.mark.slow
 
@@ -49,11 +42,11 @@ CHATS = [
 
 def some_of(folder: Path) -> list[Path]:
     """The files of a folder, of those in the biggest folders every third."""
-    found = []
+    actual = []
     for place in sorted({path.parent for path in folder.rglob("*") if path.is_file()}):
         files = [path for path in sorted(place.iterdir()) if path.is_file()]
-        found += files[::3] if len(files) > 10 else files
-    return found
+        actual += files[::3] if len(files) > 10 else files
+    return actual
 
 
 def damage(path: Path, tmp_path: Path) -> None:
@@ -65,8 +58,8 @@ def damage(path: Path, tmp_path: Path) -> None:
         target = tmp_path / path.name
         target.write_bytes(mutation.data)
         report = read_damaged(target)
-        if (found := missing_keys(intact, data, mutation, report)) is not None:
-            assert not found[1], (number, mutation.kind)
+        if (actual := missing_keys(intact, data, mutation, report)) is not None:
+            assert not actual[1], (number, mutation.kind)
 
 
 @pytest.mark.parametrize("path", some_of(SAMPLES), ids=lambda path: path.name)
@@ -82,71 +75,16 @@ def test_damaged_real_files_are_read_soundly(path: Path, tmp_path: Path) -> None
     damage(path, tmp_path)
 
 
-CODEX: Final = [
-    rollouts.meta(base_instructions={"text": "Be brief."}),
-    rollouts.meta("parent"),
-    rollouts.message("user", "go"),
-    rollouts.message("assistant", "ok"),
-    rollouts.reasoning("hm"),
-    rollouts.call("a"),
-    rollouts.output("a", '{"output": "x", "metadata": {"exit_code": 1}}'),
-    rollouts.event("agent_message", message="ok"),
-    rollouts.event("user_message", message="go"),
-    rollouts.event("turn_aborted", reason="x"),
-    rollouts.event("task_complete", last_agent_message="ok"),
-    rollouts.event(
-        "item_completed", item={"type": "Reasoning", "summary_text": ["a"], "raw_content": []}
-    ),
-    rollouts.record("turn_context", {"model": "m"}),
-    rollouts.record("compacted", {"message": "m"}),
-]
-CLAUDE: Final = [
-    claude_sessions.user("u1", None, "go"),
-    claude_sessions.agent(
-        "a1", "u1", claude_sessions.call("t1", "Task", prompt="look"), usage={"output_tokens": 3}
-    ),
-    claude_sessions.user("w1", None, "look", isSidechain=True),
-    claude_sessions.agent("w2", "w1", "found", isSidechain=True, agentId="w"),
-    claude_sessions.answer("r1", "a1", "t1", "agentId: w"),
-    claude_sessions.user("u2", "r1", [claude_sessions.text("go on"), {"type": "image"}]),
-    claude_sessions.record(
-        "s1", "u2", "system", subtype="compact_boundary", logicalParentUuid="u2"
-    ),
-    claude_sessions.record("h1", "s1", "attachment", attachment={"type": "hook"}),
-]
-
-LINES: Final[dict[str, Sequence[object]]] = {
-    "codex": CODEX,
-    "claude-code": CLAUDE,
-    "chat": [*CONVERSATION, LABELLED],
-    "langsmith": vendor_layouts.langsmith(),
-}
-"""Small files with a record a line, by format."""
-
-DOCUMENTS: Final[dict[str, object]] = {
-    "chat": DOCUMENT,
-    "openhands": published_stream(),
-    "swe-agent": published_run(),
-    "agentrx": recorded(),
-    **{f"{name}-{number}": layout() for number, (name, layout) in enumerate(LAYOUTS)},
-    **{
-        name: otlp_document([otlp_span(span) for span in spans_of(convention)])
-        for name, convention in CONVENTIONS.items()
-    },
-}
-"""Small files that are one JSON document, by format."""
-
-EXAMPLES: Final = {
-    **{f"{name}.jsonl": "\n".join(map(json.dumps, records)) for name, records in LINES.items()},
-    **{f"{name}.json": json.dumps(document) for name, document in DOCUMENTS.items()},
-}
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_damaged_examples_are_read_soundly_and_alike_each_time(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
+@pytest.mark.parametrize("name", damaged_formats())
+def test_damaged_golden_inputs_are_read_soundly_and_alike_each_time(
+    name: str, tmp_path: Path
+) -> None:
+    sample = sample_of(name)
+    assert sample is not None
+    (data,) = sample.files.values()
+    path = tmp_path / Path(sample.opened).name
     for number in range(EACH_EXAMPLE):
-        mutation = mutate(EXAMPLES[name].encode(), random.Random(f"{name} {number}"))
+        mutation = mutate(data, random.Random(f"{name} {number}"))
         path.write_bytes(mutation.data)
         first, second = ([keys_of(trace) for trace in read_damaged(path).traces] for _ in range(2))
         assert first == second, (number, mutation.kind)
@@ -165,7 +103,7 @@ def read(path: Path, content: bytes | str) -> FileReport:
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_a_damaged_message_costs_itself_only(
+def test_a_damaged_message_loses_no_other_message(
     tmp_path: Path, indent: int | None, wrapped: bool
 ) -> None:
     document = {"question": "why", "history": CHATS} if wrapped else CHATS
@@ -173,9 +111,9 @@ def test_a_damaged_message_costs_itself_only(
     for broken in ("message 20, \x00", 'message 20", ', "message 20, \\x"):
         report = read(tmp_path / "chat.json", text.replace("message 20, ", broken))
         (trace,) = report.traces
-        found = texts(trace)
+        actual = texts(trace)
         for number in (0, 19, 21, 39):
-            assert CHATS[number]["content"] in found
+            assert CHATS[number]["content"] in actual
         (problem,) = report.problems
         line = text[: text.index("message 20")].count("\n") + 1
         assert problem.place == f"line {line}"
@@ -187,9 +125,9 @@ def test_a_chat_cut_off_anywhere_is_read_up_to_there(tmp_path: Path, indent: int
     for part in range(1, 20):
         report = read(tmp_path / "chat.json", text[: len(text) * part // 20])
         (trace,) = report.traces
-        found = texts(trace)
+        actual = texts(trace)
         complete = 40 * part // 20 - 1
-        assert found[:complete] == [chat["content"] for chat in CHATS[:complete]]
+        assert actual[:complete] == [chat["content"] for chat in CHATS[:complete]]
         assert any("cut off" in problem.message for problem in report.problems)
 
 
@@ -202,13 +140,13 @@ def test_a_rollout_cut_off_anywhere_is_read_up_to_there(tmp_path: Path) -> None:
     for part in range(1, 20):
         report = read(tmp_path / "cut.jsonl", data[: len(data) * part // 20])
         (trace,) = report.traces
-        found = texts(trace)
-        assert found == expected[: len(found)]
-        assert len(found) >= 2 * part - 3
+        actual = texts(trace)
+        assert actual == expected[: len(actual)]
+        assert len(actual) >= 2 * part - 3
 
 
 @pytest.mark.parametrize("broken", [b'{"role": "us', b"\0\0\0\0", b"}", b"\xff\xfe {"])
-def test_a_broken_first_line_does_not_cost_the_file(tmp_path: Path, broken: bytes) -> None:
+def test_a_broken_first_line_loses_no_other_line(tmp_path: Path, broken: bytes) -> None:
     lines = [json.dumps(chat).encode() for chat in CHATS]
     report = read(tmp_path / "chat.jsonl", b"\n".join([b'{"role": ' + broken, *lines[1:], b""]))
     (trace,) = report.traces
@@ -226,18 +164,18 @@ def test_records_that_lost_the_line_feed_between_them_are_read(tmp_path: Path) -
     assert problem.place == "line 6"
 
 
-def test_of_a_broken_line_with_a_conversation_the_messages_are_read(tmp_path: Path) -> None:
+def test_the_messages_of_a_broken_line_are_read(tmp_path: Path) -> None:
     runs = [{"messages": CHATS[:10]}, {"messages": CHATS[10:20]}, {"messages": CHATS[20:]}]
     path = write_json_lines(tmp_path / "runs.jsonl", *runs)
     report = read(path, path.read_text().replace("message 15, ", 'message 15" '))
-    found = [texts(trace) for trace in report.traces]
-    assert [len(one) for one in found] == [10, 10, 20]
-    assert found[1][:5] == [chat["content"] for chat in CHATS[10:15]]
-    assert found[1][6:] == [chat["content"] for chat in CHATS[16:20]]
+    actual = [texts(trace) for trace in report.traces]
+    assert [len(one) for one in actual] == [10, 10, 20]
+    assert actual[1][:5] == [chat["content"] for chat in CHATS[10:15]]
+    assert actual[1][6:] == [chat["content"] for chat in CHATS[16:20]]
     assert any(problem.place == "line 2" for problem in report.problems)
 
 
-def test_a_converted_trace_is_known_behind_a_broken_first_line(tmp_path: Path) -> None:
+def test_a_converted_trace_behind_a_broken_line_is_recognised(tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "chat.json", CHATS)
     (trace,) = read_file(path, named=True).traces
     line = line_of(trace).strip()
@@ -248,7 +186,7 @@ def test_a_converted_trace_is_known_behind_a_broken_first_line(tmp_path: Path) -
     assert report.problems[0].place == "line 1"
 
 
-def test_a_framework_s_damaged_json_keeps_its_turns(tmp_path: Path) -> None:
+def test_a_damaged_framework_document_keeps_its_turns(tmp_path: Path) -> None:
     """AG2's record of a chat, by the layout of its exporter."""
     turns = [
         {"content": [f"turn {n}", "x" * 20], "role": "user" if n % 2 else "assistant", "name": name}
@@ -262,7 +200,7 @@ def test_a_framework_s_damaged_json_keeps_its_turns(tmp_path: Path) -> None:
     assert len(texts(trace)) == len(texts(whole.traces[0]))
 
 
-def test_nul_bytes_make_no_binary_file_of_a_chat(tmp_path: Path) -> None:
+def test_a_chat_with_nul_bytes_is_read(tmp_path: Path) -> None:
     text = json.dumps(CHATS, indent=1).replace("message 7, ", "message 7, \0\0")
     (trace,) = read(tmp_path / "chat.json", text).traces
     assert len(texts(trace)) == 40
@@ -281,7 +219,7 @@ def test_a_damaged_inspect_log_keeps_its_samples(tmp_path: Path) -> None:
     assert any(problem.place.startswith("line ") for problem in report.problems)
 
 
-def test_a_broken_document_is_text_where_its_name_says_so(tmp_path: Path) -> None:
+def test_a_broken_document_with_a_name_of_text_is_text(tmp_path: Path) -> None:
     report = read(tmp_path / "printed.txt", '{"status": "begun", "took": 12s}\n\nand so on\n')
     assert report.format == "text"
     assert not report.problems

@@ -1,3 +1,5 @@
+"""Traces made of documents: loading, keys, previews and ids."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -15,7 +17,7 @@ def trace_of(steps: StepList) -> Trace:
     return Trace(identity, PATH, StepSpans(steps.steps))
 
 
-def test_a_document_is_a_trace_that_is_wholly_loaded() -> None:
+def test_a_document_is_loaded_at_once() -> None:
     steps = StepList()
     call = steps.add("c:call", SpanKind.TOOL_CALL, Role.AGENT, "bot", "{}", place="/0", name="ls")
     steps.add("c:result", SpanKind.TOOL_RESULT, Role.TOOL, "bot", "a\nb", place="/1", parent=call)
@@ -29,7 +31,7 @@ def test_a_document_is_a_trace_that_is_wholly_loaded() -> None:
     assert trace.span(1).parent == "c:call"
 
 
-def test_steps_of_one_key_stay_apart() -> None:
+def test_steps_with_one_key_have_different_span_keys() -> None:
     steps = StepList()
     given = [
         steps.add("x", SpanKind.MESSAGE, Role.USER, "user", text, place="/0") for text in "abc"
@@ -42,7 +44,7 @@ def test_steps_of_one_key_stay_apart() -> None:
     ]
 
 
-def test_a_preview_passes_over_the_lead_but_does_not_claim_to_be_whole() -> None:
+def test_a_preview_without_its_lead_is_not_complete() -> None:
     steps = StepList()
     steps.add("x", SpanKind.MESSAGE, Role.AGENT, "a", "[prompt]\n\nanswer", place="/0", lead=8)
     span = trace_of(steps).span(0)
@@ -50,7 +52,7 @@ def test_a_preview_passes_over_the_lead_but_does_not_claim_to_be_whole() -> None
     assert not span.preview_is_complete
 
 
-def test_an_id_rests_on_stem_record_and_content_but_not_on_the_folder() -> None:
+def test_an_id_depends_on_stem_record_and_content() -> None:
     def trace_id(path: str, record: int | None, content: bytes) -> str:
         made = identity_by_content(Path(path), record, content, reader="r", key_scheme=1)
         return made.trace_id

@@ -1,4 +1,4 @@
-"""Changes of files are found in the calls of many agents, and files rebuilt from them."""
+"""File edits in the calls of agents, and files rebuilt from them."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_files_are_rebuilt_from_the_calls_of_an_agent(name: str, tmp_path: Path)
     assert {path: file_text(edits) for path, edits in files.items()} == expected
 
 
-def test_a_file_is_as_of_a_span_and_failed_edits_change_nothing(tmp_path: Path) -> None:
+def test_a_file_as_of_a_span_ignores_failed_edits(tmp_path: Path) -> None:
     steps = CASES["SWE-agent"][0]
     trace = trace_of(tmp_path, steps)
     texts = [
@@ -187,7 +187,7 @@ def test_a_file_is_as_of_a_span_and_failed_edits_change_nothing(tmp_path: Path) 
     assert list(edits[1].lines()) == ["@@ lines 1 to 1 @@", "+print(1)", "+print(2)"]
 
 
-def test_a_change_shows_what_stays_around_it(tmp_path: Path) -> None:
+def test_a_change_is_shown_with_its_context(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, [("apply_patch", PATCH, "Success")])
     files = edits_by_file(file_edits(trace, len(trace)))
     assert list(files["src/app.py"][0].lines()) == [

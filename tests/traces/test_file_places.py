@@ -1,4 +1,4 @@
-"""Places in the form that editors take."""
+"""Places of spans in the form that editors take."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mast_tui.traces.file_places import place_in_file
         ("/0/trace/trajectory line 401", "runs/a.jsonl#/0/trace/trajectory:401"),
     ],
 )
-def test_a_place_is_shown_with_its_file(place: str, shown: str) -> None:
+def test_places_are_shown_with_their_file(place: str, shown: str) -> None:
     assert str(place_in_file(Path("runs/a.jsonl"), place)) == shown
 
 
-def test_only_a_line_of_the_file_is_told_as_one() -> None:
+def test_only_places_that_are_lines_have_a_line_number() -> None:
     assert place_in_file(Path("a.json"), "/0/log line 4").line is None
     assert place_in_file(Path("a.jsonl"), "line 4 /messages/0").line == 4

@@ -1,4 +1,4 @@
-"""Finding text in many files: which are read, what a hit tells, and what cannot be searched."""
+"""Search of text in many files."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def hits(query: Query, *paths: Path) -> list[Hit | NotSearched]:
-    """What is found in this process."""
-    found: list[Hit | NotSearched] = []
+    """Return the hits of a search in this process."""
+    actual: list[Hit | NotSearched] = []
     for file in files_to_search(paths):
         if isinstance(file, NotSearched):
-            found.append(file)
+            actual.append(file)
         else:
-            found += chain.from_iterable(search_file(file, query, query.matcher()))
-    return found
+            actual += chain.from_iterable(search_file(file, query, query.matcher()))
+    return actual
 
 
 def spans(query: Query, *paths: Path) -> list[int]:
@@ -73,10 +73,10 @@ def rollout(tmp_path: Path) -> Path:
     )
 
 
-def test_a_hit_tells_the_trace_the_span_its_place_and_the_text_around(rollout: Path) -> None:
-    found = hits(Query("no zebra"), rollout.parent)
-    assert all(isinstance(hit, Hit) for hit in found)
-    first, last = (hit for hit in found if isinstance(hit, Hit))
+def test_a_hit_has_its_trace_span_place_and_context(rollout: Path) -> None:
+    actual = hits(Query("no zebra"), rollout.parent)
+    assert all(isinstance(hit, Hit) for hit in actual)
+    first, last = (hit for hit in actual if isinstance(hit, Hit))
     assert (first.path, first.record) == (str(rollout), None)
     assert first.place == f"{rollout}:4"
     assert (first.kind, first.name, first.matches) == ("tool_result", "shell", 2)
@@ -86,7 +86,7 @@ def test_a_hit_tells_the_trace_the_span_its_place_and_the_text_around(rollout: P
     assert (last.start, last.end) == (9, 17)
 
 
-def test_case_counts_with_a_capital_or_where_it_is_asked_for(rollout: Path) -> None:
+def test_case_counts_with_a_capital_or_on_request(rollout: Path) -> None:
     everywhere = spans(Query("zebra"), rollout)
     assert len(everywhere) == 4
     assert spans(Query("Zebra"), rollout) == everywhere[:1]
@@ -94,7 +94,7 @@ def test_case_counts_with_a_capital_or_where_it_is_asked_for(rollout: Path) -> N
     assert spans(Query("no z.bra", regex=True), rollout) == everywhere[2:]
 
 
-def test_conditions_narrow_what_is_found_and_need_no_text(rollout: Path) -> None:
+def test_conditions_narrow_a_search_and_need_no_text(rollout: Path) -> None:
     call_, result = spans(Query("zebra", tool="Shell"), rollout)
     assert spans(Query("zebra", kinds=("tool_call",)), rollout) == [call_]
     assert spans(Query(failed=True), rollout) == [result]
@@ -102,7 +102,7 @@ def test_conditions_narrow_what_is_found_and_need_no_text(rollout: Path) -> None
     assert len(spans(Query(tool="shell"), rollout)) == 4
 
 
-def test_a_file_without_the_words_is_never_read(
+def test_a_file_without_the_words_is_not_parsed(
     rollout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(*_args: object, **_more: object) -> None:
@@ -115,7 +115,7 @@ def test_a_file_without_the_words_is_never_read(
         hits(Query("zebra"), rollout)
 
 
-def test_what_is_kept_of_a_big_file_is_not_read_again(
+def test_a_cached_big_file_is_not_parsed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, big = tmp_path / "rollout.jsonl", BigDocuments(folder=tmp_path / "kept", lines=0)
@@ -143,7 +143,7 @@ def test_what_is_kept_of_a_big_file_is_not_read_again(
     assert max(lines) == begin < len(trace)
 
 
-def test_packed_and_wide_files_are_searched_too(rollout: Path, tmp_path: Path) -> None:
+def test_compressed_and_utf_16_files_are_searched(rollout: Path, tmp_path: Path) -> None:
     (tmp_path / "run.jsonl.gz").write_bytes(gzip.compress(rollout.read_bytes()))
     chat = json.dumps([{"role": "user", "content": "zebra"}, {"role": "assistant", "content": ""}])
     (tmp_path / "wide.json").write_bytes(b"\xff\xfe" + chat.encode("utf-16-le"))
@@ -165,15 +165,15 @@ def test_sub_agents_are_searched_with_their_run(tmp_path: Path) -> None:
         assert hit.place == f"{tmp_path / 'b.jsonl'}:2"
 
 
-def test_what_cannot_be_searched_is_told(rollout: Path, tmp_path: Path) -> None:
+def test_files_that_cannot_be_searched_are_problems(rollout: Path, tmp_path: Path) -> None:
     broken = tmp_path / "traces" / "broken.json"
     broken.write_text('{"zebra": nothing,,}')
     missing = tmp_path / "missing"
-    found = hits(Query("zebra"), rollout.parent, missing)
-    told = [one for one in found if isinstance(one, NotSearched)]
-    assert [one.path for one in told] == [str(broken), str(missing)]
-    assert "not JSON" in told[0].reason
-    assert "no such file" in told[1].reason
+    actual = hits(Query("zebra"), rollout.parent, missing)
+    results = [one for one in actual if isinstance(one, NotSearched)]
+    assert [one.path for one in results] == [str(broken), str(missing)]
+    assert "not JSON" in results[0].reason
+    assert "no such file" in results[1].reason
 
 
 def test_every_file_is_searched_once(rollout: Path) -> None:
@@ -186,7 +186,7 @@ def test_every_file_is_searched_once(rollout: Path) -> None:
     ]
 
 
-def test_the_words_of_every_sample_stand_in_its_bytes() -> None:
+def test_the_words_of_every_sample_pass_the_byte_filter() -> None:
     """What the bytes are searched for is true of real files: no reader makes words of its own."""
     for report in scan([samples_folder()]):
         if not report.traces:
@@ -207,7 +207,9 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=8), st.data())
-def test_no_spelling_of_a_text_is_sifted_out(pieces: list[str], data: st.DataObject) -> None:
+def test_every_spelling_of_a_text_passes_the_byte_filter(
+    pieces: list[str], data: st.DataObject
+) -> None:
     first = data.draw(st.integers(0, len(pieces) - 1))
     last = data.draw(st.integers(first + 1, len(pieces)))
     text, needle = "".join(pieces), "".join(pieces[first:last])
@@ -224,7 +226,7 @@ def test_no_spelling_of_a_text_is_sifted_out(pieces: list[str], data: st.DataObj
             assert prefilter is None or prefilter.any_in(twice.encode())
 
 
-def test_a_preview_is_cut_around_what_was_found() -> None:
+def test_a_preview_is_cut_around_the_hit() -> None:
     assert excerpt("short", 0, 5) == ("short", 0, 5)
     line, lit, unlit = excerpt("a" * 100 + "\n\n needle \n" + "b" * 300, 103, 109)
     assert line[lit:unlit] == "needle"
@@ -249,15 +251,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_processes_find_the_same_in_the_order_of_the_files(folder: Path) -> None:
+def test_processes_find_the_same_hits_in_the_order_of_files(folder: Path) -> None:
     search = ManyFilesSearch([folder], Query("zebra"), 3)
-    found = [one for one in search.results() if one is not None]
-    assert found == hits(Query("zebra"), folder)
-    assert len(found) == 4
+    actual = [result for result in search.results() if result is not None]
+    assert actual == hits(Query("zebra"), folder)
+    assert len(actual) == 4
     assert (search.searched_count, search.total) == (12, 12)
 
 
-def test_what_a_big_file_holds_is_told_as_it_is_found(
+def test_hits_of_a_big_file_arrive_as_they_are_found(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_search, "_BYTES_AT_ONCE", 1)
@@ -265,13 +267,15 @@ def test_what_a_big_file_holds_is_told_as_it_is_found(
     lines = [message("user", f"zebra {number}" + 6000 * "y") for number in range(5)]
     write(folder, meta(), *lines, name="run-00.jsonl")
     listed = [*files_to_search([folder / "run-00.jsonl"])]
-    told = [*SearchFiles(Query("zebra"))(listed)]  # type: ignore[arg-type]
-    assert [len(some) for some in told] == [1, 1, 1, 1, 1, 0]
+    results = [*SearchFiles(Query("zebra"))(listed)]  # type: ignore[arg-type]
+    assert [len(some) for some in results] == [1, 1, 1, 1, 1, 0]
     search = ManyFilesSearch([folder], Query("zebra"), 2)
-    assert [one for one in search.results() if one is not None] == hits(Query("zebra"), folder)
+    assert [result for result in search.results() if result is not None] == hits(
+        Query("zebra"), folder
+    )
 
 
-def test_whoever_has_enough_may_stop_it(folder: Path) -> None:
+def test_a_search_can_be_stopped(folder: Path) -> None:
     search = ManyFilesSearch([folder], Query("zebra"), 2)
     results = search.results()
     assert isinstance(next(results), Hit)
@@ -279,17 +283,17 @@ def test_whoever_has_enough_may_stop_it(folder: Path) -> None:
     assert [*results] == []
 
 
-def test_a_file_that_ends_every_process_costs_itself(folder: Path) -> None:
+def test_a_file_that_kills_its_process_loses_no_other_file(folder: Path) -> None:
     # The first batch lists the files; each of the others is one file.
     search = ManyFilesSearch([folder], Query("zebra"), PickledWorkers(lost=[3, 4, 5]))
-    told = [one for one in search.results() if one is not None]
-    (lost,) = (one for one in told if isinstance(one, NotSearched))
+    results = [result for result in search.results() if result is not None]
+    (lost,) = (one for one in results if isinstance(one, NotSearched))
     assert ("run-01" in lost.path, "was ended" in lost.reason) == (True, True)
-    assert len(told) == 5
+    assert len(results) == 5
     assert search.searched_count == 12
 
 
-def test_a_bug_in_a_process_is_told(folder: Path) -> None:
+def test_an_exception_in_a_process_is_raised(folder: Path) -> None:
     wrong = Query("zebra", kinds=5)  # type: ignore[arg-type]
     with pytest.raises(TypeError) as raised:
         [*ManyFilesSearch([folder], wrong, 1).results()]

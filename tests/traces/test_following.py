@@ -1,4 +1,4 @@
-"""A file that grows: what has come is read on, and tells the same as a file read in one go."""
+"""Files that grow while they are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.traces.rollouts import Record, call, event, message, meta, output, to
 from tests.traces.test_runs import family
 
 
-def told(trace: Trace) -> list[object]:
+def described(trace: Trace) -> list[object]:
     """All that a trace tells but the id of its content, which is that of its first reading."""
     spans = [(trace.span(i), trace.text(i)) for i in range(len(trace))]
     return [trace.meta, list(trace.problems), trace.loaded, dict(trace.spawned), spans]
@@ -46,17 +46,17 @@ def grow(path: Path, pieces: Sequence[bytes]) -> list[Growth]:
     (trace,) = read_file(path, named=True).traces
     read_fully(trace)
     keys = [trace.span(i).key for i in range(len(trace))]
-    found = []
+    actual = []
     for piece in pieces[1:]:
         with path.open("ab") as file:
             file.write(piece)
-        found.append(append_block(trace))
+        actual.append(append_block(trace))
         (fresh,) = read_file(path, named=True).traces
         read_fully(fresh)
-        assert told(trace) == told(fresh)
+        assert described(trace) == described(fresh)
         assert [trace.span(i).key for i in range(len(keys))] == keys
         keys = [trace.span(i).key for i in range(len(trace))]
-    return found
+    return actual
 
 
 def lines_of(*records: object) -> list[bytes]:
@@ -78,27 +78,25 @@ ROLLOUT: tuple[Record, ...] = (
 )
 
 
-def test_a_rollout_is_read_on_from_where_it_ended(tmp_path: Path) -> None:
+def test_a_rollout_is_read_on_from_its_end(tmp_path: Path) -> None:
     head, *rest = lines_of(*ROLLOUT)
     second, *more = rest
-    found = grow(tmp_path / "r.jsonl", [head + second, *more])
-    assert set(found) == {Growth.MORE}
+    actual = grow(tmp_path / "r.jsonl", [head + second, *more])
+    assert set(actual) == {Growth.MORE}
 
 
-def test_a_line_that_was_not_whole_is_read_once_it_is(tmp_path: Path) -> None:
+def test_a_partial_line_is_read_once_it_is_complete(tmp_path: Path) -> None:
     *lines, last = lines_of(*ROLLOUT)
-    found = grow(tmp_path / "r.jsonl", [b"".join(lines) + last[:30], last[30:50], last[50:-1]])
-    assert set(found) == {Growth.MORE}
-    found = grow(tmp_path / "s.jsonl", [b"".join(lines) + last[:-1], b"\n", lines[1]])
-    assert set(found) == {Growth.MORE}
+    actual = grow(tmp_path / "r.jsonl", [b"".join(lines) + last[:30], last[30:50], last[50:-1]])
+    assert set(actual) == {Growth.MORE}
+    actual = grow(tmp_path / "s.jsonl", [b"".join(lines) + last[:-1], b"\n", lines[1]])
+    assert set(actual) == {Growth.MORE}
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=5))
 @example([0])
-def test_wherever_a_rollout_is_cut_it_is_the_same_in_the_end(
+def test_a_rollout_that_grows_from_any_cut_is_the_same_in_the_end(
     tmp_path: Path, cuts: list[int]
 ) -> None:
     data = b"".join(lines_of(*ROLLOUT))
@@ -133,9 +131,9 @@ def test_a_session_of_claude_code_is_read_anew(tmp_path: Path) -> None:
 
 def test_a_run_of_several_files_is_followed_in_each(tmp_path: Path) -> None:
     family(tmp_path)
-    (run,) = [one for report in Scan([tmp_path], keep_spans=False) for one in report.traces]
+    (run,) = [trace for report in Scan([tmp_path], keep_spans=False) for trace in report.traces]
     read_fully(run)
-    known = len(run)
+    loaded_count = len(run)
     assert run.follow() is Growth.NONE
     files = sorted(path for path in tmp_path.rglob("*.jsonl"))
     assert len(files) > 1
@@ -147,8 +145,8 @@ def test_a_run_of_several_files_is_followed_in_each(tmp_path: Path) -> None:
         assert fresh is not None
         read_fully(fresh)
         run.become(fresh)
-        known += 1
-        assert len(run) == known
+        loaded_count += 1
+        assert len(run) == loaded_count
         assert run.follow() is Growth.NONE
 
 
@@ -156,7 +154,7 @@ def test_a_trace_of_the_library_is_read_on_and_anew(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     lines = lines_of(*ROLLOUT)
     path.write_bytes(b"".join(lines[:4]))
-    (trace,) = [one for report in Scan([tmp_path], keep_spans=False) for one in report.traces]
+    (trace,) = [trace for report in Scan([tmp_path], keep_spans=False) for trace in report.traces]
     read_fully(trace)
     assert len(trace) == 3
     with path.open("ab") as file:
@@ -165,10 +163,10 @@ def test_a_trace_of_the_library_is_read_on_and_anew(tmp_path: Path) -> None:
     fresh = read_anew(trace)
     assert fresh is not None
     read_fully(fresh)
-    assert told(fresh) == told(trace)
+    assert described(fresh) == described(trace)
 
 
-def test_a_file_that_did_not_grow_is_told_from_one_that_did(tmp_path: Path) -> None:
+def test_a_file_replaced_by_another_is_not_followed(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     data = b"".join(lines_of(*ROLLOUT))
     path.write_bytes(data)
@@ -190,7 +188,7 @@ def test_a_file_that_did_not_grow_is_told_from_one_that_did(tmp_path: Path) -> N
         trace.follow()
 
 
-def test_a_file_that_was_away_for_a_moment_is_followed_again(tmp_path: Path) -> None:
+def test_a_file_that_comes_back_is_followed_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     lines = lines_of(*ROLLOUT)
     path.write_bytes(b"".join(lines[:4]))

@@ -1,4 +1,4 @@
-"""Reading gives what was recorded of every known layout of a trace file.
+"""Golden records of every known layout of a trace file.
 
 A change that is meant is recorded with ``python -m tests.traces.golden --write``; look at the
 difference before you commit it.
@@ -24,13 +24,13 @@ from tests.traces.golden.damage import damage_rows, damaged_formats, recorded_da
 
 
 @pytest.mark.parametrize("name", formats())
-def test_reading_gives_what_was_recorded(name: str, tmp_path: Path) -> None:
+def test_reading_gives_the_recorded_spans(name: str, tmp_path: Path) -> None:
     difference = first_difference(recorded(name), describe_format(name, tmp_path))
     assert difference is None, f"{name}: {difference}"
 
 
 @pytest.mark.parametrize("name", damaged_formats())
-def test_as_much_is_read_of_damaged_files_as_was_recorded(name: str, tmp_path: Path) -> None:
+def test_reading_damaged_files_gives_the_recorded_counts(name: str, tmp_path: Path) -> None:
     recorded_rows = recorded_damage()[name]
     for before, now in zip(recorded_rows, damage_rows(name, tmp_path), strict=True):
         assert now == before, f"{name}, {before[1]}: reader, traces, spans, problems"
@@ -46,7 +46,7 @@ def test_traces_outside_the_repository_are_read_as_recorded() -> None:
             assert rows == expected[name], f"{name}: {expected[name]} → {rows}"
 
 
-def test_a_difference_is_told_in_words() -> None:
+def test_a_difference_names_file_trace_span_and_field() -> None:
     before = ["file a", "trace t\treader=x", "span 0\tkey=k\tkind=tool_call"]
     after = ["file a", "trace t\treader=x", "span 0\tkey=k\tkind=message"]
     assert first_difference(before, before) is None

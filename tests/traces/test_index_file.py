@@ -1,4 +1,4 @@
-"""The index of a long file of lines: made by another process, it tells what reading here tells."""
+"""The index of a long file of lines, made by other processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.index import line_ranges, lines
@@ -49,15 +49,15 @@ def rollout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def big(tmp_path: Path) -> BigDocuments:
-    """How every file of lines is read by a process."""
+    """Let a process read every file of lines."""
     return BigDocuments(folder=tmp_path / "kept", lines=0)
 
 
-def told(trace: Trace) -> list[object]:
+def described(trace: Trace) -> list[object]:
     """All that a trace tells."""
     spans = [(trace.span(i), trace.text(i)) for i in range(len(trace))]
-    found = [trace.index_of(trace.span(i).key) for i in range(len(trace))]
-    assert found == list(range(len(trace)))
+    actual = [trace.index_of(trace.span(i).key) for i in range(len(trace))]
+    assert actual == list(range(len(trace)))
     return [trace.meta, list(trace.problems), dict(trace.spawned), spans, trace.loaded]
 
 
@@ -145,15 +145,14 @@ def through_blocks(path: Path, first: int, *, whole: bool = False) -> Trace:
 
 
 @pytest.mark.usefixtures("short_slices")
-@settings(deadline=None)
 @given(RECORDS, ENDS, st.sampled_from([1, 300, 1 << 20]), st.booleans())
-def test_blocks_tell_what_was_read(
+def test_blocks_hold_the_spans_that_were_read(
     records: Sequence[object], end: bytes, first: int, whole: bool
 ) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "rollout.jsonl")
         path.write_bytes(b"".join(lines_of(meta(), *records)) + end)
-        assert told(through_blocks(path, first, whole=whole)) == told(read_here(path))
+        assert described(through_blocks(path, first, whole=whole)) == described(read_here(path))
 
 
 def flat_state_of(parser: LineParser) -> bytes:
@@ -171,7 +170,6 @@ def flat_state_of(parser: LineParser) -> bytes:
 
 
 @pytest.mark.usefixtures("short_slices")
-@settings(deadline=None)
 @given(RECORDS, ENDS, st.integers(1, 2000), st.sampled_from([50, 200, 900]), st.booleans())
 def test_an_index_is_the_same_however_the_file_is_cut(
     records: Sequence[object], end: bytes, first: int, length: int, fork: bool
@@ -187,8 +185,8 @@ def test_an_index_is_the_same_however_the_file_is_cut(
         path = Path(folder, "rollout.jsonl")
         path.write_bytes(b"".join(lines_of(begin, *records)) + end)
         made = []
-        others = (PickledWorkers(), PickledWorkers([1, 2, 3]), late)
-        for rest in (None, *map(DigestFeed, others)):
+        workers = (PickledWorkers(), PickledWorkers([1, 2, 3]), late)
+        for rest in (None, *map(DigestFeed, workers)):
             spans = read_file(path, named=True).traces[0].spans
             assert isinstance(spans, LineSpans)
             for _block in spans.blocks(rest):
@@ -201,18 +199,17 @@ def test_an_index_is_the_same_however_the_file_is_cut(
 
 
 @pytest.mark.usefixtures("short_slices")
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["one", "", "é", "\r", "x" * 50]), max_size=300), st.booleans())
-def test_so_do_blocks_of_a_log(said: Sequence[str], ended: bool) -> None:
+def test_blocks_of_a_log_hold_its_spans(lines: Sequence[str], ended: bool) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "run.log")
-        path.write_text("begin\n" + "\n".join(said) + "\n" * ended)
-        assert told(through_blocks(path, 100)) == told(read_here(path))
-        assert told(through_blocks(path, 100, whole=True)) == told(read_here(path))
+        path.write_text("begin\n" + "\n".join(lines) + "\n" * ended)
+        assert described(through_blocks(path, 100)) == described(read_here(path))
+        assert described(through_blocks(path, 100, whole=True)) == described(read_here(path))
 
 
 @pytest.mark.usefixtures("short_slices")
-def test_so_do_blocks_of_what_codex_exec_prints(tmp_path: Path) -> None:
+def test_blocks_of_codex_exec_hold_its_spans(tmp_path: Path) -> None:
     item = {"id": "item_0", "type": "command_execution", "command": "ls"}
     done = {**item, "aggregated_output": "a\n", "exit_code": 1, "status": "failed"}
     path = tmp_path / "exec.jsonl"
@@ -229,69 +226,69 @@ def test_so_do_blocks_of_what_codex_exec_prints(tmp_path: Path) -> None:
             )
         )
     )
-    here = read_here(path)
-    assert len(here) > 4
-    assert told(through_blocks(path, 1)) == told(here)
-    assert told(through_blocks(path, 1, whole=True)) == told(here)
+    local = read_here(path)
+    assert len(local) > 4
+    assert described(through_blocks(path, 1)) == described(local)
+    assert described(through_blocks(path, 1, whole=True)) == described(local)
 
 
-def test_a_process_tells_what_reading_here_tells(rollout: Path, big: BigDocuments) -> None:
-    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
+def test_a_process_indexes_the_same_spans(rollout: Path, big: BigDocuments) -> None:
+    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
 
 
-def test_so_do_several_processes(
+def test_several_processes_index_the_same_spans(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = (
+    passages = (
         "_WORKER_CODE",
         document_process._WORKER_CODE.replace(
             "main(*", "sys.modules[main.__module__]._WORTH_PROCESSES = 0; main(*"
         ),
     )
-    monkeypatch.setattr(document_process, *words)
+    monkeypatch.setattr(document_process, *passages)
     write_long(rollout, 3_000_000, seed=3, block_bytes=100_000)
-    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
+    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
 
 
-def test_what_was_read_is_known_the_next_time(
+def test_an_index_is_used_the_next_time(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_in_background(rollout, big)
     monkeypatch.setattr(document_process, "DocumentProcess", never)
     monkeypatch.setattr(codex.CodexParser, "finish", lambda _self: None)
     (trace,) = read_one(rollout, True, big).traces
-    known = len(trace)
+    loaded_count = len(trace)
     monkeypatch.setattr(codex.CodexParser, "feed", never)
     trace.spans.load_cached()
     assert trace.loaded.complete
-    assert len(trace) > known
+    assert len(trace) > loaded_count
     assert trace.totals is not None
     assert trace.totals.block() == totals_of(trace).block()
 
 
-def test_what_all_spans_tell_together_is_known_before_them(
+def test_totals_are_known_before_the_spans(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything = told(read_in_background(rollout, big))
+    everything = described(read_in_background(rollout, big))
     monkeypatch.setattr(document_process, "DocumentProcess", never)
     (trace,) = read_one(rollout, True, big).traces
     first = len(trace)
     trace.spans.load_totals()
-    kept = trace.totals
-    assert kept is not None
-    assert len(trace) == first < kept.seen == trace.loaded.spans
+    index_file = trace.totals
+    assert index_file is not None
+    assert len(trace) == first < index_file.seen == trace.loaded.spans
     assert trace.loaded.all_spans
     trace.spans.load_cached()
     assert trace.loaded.complete
-    assert len(trace) == kept.seen
-    assert kept.block() == totals_of(trace).block()
-    assert told(trace) == everything
+    assert len(trace) == index_file.seen
+    assert index_file.block() == totals_of(trace).block()
+    assert described(trace) == everything
 
 
-def test_totals_of_damaged_columns_are_not_believed(
+def test_totals_of_damaged_columns_are_not_used(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything = told(read_in_background(rollout, big))
+    everything = described(read_in_background(rollout, big))
     assert big.folder is not None
     (place,) = big.folder.glob("*.spans")
     data = bytearray(place.read_bytes())
@@ -304,22 +301,22 @@ def test_totals_of_damaged_columns_are_not_believed(
     assert trace.totals is None
     assert trace.loaded.spans == 0
     read_fully(trace)
-    assert told(trace) == everything
+    assert described(trace) == everything
 
 
-def test_where_nothing_is_kept_nothing_begins(
+def test_no_process_starts_without_a_cache(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document_process, "DocumentProcess", never)
     (trace,) = read_one(rollout, True, big).traces
-    known = len(trace)
+    loaded_count = len(trace)
     trace.spans.load_cached()
-    assert len(trace) == known
+    assert len(trace) == loaded_count
     monkeypatch.undo()
     trace.spans.read_in_background()
     read_fully(trace)
     trace.spans.stop_background_read()
-    assert told(trace) == told(read_here(rollout))
+    assert described(trace) == described(read_here(rollout))
 
 
 def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
@@ -335,16 +332,18 @@ def test_a_file_that_has_grown_is_read_on_from_where_its_index_ends(
         fed.append(number)
         feed(self, number, line, cut_off)
 
-    here = told(read_here(rollout))
+    local = described(read_here(rollout))
     (trace,) = read_one(rollout, True, BigDocuments(folder=big.folder, lines=10_000)).traces
     monkeypatch.setattr(codex.CodexParser, "feed", counted)
     monkeypatch.setattr(document_process, "DocumentProcess", never)
     trace.spans.read_in_background()
     read_fully(trace)
     assert len(fed) == 3
-    assert told(trace) == here
+    assert described(trace) == local
     monkeypatch.undo()
-    assert told(read_in_background(rollout, big)) == here  # where there is more, a process goes on
+    assert (
+        described(read_in_background(rollout, big)) == local
+    )  # where there is more, a process goes on
 
 
 def test_a_trace_that_came_from_an_index_is_followed(rollout: Path, big: BigDocuments) -> None:
@@ -354,7 +353,7 @@ def test_a_trace_that_came_from_an_index_is_followed(rollout: Path, big: BigDocu
             file.writelines(lines_of(output("none"), message("assistant", "more")))
         assert trace.follow() is Growth.MORE
         read_fully(trace)
-        assert told(trace) == told(read_here(rollout))
+        assert described(trace) == described(read_here(rollout))
 
 
 def rewritten(path: Path) -> None:
@@ -378,37 +377,35 @@ def test_the_index_of_another_content_is_not_used(
 ) -> None:
     read_in_background(rollout, big)
     change(rollout)
-    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
+    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
 
 
 @pytest.mark.parametrize("place", [0, 100, 5_000, -1])
-def test_a_damaged_index_costs_nothing_but_time(
-    place: int, rollout: Path, big: BigDocuments
-) -> None:
+def test_a_damaged_index_loses_no_span(place: int, rollout: Path, big: BigDocuments) -> None:
     read_in_background(rollout, big)
-    (kept,) = (rollout.parent / "kept").glob("*.spans")
-    data = bytearray(kept.read_bytes())
+    (index_file,) = (rollout.parent / "kept").glob("*.spans")
+    data = bytearray(index_file.read_bytes())
     data[place] ^= 0xFF
-    kept.write_bytes(data)
-    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
+    index_file.write_bytes(data)
+    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
 
 
-def test_what_a_process_does_not_tell_is_read_here(
+def test_spans_missing_from_a_process_are_read_in_this_process(
     rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document_process, "_WORKER_CODE", "raise SystemExit(1)")
-    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
+    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
     assert not list((rollout.parent / "kept").iterdir())
 
 
-def test_without_a_place_for_it_everything_is_read_here(rollout: Path) -> None:
+def test_without_a_cache_folder_all_is_read_in_this_process(rollout: Path) -> None:
     (rollout.parent / "file").touch()
     big = BigDocuments(folder=rollout.parent / "file" / "kept", lines=0)
-    assert told(read_in_background(rollout, big)) == told(read_here(rollout))
+    assert described(read_in_background(rollout, big)) == described(read_here(rollout))
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_whoever_goes_away_leaves_no_process(
+def test_closing_a_trace_leaves_no_process(
     comes_back: bool, rollout: Path, big: BigDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_long(rollout, 4_000_000, seed=3, block_bytes=100_000)  # of several blocks
@@ -420,15 +417,15 @@ def test_whoever_goes_away_leaves_no_process(
 
     take = document_process.IndexFile.next
 
-    def one_by_one(file: document_process.IndexFile, *, wait: bool) -> Block | None:
+    def spans_in_order(file: document_process.IndexFile, *, wait: bool) -> Block | None:
         return take(file, wait=wait) if wait else None
 
     monkeypatch.setattr(document_process, "DocumentProcess", noted)
-    monkeypatch.setattr(document_process.IndexFile, "next", one_by_one)
+    monkeypatch.setattr(document_process.IndexFile, "next", spans_in_order)
     (trace,) = read_one(rollout, True, big).traces
     trace.spans.read_in_background()
-    known = len(trace)
-    while len(trace) == known:
+    loaded_count = len(trace)
+    while len(trace) == loaded_count:
         trace.advance()
     trace.spans.stop_background_read()
     assert begun[0].wait(0)
@@ -437,24 +434,24 @@ def test_whoever_goes_away_leaves_no_process(
         assert len(begun) == 2
     read_fully(trace)
     trace.spans.stop_background_read()
-    assert told(trace) == told(read_here(rollout))
+    assert described(trace) == described(read_here(rollout))
 
 
-def test_a_block_of_another_place_is_not_taken(
+def test_a_block_of_another_place_is_not_used(
     rollout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "_FIRST_BLOCK", 100_000)
     written, trace = (read_file(rollout, named=True).traces[0].spans for _ in range(2))
     assert isinstance(written, LineSpans)
     assert isinstance(trace, LineSpans)
-    known = len(trace)
+    loaded_count = len(trace)
     first, second = list(written.blocks())[:2]
     assert not trace.append_block(second)
-    assert len(trace) == known
+    assert len(trace) == loaded_count
     assert trace.append_block(first)
     after = len(trace)
     assert trace.append_block(first)  # it is known by now
-    assert len(trace) == after > known
+    assert len(trace) == after > loaded_count
 
 
 @pytest.mark.parametrize(
@@ -466,6 +463,6 @@ def test_a_block_of_another_place_is_not_taken(
         b"cmast_tui.traces.index.lines\nparser_in\n.",
     ],
 )
-def test_a_state_that_is_none_of_a_parser_is_refused(state: bytes) -> None:
+def test_a_state_of_another_shape_is_refused(state: bytes) -> None:
     with pytest.raises(pickle.UnpicklingError, match="no part of a parser"):
         parser_in(state, SpanTable())

@@ -1,9 +1,11 @@
-"""Keys that last: read twice, after conversion, and after lines were appended."""
+"""Keys of spans that stay when records are appended to a file."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,79 +15,176 @@ from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Span, Trace
 from mast_tui.traces.readers.converted import line_of
 from tests.traces.checks import CORPUS, SAMPLES, check_sound, needs_corpus
+from mast_tui.traces.model import Trace
+from tests.traces.checks import (
+    CORPUS,
+    SAMPLES,
+    check_sound,
+    needs_corpus,
+    spans_of,
+    write_json,
+    write_json_lines,
+)
+from tests.traces.golden import golden_inputs, golden_text
 
-pytestmark = needs_corpus
-
-
-def trace_files() -> list[Path]:
-    """A file of each kind and size, but not every one of the many that are alike."""
-    every = sorted(path for path in (*CORPUS.rglob("*.*"), *SAMPLES.iterdir()) if path.is_file())
-    by_folder: dict[Path, list[Path]] = {}
-    for path in every:
-        if read_file(path, named=False).traces:
-            by_folder.setdefault(path.parent, []).append(path)
-    return [path for paths in by_folder.values() for path in paths[:6]]
-
-
-FILES: Final = trace_files() if CORPUS.is_dir() else []
-GROWING: Final = [
-    path for path in FILES if path.suffix == ".jsonl" and path.read_bytes().count(b"\n") > 1
-]
+Write = Callable[[Path, Sequence[object]], Path]
 
 
 def read_all(path: Path) -> dict[str, Trace]:
-    """The traces of a file by id, read to their ends."""
+    """Return the traces of a file by id, read to their ends."""
     traces = {}
     for trace in read_file(path, named=False).traces:
         read_fully(trace)
+        check_sound(trace)
         traces[trace.identity.trace_id] = trace
     return traces
 
 
-def spans(trace: Trace) -> list[Span]:
-    return [trace.span(index) for index in range(len(trace))]
-
-
-def texts(trace: Trace) -> list[str]:
-    return [trace.text(index) for index in range(len(trace))]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_read_twice_and_after_conversion_the_keys_are_the_same(path: Path, tmp_path: Path) -> None:
-    first, second = read_all(path), read_all(path)
-    converted = tmp_path / "converted.jsonl"
-    converted.write_bytes(b"".join(line_of(trace) for trace in first.values()))
-    third = read_all(converted)
-    assert first.keys() == second.keys() == third.keys()
-    for trace_id, trace in first.items():
-        check_sound(trace)
-        assert spans(trace) == spans(second[trace_id])
-        assert spans(trace) == spans(third[trace_id])
-        assert texts(trace) == texts(third[trace_id])
-        assert trace.identity == third[trace_id].identity
-
-
+@needs_corpus
 @given(data=st.data())
-@settings(
-    max_examples=25,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-def test_lines_that_are_appended_change_no_key(data: st.DataObject, tmp_path: Path) -> None:
-    path = data.draw(st.sampled_from(GROWING))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_keys_of_real_files_stay_when_lines_are_appended(
+    data: st.DataObject, tmp_path: Path
+) -> None:
+    growing = (*CORPUS.rglob("*.jsonl"), *SAMPLES.glob("*.jsonl"))
+    path = data.draw(st.sampled_from(sorted(growing)))
     content = path.read_bytes()
     ends = [place + 1 for place, byte in enumerate(content) if byte == 0x0A]
     end = data.draw(st.sampled_from(ends))
     grown = tmp_path / path.name
     grown.write_bytes(content[:end])
-    before = spans_of_first(grown)
+    before = texts_by_key(grown)
     grown.write_bytes(content)
-    after = {span.key: text for span, text in spans_of_first(grown)}
-    for span, text in before:
-        assert after.get(span.key) == text, (path.name, end, span.key)
+    after = texts_by_key(grown)
+    assert {key: after.get(key) for key in before} == before, (path.name, end)
 
 
-def spans_of_first(path: Path) -> list[tuple[Span, str]]:
-    for trace in read_file(path, named=False).traces[:1]:
-        read_fully(trace)
-        return list(zip(spans(trace), texts(trace), strict=True))
-    return []
+def texts_by_key(path: Path) -> dict[str, str]:
+    """Return the texts of the first trace of a file by the keys of its spans."""
+    for trace in read_all(path).values():
+        return {span.key: trace.text(span.index) for span in spans_of(trace)}
+    return {}
+
+
+def in_field(document: dict[str, object], field: str) -> Write:
+    """Return a function that writes records as the list in one field of a document."""
+
+    def write(path: Path, records: Sequence[object]) -> Path:
+        return write_json(path, {**document, field: list(records)})
+
+    return write
+
+
+def write_lines(path: Path, records: Sequence[object]) -> Path:
+    return write_json_lines(path, *records)
+
+
+def write_list(path: Path, records: Sequence[object]) -> Path:
+    return write_json(path, list(records))
+
+
+def records_in(name: str, *parts_of_names: str, field: str | None = None) -> list[Any]:
+    """Return the different records of golden inputs of a format.
+
+    Args:
+        name: The format.
+        parts_of_names: Parts of the names of its inputs.
+        field: The field of a document with the list of records; None for JSON lines.
+    """
+    records: dict[str, object] = {}
+    for golden_input in golden_inputs(name):
+        if not any(part in golden_input.name for part in parts_of_names):
+            continue
+        for data in golden_input.files.values():
+            if field is None:
+                values = [json.loads(line) for line in data.splitlines() if line.startswith(b"{")]
+            else:
+                values = json.loads(data)[field]
+            records |= {json.dumps(value): value for value in values}
+    return list(records.values())
+
+
+class Growth(NamedTuple):
+    """A format whose files grow.
+
+    Attributes:
+        write: Writes records to a file.
+        beginning: The number of records with which every file begins.
+        records: These records, and those that may follow in any order.
+        once: Each record follows at most once.
+        texts_grow: The text of a span may change when a record is appended.
+    """
+
+    write: Write
+    beginning: int
+    records: Sequence[object]
+    once: bool = False
+    texts_grow: bool = False
+
+
+CODEX: Final = records_in(
+    "codex", "keys-stay", "turn-items-of", "an-mcp-call", "calls-whose-tools", "rolled-back"
+)
+EXEC: Final = records_in("codex-exec", "keys-stay", "a-run-from", "every-kind-of-call", "the-plan")
+OTEL_LOGS: Final = records_in("codex-otel-logs", "keys-stay", "a-run-from", "how-a-call", "failed")
+EVENTS: Final = json.loads(golden_text("openhands", "a-stream-of-generation-0"))
+SDK_EVENTS: Final = records_in("openhands", "a-stream-of-the-sdk")
+MESSAGES: Final = json.loads(golden_text("message-list", "messages-of-all-vendors-in-one-list"))
+MINI_RUN: Final = json.loads(golden_text("mini-swe-agent", "keys-stay"))
+MINI_MESSAGES: Final = records_in(
+    "mini-swe-agent", "keys-stay", "parallel-calls", "a-run-of-release-2", field="messages"
+)
+TRAJECTORY: Final = json.loads(golden_text("atif", "keys-stay"))
+STEPS: Final = records_in(
+    "atif", "keys-stay", "a-run-of-the-standard", "a-later-step", "without-an-id", field="steps"
+)
+
+GROWTHS: Final[dict[str, Growth]] = {
+    "codex": Growth(write_lines, 2, CODEX),
+    "codex exec": Growth(write_lines, 2, EXEC, texts_grow=True),
+    "codex otel logs": Growth(write_lines, 1, OTEL_LOGS),
+    "openhands": Growth(write_list, 3, EVENTS, once=True),
+    "openhands sdk": Growth(write_list, 3, SDK_EVENTS, once=True),
+    "messages": Growth(write_list, 6, MESSAGES["messages"]),
+    "messages in lines": Growth(write_lines, 6, MESSAGES["messages"]),
+    "mini-swe-agent": Growth(in_field(MINI_RUN, "messages"), 2, MINI_MESSAGES),
+    "atif": Growth(in_field(TRAJECTORY, "steps"), 1, STEPS),
+}
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_keys_stay_when_records_are_appended(
+    name: str, data: st.DataObject, tmp_path: Path
+) -> None:
+    growth = GROWTHS[name]
+    beginning = list(growth.records[: growth.beginning])
+    rest = growth.records[growth.beginning :]
+    if growth.once:
+        drawn = data.draw(st.permutations(rest))[:9]
+    else:
+        drawn = data.draw(st.lists(st.sampled_from(rest), max_size=12))
+    until = data.draw(st.integers(0, len(drawn)))
+    path = tmp_path / "grown.json"
+    growth.write(path, beginning + drawn[:until])
+    before = texts_by_key(path)
+    assert list(texts_by_key(path).items()) == list(before.items())
+    after = texts_by_key(growth.write(path, beginning + drawn))
+    assert before.keys() <= after.keys()
+    assert growth.texts_grow or {key: after[key] for key in before} == before
+
+
+def test_keys_of_messages_that_were_one_span_find_the_first_of_their_parts(tmp_path: Path) -> None:
+    """Labels of versions that showed such a message as one text stay where they were."""
+    bedrock = tmp_path / "bedrock.json"
+    bedrock.write_text(golden_text("message-list", "messages-of-parts-bedrock"))
+    goose = write_lines(
+        tmp_path / "goose.jsonl", json.loads(golden_text("goose", "messages-of-parts-goose"))
+    )
+    for path, indices in (
+        (bedrock, {"/0": 0, "/1": 1, "/2": 4, "/3": 6, "/4": None}),
+        (goose, {"line 1": 0, "line 2": 1, "line 3": 4, "line 4": None}),
+    ):
+        (trace,) = read_all(path).values()
+        assert {key: trace.index_of(key) for key in indices} == indices, path.name

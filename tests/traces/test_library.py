@@ -1,4 +1,4 @@
-"""Files and folders: what is a trace, what is left out and why, and under which ids."""
+"""Files and folders: recognised traces, skipped files, ids and outcomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.model import FileReport, Outcome
-from tests.traces.checks import CORPUS, check_sound, needs_corpus, write_json
+from tests.traces.checks import check_sound, write_json
 from tests.traces.rollouts import SESSION, call, message, meta, output, write
 
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -23,11 +23,11 @@ def by_name(reports: list[FileReport]) -> dict[str, FileReport]:
 
 
 def settled(report: FileReport) -> bool:
-    """Whether exactly one thing is said of the file."""
+    """Return whether a report has a format, or was skipped, or has failed."""
     return [report.format, report.skipped, report.failed].count(None) == 2
 
 
-def test_the_formats_of_a_folder_are_told_by_content(tmp_path: Path) -> None:
+def test_formats_are_recognised_by_content(tmp_path: Path) -> None:
     write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
     write_json(tmp_path / "b.json", {"messages": CHAT})
     (tmp_path / "c.log").write_text("one\n\ntwo\n")
@@ -70,7 +70,7 @@ def test_the_formats_of_a_folder_are_told_by_content(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_trace_is_left_out_with_a_reason(
+def test_a_file_that_is_no_trace_is_skipped_with_a_reason(
     tmp_path: Path, name: str, content: bytes, reason: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -99,14 +99,14 @@ def test_any_text_is_a_trace_when_it_is_named(tmp_path: Path, name: str) -> None
         ("nothing.log", b""),
     ],
 )
-def test_what_is_no_trace_is_skipped_in_a_folder_and_refused_when_named(
+def test_a_file_that_is_no_trace_is_refused_when_named(
     tmp_path: Path, name: str, content: bytes
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    (found,) = scan([tmp_path])
-    assert settled(found)
-    assert found.skipped is not None
+    (actual,) = scan([tmp_path])
+    assert settled(actual)
+    assert actual.skipped is not None
     (named,) = scan([path])
     assert settled(named)
     assert named.failed is not None
@@ -139,7 +139,7 @@ def test_json_that_is_broken_has_failed_with_its_place(
     assert place in report.failed
 
 
-def test_what_is_not_there_or_may_not_be_read_has_failed(tmp_path: Path) -> None:
+def test_missing_and_unreadable_files_have_failed(tmp_path: Path) -> None:
     assert read_file(tmp_path / "nothing.json", named=True).failed == "no such file or folder"
     assert read_file(tmp_path, named=True).failed == "a folder, not a file"
     (report,) = scan([tmp_path / "nothing"])
@@ -147,7 +147,7 @@ def test_what_is_not_there_or_may_not_be_read_has_failed(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_left_alone(tmp_path: Path) -> None:
+def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     (report,) = scan([tmp_path])
     assert report.skipped == "not a regular file"
@@ -163,7 +163,7 @@ def test_folders_are_read_in_order_and_hidden_ones_are_not_entered(tmp_path: Pat
     assert reports[1].skipped == "hidden folder"
 
 
-def test_links_that_go_round_in_circles_end(tmp_path: Path) -> None:
+def test_links_in_a_circle_are_followed_once(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", CHAT)
     (tmp_path / "again").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "nowhere.json").symlink_to(tmp_path / "gone")
@@ -181,7 +181,7 @@ def test_scanning_reads_one_file_at_a_time(tmp_path: Path) -> None:
     assert next(reports).failed == "no such file or folder"
 
 
-def test_the_same_trace_twice_is_one(tmp_path: Path) -> None:
+def test_a_trace_in_two_files_is_listed_once(tmp_path: Path) -> None:
     path = write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
     shutil.copy(path, tmp_path / "b.jsonl")
     first, second = scan([tmp_path])
@@ -190,7 +190,7 @@ def test_the_same_trace_twice_is_one(tmp_path: Path) -> None:
     assert "a.jsonl" in second.skipped
 
 
-def test_two_traces_with_one_id_are_told_apart(tmp_path: Path) -> None:
+def test_two_traces_with_one_id_get_unique_ids(tmp_path: Path) -> None:
     for number, name in enumerate(("a.jsonl", "b.jsonl", "c.jsonl")):
         write(tmp_path, meta(), message("user", f"go {number}"), name=name)
     reports = list(scan([tmp_path]))
@@ -208,7 +208,7 @@ def test_a_record_that_repeats_in_its_file_is_shown_once(tmp_path: Path) -> None
     assert len(set(ids)) == len(ids)
 
 
-def test_outcomes_fill_what_the_traces_do_not_tell(tmp_path: Path) -> None:
+def test_an_outcomes_file_fills_missing_facts(tmp_path: Path) -> None:
     write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
     write_json(tmp_path / "b.json", [{"messages": CHAT}, {"messages": CHAT[:1], "reward": 1.0}])
     (tmp_path / "outcomes.csv").write_text(
@@ -227,14 +227,14 @@ def test_outcomes_fill_what_the_traces_do_not_tell(tmp_path: Path) -> None:
     told = reports["outcomes.csv"]
     assert told.skipped is not None
     assert told.skipped.startswith("4 rows of outcomes, of which 3 match a trace; 1 problem,")
-    assert [one.place for one in told.problems] == ["line 5"]
+    assert [problem.place for problem in told.problems] == ["line 5"]
     assert "'gone.json'" in told.problems[0].message
     alone = read_file(tmp_path / "a.jsonl", named=True).traces[0]
     assert alone.meta.outcome is Outcome.FAILED
     check_sound(alone)
 
 
-def test_bad_outcomes_are_named_and_the_rest_is_used(tmp_path: Path) -> None:
+def test_bad_rows_of_outcomes_are_problems(tmp_path: Path) -> None:
     write(tmp_path, meta(), message("user", "go"), name="a.jsonl")
     (tmp_path / "outcomes.csv").write_text(
         "trace,outcome,score\na.jsonl,FAILED,high\na.jsonl#0,perhaps,\n"
@@ -253,7 +253,7 @@ def test_bad_outcomes_are_named_and_the_rest_is_used(tmp_path: Path) -> None:
 
 def test_outcomes_may_name_traces_by_their_ids(tmp_path: Path) -> None:
     write_json(tmp_path / "b.json", [{"messages": CHAT}, {"messages": CHAT[:1]}])
-    ids = [t.identity.trace_id for one in scan([tmp_path]) for t in one.traces]
+    ids = [t.identity.trace_id for report in scan([tmp_path]) for t in report.traces]
     rows = f"{ids[0]},failed\n{ids[1].upper()},failed\nb.json,succeeded\n"
     (tmp_path / "outcomes.csv").write_text(f"trace,outcome\n{rows}")
     reports = by_name(list(scan([tmp_path])))
@@ -266,7 +266,7 @@ def test_outcomes_may_name_traces_by_their_ids(tmp_path: Path) -> None:
     assert alone.meta.outcome is Outcome.FAILED
 
 
-def test_of_outcomes_beside_files_that_were_not_looked_at_nothing_is_said_to_be_missing(
+def test_outcomes_of_files_outside_the_scan_are_not_missing(
     tmp_path: Path,
 ) -> None:
     one = write_json(tmp_path / "a.json", {"messages": CHAT})
@@ -300,28 +300,3 @@ def test_opening_a_rollout_imports_nothing_heavy(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.slow
-@needs_corpus
-def test_the_corpus_is_read_and_nothing_in_it_fails() -> None:
-    reports = list(scan([CORPUS]))
-    assert all(settled(report) for report in reports)
-    assert [report for report in reports if report.failed] == []
-    formats: dict[str, set[str | None]] = {}
-    for report in reports:
-        folder = report.path.relative_to(CORPUS).parts[0]
-        formats.setdefault(folder, set()).add(report.format)
-        for trace in report.traces:
-            read_fully(trace)
-            check_sound(trace)
-    assert formats["codex"] == {"codex"}
-    assert formats["tau-bench"] == {"tau-bench", None}
-    assert formats["who-and-when"] == {"who-and-when", None}
-    assert formats["agentrx"] == {"message-list", None}
-    assert formats["mast-human"] == {"mast-data", None}
-    skipped = {report.path.name for report in reports if report.skipped}
-    assert {"README.md", "LICENSE", "magentic_one_ground_truth.json"} <= skipped
-    assert "annotations_rounds_1_2.json" in skipped
-    ids = [trace.identity.trace_id for report in reports for trace in report.traces]
-    assert len(set(ids)) == len(ids)

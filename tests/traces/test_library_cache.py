@@ -1,4 +1,4 @@
-"""What is kept of an earlier look: right while nothing has changed, and never missed."""
+"""The cache of scanned files: used while nothing has changed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,18 @@ def look(folder: Path, library: Path) -> list[FileReport]:
 
 def facts(reports: list[FileReport]) -> list[object]:
     return [
-        (one.path, one.format, one.skipped, one.failed, *map(known_of, one.traces))
-        for one in reports
+        (
+            report.path,
+            report.format,
+            report.skipped,
+            report.failed,
+            *map(identity_of, report.traces),
+        )
+        for report in reports
     ]
 
 
-def known_of(trace: Trace) -> object:
+def identity_of(trace: Trace) -> object:
     return trace.identity, trace.record, trace.meta.model
 
 
@@ -64,7 +70,7 @@ def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_a_second_look_says_the_same_without_reading_a_trace(
+def test_a_second_scan_gives_the_same_from_the_cache(
     folder: Path, tmp_path: Path, files_read: list[str]
 ) -> None:
     library = tmp_path / "cache" / "library.db"
@@ -109,7 +115,7 @@ def test_a_trace_from_the_cache_is_read_when_it_is_opened(folder: Path, tmp_path
         ("02/rollout-c.jsonl", "grandchild was here", "grandchild had gone"),
     ],
 )
-def test_what_has_changed_is_read_anew(
+def test_changed_files_are_read_again(
     folder: Path, tmp_path: Path, name: str, before: str, after: str
 ) -> None:
     library = tmp_path / "library.db"
@@ -124,7 +130,7 @@ def test_what_has_changed_is_read_anew(
     assert after in texts
 
 
-def test_a_sub_agent_that_has_come_since_joins_its_run(folder: Path, tmp_path: Path) -> None:
+def test_a_new_sub_agent_joins_its_cached_run(folder: Path, tmp_path: Path) -> None:
     library = tmp_path / "library.db"
     late = folder / "02" / "rollout-c.jsonl"
     content = late.read_bytes()
@@ -149,7 +155,7 @@ def test_a_file_that_is_gone_when_its_trace_is_opened_is_a_problem(
     assert "no such file" in trace.problems[0].message
 
 
-def test_where_no_library_can_be_everything_is_read(folder: Path, tmp_path: Path) -> None:
+def test_all_is_read_without_a_library_cache(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     reports = look(folder, tmp_path / "file" / "library.db")
     assert len(traces_of(reports)) == 4

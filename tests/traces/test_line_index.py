@@ -1,4 +1,4 @@
-"""The index of lines: every line is found and read again, however the file is sliced."""
+"""The index of lines of a file that is read in slices."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_all_lines_are_found_in_slices_of_any_size(data: bytes, slice_bytes: int
     index = LineIndex(MemoryContent(data), len(data))
     lines: list[bytes] = []
     while not index.complete:
-        found = index.advance(slice_bytes)
-        assert found, "a slice without a line"
-        lines += found
+        actual = index.advance(slice_bytes)
+        assert actual, "a slice without a line"
+        lines += actual
     assert b"\n".join(lines) == data.removesuffix(b"\n")
     assert len(index) == len(lines)
     assert index.ends_open == (data[-1:] not in (b"", b"\n"))
@@ -32,7 +32,7 @@ def test_all_lines_are_found_in_slices_of_any_size(data: bytes, slice_bytes: int
 
 
 @given(contents, st.data())
-def test_a_stretch_of_lines_is_read_as_it_stands(data: bytes, draw: st.DataObject) -> None:
+def test_consecutive_lines_are_read_unchanged(data: bytes, draw: st.DataObject) -> None:
     index = LineIndex(MemoryContent(data), len(data))
     lines = index.advance(1 << 20)
     if not lines:
@@ -55,16 +55,14 @@ class CountingContent(MemoryContent):
 
 
 @given(contents, st.lists(st.integers(0, 1 << 20), max_size=30))
-def test_lines_are_the_same_in_whatever_order_they_are_asked_for(
-    data: bytes, places: list[int]
-) -> None:
+def test_lines_are_the_same_in_any_order_of_reading(data: bytes, places: list[int]) -> None:
     index = LineIndex(MemoryContent(data), len(data))
     lines = index.advance(1 << 20)
     numbers = [place % len(lines) + 1 for place in places if lines]
     assert [index.read(n, n) for n in numbers] == [lines[n - 1] for n in numbers]
 
 
-def test_lines_asked_for_in_their_order_are_read_together() -> None:
+def test_lines_read_in_order_are_read_together() -> None:
     data = b"".join(b"line %d\n" % number for number in range(1, 50_001))
     content = CountingContent(data)
     index = LineIndex(content, len(data))
@@ -92,7 +90,7 @@ def test_a_slice_stops_soon_after_its_size(tmp_path: Path) -> None:
     assert 11_000 <= index.done < 20_000
 
 
-def test_a_slice_is_small_also_where_lines_are_longer() -> None:
+def test_a_slice_is_small_with_longer_lines() -> None:
     data = (b"x" * 9_999 + b"\n") * 1_000
     index = LineIndex(MemoryContent(data), len(data))
     given = []
@@ -102,7 +100,7 @@ def test_a_slice_is_small_also_where_lines_are_longer() -> None:
 
 
 @pytest.mark.parametrize("slice_bytes", [1_000, 32_000, 1 << 20])
-def test_no_size_of_slices_reads_more_often_or_much_at_once(slice_bytes: int) -> None:
+def test_reads_are_few_and_bounded_for_any_size_of_slices(slice_bytes: int) -> None:
     content = CountingContent(b"0123456789\n" * 200_000)
     index = LineIndex(content, 2_200_000)
     while not index.complete:
@@ -113,7 +111,7 @@ def test_no_size_of_slices_reads_more_often_or_much_at_once(slice_bytes: int) ->
 
 
 @given(contents, st.integers(1, 50))
-def test_what_has_been_given_out_is_counted_and_nothing_else(data: bytes, slice_bytes: int) -> None:
+def test_only_returned_lines_are_counted(data: bytes, slice_bytes: int) -> None:
     index = LineIndex(MemoryContent(data), len(data))
     done = 0
     while not index.complete:
@@ -134,7 +132,7 @@ class FailingContent(MemoryContent):
         return super().read(offset, length)
 
 
-def test_lines_that_were_read_before_the_file_fails_are_given_out_first() -> None:
+def test_lines_read_before_a_failure_are_returned_first() -> None:
     content = FailingContent(b"0123456789\n" * 100_000)
     index = LineIndex(content, 1_100_000)
     first = index.advance(1 << 20)
@@ -146,7 +144,7 @@ def test_lines_that_were_read_before_the_file_fails_are_given_out_first() -> Non
     assert len(index.advance(1 << 20)) + len(first) == len(index) == 100_000
 
 
-def test_what_is_appended_after_opening_is_not_read(tmp_path: Path) -> None:
+def test_appended_lines_are_not_read_after_opening(tmp_path: Path) -> None:
     path = tmp_path / "live.txt"
     path.write_bytes(b"one\ntwo\n")
     source = Source(path)
@@ -157,7 +155,7 @@ def test_what_is_appended_after_opening_is_not_read(tmp_path: Path) -> None:
     assert index.complete
 
 
-def test_nothing_more_is_read_of_a_file_that_has_been_cut(tmp_path: Path) -> None:
+def test_a_truncated_file_is_not_read_further(tmp_path: Path) -> None:
     path = tmp_path / "cut.txt"
     path.write_bytes(b"one\ntwo\nthree\n")
     source = Source(path)
@@ -168,7 +166,7 @@ def test_nothing_more_is_read_of_a_file_that_has_been_cut(tmp_path: Path) -> Non
     assert source.opened.changed() == "the file has been cut"
 
 
-def test_a_file_that_has_grown_is_read_as_far_as_it_was_known(tmp_path: Path) -> None:
+def test_a_file_that_has_grown_is_read_to_its_known_size(tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.write_bytes(b"one\ntwo\n" * 20_000)
     source = Source(path)

@@ -1,4 +1,4 @@
-"""Regular expressions: found as Python finds them, and never able to hold anything up."""
+"""Regular expressions with linear time and the matches of Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mast_tui.traces.search.text_search import MOST_MATCHES
         (r"b{,2}c\Z", "bbbc"),
     ],
 )
-def test_a_pattern_stands_where_python_finds_it(pattern: str, text: str) -> None:
+def test_a_pattern_matches_where_python_matches(pattern: str, text: str) -> None:
     made = Pattern(pattern)
     flags = re.MULTILINE | (0 if pattern == "Err" else re.IGNORECASE)
     wanted = [m.span() for m in re.finditer(pattern, text, flags) if m.group()]
@@ -39,7 +39,7 @@ def test_a_pattern_stands_where_python_finds_it(pattern: str, text: str) -> None
 
 
 @pytest.mark.parametrize("text", ["(", "a{2,1}", "[z-a]", "*", "\\"])
-def test_what_is_no_pattern_is_said(text: str) -> None:
+def test_an_invalid_pattern_is_an_error(text: str) -> None:
     with pytest.raises(InvalidPattern, match=r"\w"):
         Pattern(text)
 
@@ -54,18 +54,18 @@ def test_what_is_no_pattern_is_said(text: str) -> None:
         ("a++", "bad repetition"),
     ],
 )
-def test_what_the_engine_lacks_is_said(text: str, said: str) -> None:
+def test_unsupported_syntax_is_an_error(text: str, said: str) -> None:
     with pytest.raises(InvalidPattern, match=said):
         Pattern(text)
 
 
-def test_no_pattern_takes_longer_than_its_text_is_long() -> None:
+def test_matching_is_linear_in_the_length_of_the_text() -> None:
     text = "a" * 200_000 + "!"
     assert Pattern("(a+)+$").count(text, tuple) == 0
     assert Pattern("(a|aa)+!").places(text) == [(0, 200_001)]
 
 
-def test_matches_are_looked_for_no_longer_than_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searching_matches_stops_at_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, text = Pattern("a"), "a" * 2 * MOST_MATCHES
     clock = "mast_tui.traces.search.pattern.monotonic"
     monkeypatch.setattr(clock, lambda: 0.0)
@@ -74,6 +74,6 @@ def test_matches_are_looked_for_no_longer_than_a_while(monkeypatch: pytest.Monke
     assert len(pattern.places(text)) == 5
 
 
-def test_lone_surrogates_and_nulls_are_only_characters() -> None:
+def test_lone_surrogates_and_nulls_are_matched_as_characters() -> None:
     assert Pattern("a.b").places("\ud800 a\0b") == [(2, 5)]
     assert Pattern("a.b").places("a\ud800b") == [(0, 3)]

@@ -1,4 +1,4 @@
-"""Pictures are found in the source of any format, with their type and size, and never fetched."""
+"""Pictures in the source of any format, with type and size."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def without_bytes(picture: Picture) -> str:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_each_span_has_the_pictures_of_its_notes(name: str, tmp_path: Path) -> None:
+def test_each_span_has_its_pictures(name: str, tmp_path: Path) -> None:
     content, expected = SOURCES[name]
     trace = trace_of(tmp_path, content)
     finder = PictureFinder(trace)
@@ -283,7 +283,7 @@ def test_notes_of_pictures_are_counted(text: str, notes: int) -> None:
     assert picture_notes(text) == notes
 
 
-def test_a_damaged_picture_is_named_and_texts_that_look_like_one_are_not(tmp_path: Path) -> None:
+def test_a_damaged_picture_is_marked_and_other_texts_are_not(tmp_path: Path) -> None:
     parts = [
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED[:-9]}"}},
         {"type": "text", "text": "/9j/ is how a JPEG begins, in the letters of Base64"},

@@ -1,4 +1,4 @@
-"""Readers that other packages bring: one is installed and used, broken ones cost no file."""
+"""Readers of other packages: installed, used, and broken."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OPENING: Final = """
 
 
 @pytest.fixture(autouse=True)
-def looked_for_anew() -> Iterator[None]:
+def fresh_plugins() -> Iterator[None]:
     plugins.cache_clear()
     yield
     plugins.cache_clear()
@@ -163,7 +163,7 @@ BROKEN: Final = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "words"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_reader_costs_no_file_and_is_named(
+def test_a_broken_reader_is_a_problem_and_loses_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: list[str], words: str
 ) -> None:
     chat = write_json(tmp_path / "chat.json", CHAT)
@@ -177,11 +177,11 @@ def test_a_broken_reader_costs_no_file_and_is_named(
         report = only(path)
         assert (report.format, len(report.traces)) == (alone.format, 1)
         assert report.traces[0].identity == alone.traces[0].identity
-        assert [(one.place, one.message) for one in report.problems] == [(PLACE, words)]
+        assert [(problem.place, problem.message) for problem in report.problems] == [(PLACE, words)]
     assert f"JSON of no known trace format; {PLACE} {words};" in (only(other).failed or "")
 
 
-def test_what_ours_know_by_its_marks_is_not_shown_to_others(
+def test_files_of_builtin_formats_are_not_offered_to_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bring(tmp_path / "installed", monkeypatch, *BROKEN["takes every file"][0])
@@ -196,7 +196,7 @@ def test_what_ours_know_by_its_marks_is_not_shown_to_others(
     assert "odd_reader" not in sys.modules
 
 
-def test_what_is_kept_of_files_goes_when_a_reader_comes(
+def test_caches_are_cleared_by_a_new_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = cache_version()

@@ -1,3 +1,5 @@
+"""Previews, unique keys, loading of JSON, content hashes and times."""
+
 from __future__ import annotations
 
 import json
@@ -36,7 +38,7 @@ def test_a_preview_is_the_beginning_on_one_line(text: str, lead: int) -> None:
     assert whole == (line == " ".join(text.split()))
 
 
-def test_only_the_beginning_of_a_large_text_is_looked_at() -> None:
+def test_a_preview_examines_only_the_beginning_of_a_text() -> None:
     class Watched(str):
         def split(self, *_args: object, **_kwargs: object) -> list[str]:
             raise AssertionError("the whole text was split")
@@ -46,14 +48,14 @@ def test_only_the_beginning_of_a_large_text_is_looked_at() -> None:
     assert not whole
 
 
-def test_text_far_behind_blank_space_is_not_taken_for_whole() -> None:
+def test_a_preview_of_text_after_long_blank_space_is_not_complete() -> None:
     line, whole = preview("seen" + " " * 100_000 + "unseen")
     assert line == "seen"
     assert not whole
 
 
 @given(st.lists(st.sampled_from(["a", "a~2", "a~2~2", "b", ""])))
-def test_keys_never_repeat_and_free_ones_stay_as_they_are(wanted: list[str]) -> None:
+def test_repeated_keys_become_unique_and_others_stay(wanted: list[str]) -> None:
     keys = UniqueKeys()
     taken: list[str] = []
     for want in wanted:
@@ -63,7 +65,7 @@ def test_keys_never_repeat_and_free_ones_stay_as_they_are(wanted: list[str]) -> 
         taken.append(key)
 
 
-def test_repeated_keys_count_on_from_two() -> None:
+def test_repeated_keys_are_numbered_from_two() -> None:
     keys = UniqueKeys()
     assert [keys.take("call_1:call") for _ in range(3)] == [
         "call_1:call",
@@ -73,12 +75,12 @@ def test_repeated_keys_count_on_from_two() -> None:
 
 
 @given(JSON)
-def test_json_survives_loading(value: object) -> None:
+def test_json_is_loaded_without_loss(value: object) -> None:
     assert load_json(json.dumps(value)) == value
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_break_the_json_loader(data: bytes) -> None:
+def test_any_bytes_are_loaded_or_refused(data: bytes) -> None:
     try:
         value = load_json(data)
     except InvalidJSON:
@@ -99,17 +101,17 @@ def test_no_bytes_break_the_json_loader(data: bytes) -> None:
         ('\ufeff{"a": 1}', {"a": 1}),
     ],
 )
-def test_what_strict_json_refuses_is_read_all_the_same(source: str | bytes, value: object) -> None:
+def test_values_outside_strict_json_are_read(source: str | bytes, value: object) -> None:
     assert load_json(source) == value
 
 
 @pytest.mark.parametrize("source", ["", "{", "[" * 100_000, "9" * 5000, '{"a": }'])
-def test_what_cannot_be_read_says_why(source: str) -> None:
+def test_unreadable_json_has_a_reason(source: str) -> None:
     with pytest.raises(InvalidJSON, match=r"\w"):
         load_json(source)
 
 
-def test_equal_records_have_equal_content_whatever_the_order_of_fields() -> None:
+def test_the_content_hash_ignores_the_order_of_fields() -> None:
     assert canonical_bytes({"a": 1, "b": [2]}) == canonical_bytes({"b": [2], "a": 1})
     assert canonical_bytes({"a": 1}) != canonical_bytes({"a": 2})
 
@@ -138,7 +140,7 @@ def test_text_in_any_unicode_encoding_is_read(encoding: str, text: str) -> None:
     assert as_utf8(data) == text.encode()
 
 
-def test_the_first_badly_encoded_line_is_named() -> None:
+def test_the_first_badly_encoded_line_is_a_problem() -> None:
     text, problem = decode(b"good\nbad \xe9\nbad again \xe9\n")
     assert text == "good\nbad \ufffd\nbad again \ufffd\n"
     assert problem is not None
@@ -181,5 +183,5 @@ def test_times_become_unix_seconds(value: object, seconds: float | None) -> None
         ("*** Begin Patch", "*** Begin Patch"),
     ],
 )
-def test_a_call_shows_what_was_asked_for(arguments: str, shown: str) -> None:
+def test_a_call_preview_shows_its_arguments(arguments: str, shown: str) -> None:
     assert call_preview(arguments)[0] == shown

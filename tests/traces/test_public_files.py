@@ -35,7 +35,7 @@ class PublicFile:
 
     @property
     def local_path(self) -> Path:
-        """Where the file is on this machine, if it is there."""
+        """Return the path of the file on this machine."""
         return FOLDER / self.repository.replace("/", "+") / self.path
 
 

@@ -25,7 +25,7 @@ def test_a_list_of_messages_as_python_prints_it_is_read(tmp_path: Path) -> None:
     assert trace.problems == ()
 
 
-def test_what_it_holds_becomes_what_json_could_hold() -> None:
+def test_values_become_values_of_json() -> None:
     value = python_literal("{'a': (1, 2.5, None), 2: b'x', None: {'c', 'b'}, True: 1 + 2j}")
     assert value == {"a": [1, 2.5, None], "2": "x", "null": ["b", "c"], "true": "(1+2j)"}
 
@@ -43,15 +43,15 @@ def test_what_it_holds_becomes_what_json_could_hold() -> None:
         "",
     ],
 )
-def test_what_is_no_literal_or_nested_too_deeply_is_none(text: str) -> None:
+def test_other_texts_are_no_literals(text: str) -> None:
     assert python_literal(text) is None
 
 
-def test_what_is_too_long_is_none() -> None:
+def test_a_literal_over_the_limit_is_not_read() -> None:
     assert python_literal("{'a': '" + "x" * MOST_CHARS + "'}") is None
 
 
-def test_a_file_of_them_that_is_no_trace_says_so(tmp_path: Path) -> None:
+def test_a_file_of_literals_that_is_no_trace_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("[{'numbers': [1, 2]}]")
     report = read_file(tmp_path / "a.json", named=False)
     assert report.skipped == "Python values of no known trace format"

@@ -1,4 +1,4 @@
-"""What is read of a file for a row or a text of a long trace: nothing before it is asked for."""
+"""Reading on demand: only the lines of the requested rows and texts."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_line_is_read_once_and_only_when_its_preview_is_looked_at() -> None:
     assert parser.asked == 1
 
 
-def test_what_becomes_known_of_a_span_is_told_when_it_is_asked_for_again() -> None:
+def test_later_facts_of_a_span_are_returned() -> None:
     parser = CountingParser()
     trace, _content = trace_of(parser, b"one\n")
     assert (trace.span(0).preview, trace.span(0).end) == ("one", None)
@@ -104,9 +104,7 @@ class WholeParser(CountingParser):
     [(b"begin", 70_000), (b" " * 80_000 + b"begin", 900_000)],
     ids=["at-once", "after-much-space"],
 )
-def test_only_the_beginning_of_many_lines_is_read_for_their_preview(
-    first: bytes, most: int
-) -> None:
+def test_a_preview_of_many_lines_reads_only_their_beginning(first: bytes, most: int) -> None:
     trace, content = trace_of(WholeParser(), first + b"\nline" * 100_000)
     span = trace.span(0)
     assert span.preview == ("begin" + " line" * 100)[:PREVIEW_CHARS]
@@ -115,7 +113,7 @@ def test_only_the_beginning_of_many_lines_is_read_for_their_preview(
 
 
 @pytest.mark.slow
-def test_a_jump_into_a_long_trace_reads_as_little_as_into_a_short_one() -> None:
+def test_a_jump_into_a_long_trace_reads_only_its_line() -> None:
     read = []
     for lines in (1_000, 200_000):
         parser = CountingParser()
@@ -129,7 +127,7 @@ def test_a_jump_into_a_long_trace_reads_as_little_as_into_a_short_one() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.jsonl")), ids=lambda path: path.stem)
-def test_previews_are_those_of_the_texts(path: Path) -> None:
+def test_previews_equal_those_of_the_texts(path: Path) -> None:
     source = Source(path)
     if not READER.recognises(source):
         pytest.skip("not a rollout")
@@ -141,7 +139,7 @@ def test_previews_are_those_of_the_texts(path: Path) -> None:
         assert (span.preview, span.preview_is_complete) == made(trace.text(span.index))
 
 
-def test_a_late_span_can_be_changed_and_moved_like_any_other() -> None:
+def test_a_lazy_span_can_be_replaced_and_relocated() -> None:
     looks: list[int] = []
 
     def look() -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""Every file is known for what it is, by one reader; what is no trace is nobody's."""
+"""Recognition of formats: one reader for each trace, none for other files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mast_tui.traces.io.source import Source
 from mast_tui.traces.library import read_file, read_fully, scan
 from mast_tui.traces.readers import recognising_readers
 from tests.traces.checks import CORPUS, SAMPLES, needs_corpus, span_lines, write_json_lines
+from tests.traces.golden import formats, golden_inputs
 
 FORMATS: Final[Mapping[str, str]] = {
     "agentrx": "message-list",
@@ -57,7 +58,7 @@ def is_trace(path: Path) -> bool:
 
 @pytest.mark.slow
 @needs_corpus
-def test_every_file_of_the_corpus_is_read_as_what_it_is() -> None:
+def test_every_file_of_the_corpus_is_read_in_its_format() -> None:
     reports = list(scan([CORPUS]))
     assert not [report.path for report in reports if report.failed]
     read = {report.path: report for report in reports if report.format is not None}
@@ -79,10 +80,25 @@ def test_no_file_of_the_corpus_is_claimed_by_two_readers() -> None:
         assert len(names) == int(is_trace(path)), (path, names)
 
 
-def test_no_sample_is_claimed_by_two_readers() -> None:
-    for path in sorted(SAMPLES.iterdir()):
-        names = [reader.name for reader in recognising_readers(Source(path))]
-        assert len(names) <= 1, (path, names)
+CLAIMED_TWICE: Final = {
+    ("claude-code", "claude-code-web"),
+    # Logs of a framework with a piece of another's in them.
+    ("appworld", "magentic-one"),
+    ("chatdev", "metagpt"),
+    ("hyperagent", "ag2"),
+}
+"""Readers of which the first reads a file that both claim."""
+
+
+def test_no_sample_and_no_golden_input_is_claimed_by_two_other_readers(tmp_path: Path) -> None:
+    paths = sorted(SAMPLES.iterdir())
+    for name in formats()[1:]:
+        for golden_input in golden_inputs(name):
+            paths.append(golden_input.write_to(tmp_path / name / golden_input.name))
+    for path in paths:
+        if path.is_file():
+            names = [reader.name for reader in recognising_readers(Source(path))]
+            assert len(names) <= 1 or tuple(names) in CLAIMED_TWICE, (path, names)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +156,7 @@ def test_other_bytes_are_claimed_by_nobody(tmp_path: Path, data: bytes) -> None:
     assert [reader.name for reader in recognising_readers(Source(path))] == []
 
 
-def test_a_reader_that_understands_no_record_gives_way(tmp_path: Path) -> None:
+def test_a_reader_that_reads_no_record_yields_to_the_next(tmp_path: Path) -> None:
     """Records that look like one format and are written in another are read as the other."""
     path = write_json_lines(
         tmp_path / "session.jsonl",

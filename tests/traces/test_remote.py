@@ -1,4 +1,4 @@
-"""Traces that lie elsewhere: named by URL, fetched once, read as any file."""
+"""Traces named by URL: fetched once, and read as local files."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def store() -> Iterator[str]:
     """A place of the store in memory, with two runs and what else there may be."""
     place = f"memory://{uuid4().hex}"
     files = fsspec.filesystem("memory")
-    told = {
+    reports = {
         "a.json": run_of("first"),
         "sub/b.json": run_of("second"),
         "sub/outcomes.csv": b"trace,outcome\nb.json,failed\n",
         "sub/notes.md": b"# nothing",
         ".hidden/c.json": run_of("third"),
     }
-    for name, data in told.items():
+    for name, data in reports.items():
         files.pipe_file(f"{place}/{name}", data)
     yield place
     files.rm(place, recursive=True)
@@ -56,13 +56,13 @@ def store() -> Iterator[str]:
 
 def names_in(paths: list[Path]) -> list[tuple[str, str]]:
     """The traces under paths: where they are, and the first words of each."""
-    found = []
+    actual = []
     for report in scan(paths):
         assert report.failed is None, report.failed
         for trace in report.traces:
             read_fully(trace)
-            found.append((str(trace.path), trace.text(0)))
-    return found
+            actual.append((str(trace.path), trace.text(0)))
+    return actual
 
 
 words = st.text("abcXY-_.~ %:é", min_size=1, max_size=8).filter(
@@ -71,7 +71,7 @@ words = st.text("abcXY-_.~ %:é", min_size=1, max_size=8).filter(
 
 
 @given(st.sampled_from(["s3", "gs", "memory", "https"]), st.lists(words, min_size=1, max_size=4))
-def test_a_url_is_what_was_typed(scheme: str, parts: list[str]) -> None:
+def test_a_url_is_recognised(scheme: str, parts: list[str]) -> None:
     plain = f"{scheme}://{'/'.join(parts)}"
     for url in (plain, f"zip://runs/a.json::{plain}", f"tar://x::zip://y.tar::{plain}"):
         path = trace_path(url)
@@ -84,7 +84,7 @@ def test_a_url_is_what_was_typed(scheme: str, parts: list[str]) -> None:
         assert str(pickle.loads(pickle.dumps(path))) == url
 
 
-def test_a_path_of_this_machine_is_one() -> None:
+def test_a_local_path_is_no_url() -> None:
     assert trace_path("runs/a.json") == Path("runs/a.json")
     assert not isinstance(trace_path("s3:/bucket"), RemotePath)
     packed = f"zip://runs::{Path('runs.zip').absolute()}"
@@ -96,9 +96,12 @@ def test_a_store_is_a_folder(store: str) -> None:
         (f"{store}/a.json", "first"),
         (f"{store}/sub/b.json", "second"),
     ]
-    told = {report.path.name: report for report in scan([trace_path(store)])}
-    assert told["b.json"].traces[0].meta.outcome.value == "failed"
-    assert (told["notes.md"].skipped, told[".hidden"].skipped) == ("document", "hidden folder")
+    reports = {report.path.name: report for report in scan([trace_path(store)])}
+    assert reports["b.json"].traces[0].meta.outcome.value == "failed"
+    assert (reports["notes.md"].skipped, reports[".hidden"].skipped) == (
+        "document",
+        "hidden folder",
+    )
     one = trace_path(f"{store}/sub/b.json")
     assert (one.is_file(), one.is_dir(), is_folder(one.parent)) == (True, False, True)
     assert read_again(one, ()).traces[0].identity.trace_id
@@ -106,7 +109,7 @@ def test_a_store_is_a_folder(store: str) -> None:
     assert searched == [f"{store}/a.json", f"{store}/sub/b.json"]
 
 
-def test_what_is_not_there_is_told(store: str) -> None:
+def test_a_missing_url_is_an_error(store: str) -> None:
     missing = trace_path(f"{store}/none.json")
     (report,) = scan([missing])
     assert report.failed == "no such file or folder"
@@ -117,7 +120,7 @@ def test_what_is_not_there_is_told(store: str) -> None:
         missing.stat()
 
 
-def test_a_missing_library_is_told_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> None:
         raise ImportError("Install s3fs to access S3")
 
@@ -126,7 +129,7 @@ def test_a_missing_library_is_told_with_what_brings_it(monkeypatch: pytest.Monke
     assert "pip install 'mast-tui[remote]' s3fs" in (report.failed or "")
 
 
-def test_a_file_is_fetched_once_for_each_of_its_states(store: str, tmp_path: Path) -> None:
+def test_a_file_is_fetched_once_for_each_state(store: str, tmp_path: Path) -> None:
     url = f"{store}/a.json"
     names_in([trace_path(url)])
     copies = set((tmp_path / "fetched").glob("*/*"))
@@ -146,7 +149,7 @@ def test_a_text_comes_from_the_state_that_was_read(store: str, tmp_path: Path) -
     assert trace.text(1) == "b"
 
 
-def test_many_are_fetched_ahead(store: str, tmp_path: Path) -> None:
+def test_several_files_are_fetched_ahead(store: str, tmp_path: Path) -> None:
     fetch_all(
         [trace_path(f"{store}/{name}") for name in ("a.json", "sub/b.json", "none.json", "sub")]
     )
@@ -154,7 +157,7 @@ def test_many_are_fetched_ahead(store: str, tmp_path: Path) -> None:
     assert len([*(tmp_path / "fetched").glob("*/*")]) == 3, "two runs, and outcomes.csv"
 
 
-def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+def test_the_least_recently_used_copy_is_removed_first(tmp_path: Path) -> None:
     import os
 
     places = []
@@ -168,7 +171,7 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     assert [place.exists() for place in places] == [False, False, True, True]
 
 
-def test_broken_off_downloads_are_removed_and_running_ones_count(tmp_path: Path) -> None:
+def test_interrupted_downloads_are_removed_and_running_ones_count(tmp_path: Path) -> None:
     import os
     import time
 
@@ -199,8 +202,8 @@ def test_archives_are_folders(tmp_path: Path, store: str, kind: str) -> None:
     fsspec.filesystem("memory").pipe_file(f"{store}/{name}", packed.getvalue())
     for place in (f"{store}/{name}", tmp_path / name):
         for root in ("", "runs", "runs/x.json"):
-            found = names_in([trace_path(f"{kind}://{root}::{place}")])
-            assert found == [(f"{kind}://runs/x.json::{place}", "packed")]
+            actual = names_in([trace_path(f"{kind}://{root}::{place}")])
+            assert actual == [(f"{kind}://runs/x.json::{place}", "packed")]
 
 
 def test_a_table_is_a_folder_of_its_rows(tmp_path: Path, store: str) -> None:
@@ -215,9 +218,9 @@ def test_a_table_is_a_folder_of_its_rows(tmp_path: Path, store: str) -> None:
     fsspec.filesystem("memory").pipe_file(f"{store}/t/runs.parquet", place.read_bytes())
     for root in (str(place), f"{store}/t"):
         ((folder),) = paths_of(root)
-        found = names_in([folder])
-        assert {text for _, text in found} == {f"row {number}" for number in range(43)}
-        named = {path.removeprefix("parquet://").split("::")[0]: text for path, text in found}
+        actual = names_in([folder])
+        assert {text for _, text in actual} == {f"row {number}" for number in range(43)}
+        named = {path.removeprefix("parquet://").split("::")[0]: text for path, text in actual}
         assert (named["r1"], named["r1~2"], named["row-42"]) == ("row 1", "row 40", "row 41")
         assert named["run/x.py"] == "row 42"
     messages = tmp_path / "messages.parquet"
@@ -225,7 +228,7 @@ def test_a_table_is_a_folder_of_its_rows(tmp_path: Path, store: str) -> None:
     assert [*paths_of(str(messages))] == [messages], "the messages of one conversation"
 
 
-def test_what_is_typed_may_be_a_list_or_a_pattern(
+def test_a_url_can_be_a_list_or_a_pattern(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -243,7 +246,9 @@ def test_what_is_typed_may_be_a_list_or_a_pattern(
     assert [*map(str, paths_of("@-"))] == ["y.json"]
 
 
-def test_a_list_that_names_itself_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_contains_itself_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("own.txt").write_text("@own.txt\n")
     with pytest.raises(MastError, match=r"@own\.txt: the list names itself"):
@@ -264,7 +269,9 @@ def test_a_list_that_names_itself_is_named(tmp_path: Path, monkeypatch: pytest.M
         [*paths_of("@many.txt")]
 
 
-def test_a_place_that_cannot_be_listed_is_told(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+def test_a_folder_that_cannot_be_listed_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
     def refused(*_: object, **__: object) -> None:
         raise PermissionError("Access Denied")
 
@@ -288,12 +295,12 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
 
 def test_object_storage_is_listed_once_and_each_object_fetched_once(s3: S3Server) -> None:
     names = sorted(f"s3://bucket/runs/{number % 2}/{number}.json" for number in range(6))
-    found = names_in([trace_path("s3://bucket/runs")])
-    assert [path for path, _ in found] == names
+    actual = names_in([trace_path("s3://bucket/runs")])
+    assert [path for path, _ in actual] == names
     objects = [asked for asked in s3.asked if ".json" in asked]
     assert len(objects) == len(set(objects)) == len(names), s3.asked
     s3.asked.clear()
-    assert names_in([trace_path("s3://bucket/runs")]) == found
+    assert names_in([trace_path("s3://bucket/runs")]) == actual
     assert not [asked for asked in s3.asked if ".json" in asked], "they are here by now"
     s3.objects |= {f"bucket/more/{number}.json": run_of("more") for number in range(8)}
     named = [trace_path(f"s3://bucket/more/{number}.json") for number in range(8)]
@@ -303,12 +310,12 @@ def test_object_storage_is_listed_once_and_each_object_fetched_once(s3: S3Server
 
 def test_slow_and_failing_reads_are_tried_again(s3: S3Server) -> None:
     s3.troubles += ["busy", "cut", "slow"]
-    found = names_in([trace_path(f"s3://bucket/runs/{n % 2}/{n}.json") for n in range(6)])
-    assert [text for _, text in found] == [f"run {number}" for number in range(6)]
+    actual = names_in([trace_path(f"s3://bucket/runs/{n % 2}/{n}.json") for n in range(6)])
+    assert [text for _, text in actual] == [f"run {number}" for number in range(6)]
     assert not s3.troubles
 
 
-def test_what_object_storage_refuses_is_told(s3: S3Server) -> None:
+def test_a_refusal_of_object_storage_is_an_error(s3: S3Server) -> None:
     s3.troubles += ["refused"] * 20
     (report,) = scan([trace_path("s3://bucket/runs/0/0.json")])
     assert report.failed is not None
@@ -325,7 +332,7 @@ def web(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
     return s3
 
 
-def test_a_web_server_gives_files(web: S3Server) -> None:
+def test_files_of_a_web_server_are_read(web: S3Server) -> None:
     url = f"http://127.0.0.1:{web.server_port}/bucket/runs/0/0.json"
     (report,) = scan([trace_path(url)])
     assert (report.failed, report.problems) == (None, ()), "it has no outcomes.csv beside it"
@@ -336,14 +343,14 @@ def test_a_web_server_gives_files(web: S3Server) -> None:
         assert trace_path(url).beginning(5) == run_of("run 0")[:5]  # type: ignore[attr-defined]
 
 
-def test_a_web_server_is_asked_again(web: S3Server) -> None:
+def test_requests_to_a_web_server_are_repeated(web: S3Server) -> None:
     url = f"http://127.0.0.1:{web.server_port}/bucket/runs/0/0.json"
     web.troubles += ["slow", "cut"]
     assert names_in([trace_path(url)]) == [(url, "run 0")]
     assert not web.troubles
 
 
-def test_what_a_web_server_refuses_is_told(web: S3Server) -> None:
+def test_a_refusal_of_a_web_server_is_an_error(web: S3Server) -> None:
     place = f"http://127.0.0.1:{web.server_port}/bucket/runs"
     (report,) = scan([trace_path(f"{place}/none.json")])
     assert report.failed == "no such file or folder"

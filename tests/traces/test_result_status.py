@@ -1,4 +1,4 @@
-"""What a tool gave back says whether it failed; what only speaks of errors does not."""
+"""The status of a tool result from its text."""
 
 from __future__ import annotations
 
@@ -87,17 +87,17 @@ WENT_WELL = [
 
 
 @pytest.mark.parametrize("text", FAILED)
-def test_a_result_that_says_so_has_failed(text: str) -> None:
+def test_a_result_that_reports_failure_is_an_error(text: str) -> None:
     assert status_of_result(text) is SpanStatus.ERROR
 
 
 @pytest.mark.parametrize("text", NOT_KNOWN)
-def test_a_result_that_only_speaks_of_errors_has_not(text: str) -> None:
+def test_a_result_about_errors_is_no_error(text: str) -> None:
     assert status_of_result(text) is SpanStatus.UNKNOWN
 
 
 @pytest.mark.parametrize("text", WENT_WELL)
-def test_a_stated_exit_code_of_nought_counts_before_all_else(text: str) -> None:
+def test_an_exit_code_of_zero_outranks_the_text(text: str) -> None:
     assert status_of_result(text) is SpanStatus.OK
 
 
@@ -111,11 +111,11 @@ def test_a_stated_exit_code_of_nought_counts_before_all_else(text: str) -> None:
         ("user", TRACEBACK + "KeyError: 'a'", SpanStatus.UNKNOWN),
     ],
 )
-def test_nobody_is_judged_by_their_own_words(agent: str, text: str, status: SpanStatus) -> None:
+def test_messages_are_never_errors_by_their_text(agent: str, text: str, status: SpanStatus) -> None:
     assert status_of_message(agent, text) is status
 
 
-def test_every_reader_asks_and_fields_of_the_format_come_first(tmp_path: Path) -> None:
+def test_fields_of_the_format_outrank_the_text(tmp_path: Path) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "Error: my page is gone"},
@@ -135,6 +135,6 @@ def test_every_reader_asks_and_fields_of_the_format_come_first(tmp_path: Path) -
     ]
 
 
-def test_hostile_texts_cost_little() -> None:
+def test_hostile_texts_are_classified_in_linear_time() -> None:
     for text in ("a: " * 5_000, " " * 50_000, "[" * 50_000, "A." * 25_000, "\n" * 50_000):
         assert status_of_result(text) is SpanStatus.UNKNOWN

@@ -1,4 +1,4 @@
-"""Runs whose sub-agents lie in files of their own."""
+"""Runs with sub-agents in files of their own."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def spawned(second: int, call: str, thread: str) -> tuple[dict[str, object], dic
         call_id=call,
     )
     output = f'{{"agent_id":"{thread}","nickname":"Ada"}}'
-    told = record(
+    payload = record(
         second + 1, "response_item", type="function_call_output", call_id=call, output=output
     )
-    return asked, told
+    return asked, payload
 
 
 def rollout(path: Path, thread: str, parent: str | None, *records: dict[str, object]) -> Path:
@@ -85,22 +85,24 @@ def texts(trace: Trace) -> list[str]:
     return [trace.text(index) for index in range(len(trace))]
 
 
-def test_sub_agents_stand_in_their_run_before_the_result_of_the_call(tmp_path: Path) -> None:
+def test_sub_agents_are_shown_before_the_result_of_their_call(tmp_path: Path) -> None:
     family(tmp_path)
     run = the_run(tmp_path)
     check_sound(run)
     assert run.identity.trace_id == MAIN
-    shown = texts(run)
-    assert shown[0] == "do it"
-    assert shown.index("grandchild was here") < shown.index("child has looked")
+    expected = texts(run)
+    assert expected[0] == "do it"
+    assert expected.index("grandchild was here") < expected.index("child has looked")
     keys = [run.span(index).key for index in range(len(run))]
     child_result = keys.index(f"{CHILD}/call_c:result")
-    assert keys.index("call_m:call") < shown.index("child has looked") < keys.index("call_m:result")
-    assert shown.index("grandchild was here") == child_result - 1
-    assert shown[-1] == "all done"
+    assert (
+        keys.index("call_m:call") < expected.index("child has looked") < keys.index("call_m:result")
+    )
+    assert expected.index("grandchild was here") == child_result - 1
+    assert expected[-1] == "all done"
 
 
-def test_a_sub_agent_s_spans_say_whose_they_are_and_where_they_stand(tmp_path: Path) -> None:
+def test_spans_of_a_sub_agent_have_its_agent_and_place(tmp_path: Path) -> None:
     family(tmp_path)
     run = the_run(tmp_path)
     inside = next(i for i, text in enumerate(texts(run)) if text == "child has looked")
@@ -112,7 +114,7 @@ def test_a_sub_agent_s_spans_say_whose_they_are_and_where_they_stand(tmp_path: P
     assert run.span(0).place == "line 2"
 
 
-def test_the_files_of_sub_agents_are_no_traces_of_their_own(tmp_path: Path) -> None:
+def test_files_of_sub_agents_are_no_traces(tmp_path: Path) -> None:
     family(tmp_path)
     reports = {report.path.name: report for report in scan([tmp_path])}
     for name in ("rollout-b.jsonl", "rollout-c.jsonl"):
@@ -122,14 +124,14 @@ def test_the_files_of_sub_agents_are_no_traces_of_their_own(tmp_path: Path) -> N
         assert "rollout-a.jsonl" in skipped
 
 
-def test_a_run_that_is_named_alone_finds_the_sub_agents_beside_it(tmp_path: Path) -> None:
+def test_a_run_named_alone_finds_its_sub_agents(tmp_path: Path) -> None:
     path = family(tmp_path)
     (run,) = read_file(path, named=True).traces
     read_fully(run)
     assert "child has looked" in texts(run)
 
 
-def test_a_sub_agent_without_its_run_is_read_by_itself_with_the_same_keys(tmp_path: Path) -> None:
+def test_a_sub_agent_without_its_run_keeps_its_keys(tmp_path: Path) -> None:
     path = family(tmp_path)
     inside_run = [key for key in keys_of(the_run(tmp_path)) if key.startswith(f"{CHILD}/")]
     path.unlink()
@@ -138,7 +140,7 @@ def test_a_sub_agent_without_its_run_is_read_by_itself_with_the_same_keys(tmp_pa
     assert [key for key in keys_of(alone) if key.startswith(f"{CHILD}/")] == inside_run
 
 
-def test_a_sub_agent_that_nobody_names_comes_at_the_end(tmp_path: Path) -> None:
+def test_an_unnamed_sub_agent_is_shown_at_the_end(tmp_path: Path) -> None:
     rollout(tmp_path / "a.jsonl", MAIN, None, said(1, "user", "begin"), said(9, "user", "end"))
     rollout(tmp_path / "b.jsonl", CHILD, MAIN, said(5, "assistant", "unannounced"))
     run = the_run(tmp_path)
@@ -146,16 +148,16 @@ def test_a_sub_agent_that_nobody_names_comes_at_the_end(tmp_path: Path) -> None:
     assert texts(run) == ["begin", "end", "unannounced"]
 
 
-def test_threads_that_name_each_other_as_parents_are_all_shown(tmp_path: Path) -> None:
+def test_threads_in_a_circle_of_parents_are_all_shown(tmp_path: Path) -> None:
     rollout(tmp_path / "a.jsonl", MAIN, CHILD, said(1, "user", "one"))
     rollout(tmp_path / "b.jsonl", CHILD, MAIN, said(2, "user", "two"))
-    shown = [
+    expected = [
         text for report in scan([tmp_path]) for trace in report.traces for text in texts(trace)
     ]
-    assert {"one", "two"} <= set(shown)
+    assert {"one", "two"} <= set(expected)
 
 
-def test_a_long_run_grows_in_the_order_it_ends_up_in(tmp_path: Path) -> None:
+def test_a_run_that_loads_in_slices_keeps_its_order(tmp_path: Path) -> None:
     """Spans never move while a run is read slice by slice, however big its files are."""
     filler = [said(30, "assistant", f"{number} " + "x" * 2000) for number in range(400)]
     rollout(tmp_path / "b.jsonl", CHILD, MAIN, *filler, said(31, "assistant", "child end"))
@@ -223,7 +225,7 @@ def test_a_session_resumed_from_another_keeps_its_own_sub_agents(tmp_path: Path)
     assert "said to the sub-agent" in texts(the_run(tmp_path))
 
 
-def test_a_file_of_a_run_that_has_changed_is_told(tmp_path: Path) -> None:
+def test_a_changed_file_of_a_run_is_reported(tmp_path: Path) -> None:
     main = family(tmp_path)
     trace = the_run(tmp_path)
     assert trace.changed() is None
@@ -236,7 +238,7 @@ def test_a_file_of_a_run_that_has_changed_is_told(tmp_path: Path) -> None:
     assert trace.changed() == "the file has gone"
 
 
-def test_equal_ids_of_two_programs_are_two_runs(tmp_path: Path) -> None:
+def test_equal_ids_of_two_formats_are_two_runs(tmp_path: Path) -> None:
     """A sub-agent belongs to a run of the same program only."""
     session = "0199aaaa-bbbb-7ccc-8ddd-eeeeeeeeeeee"
     child = "0199aaaa-bbbb-7ccc-8ddd-ffffffffffff"

@@ -1,4 +1,4 @@
-"""Which traces are one run: told by what agents said, and by nothing less."""
+"""Traces of one run in several formats, recognised by their texts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from tests.traces.checks import CORPUS, needs_corpus
 
 TASK = "Find out why the checkout of the shop is slow, and mend it."
 SAID = [
-    f"I have looked at {what} of the checkout now, and it says {found} in every second line."
-    for what, found in (("the log", "timeout"), ("the queue", "full"), ("the disk", "read only"))
+    f"I have looked at {what} of the checkout now, and it says {matches_of} in every second line."
+    for what, matches_of in (
+        ("the log", "timeout"),
+        ("the queue", "full"),
+        ("the disk", "read only"),
+    )
 ]
 
 
@@ -36,7 +40,7 @@ def write(path: Path, said: list[str], task: str = TASK, *, told: bool = False) 
         path.write_text(json.dumps({"messages": steps}))
 
 
-def found(folder: Path) -> dict[str, list[str]]:
+def matches_of(folder: Path) -> dict[str, list[str]]:
     traces = [trace for report in scan([folder]) for trace in report.traces]
     names = {trace.identity.trace_id: trace.path.name for trace in traces}
     return {
@@ -47,22 +51,22 @@ def found(folder: Path) -> dict[str, list[str]]:
 def test_one_run_in_two_formats_is_recognised(tmp_path: Path) -> None:
     write(tmp_path / "a.json", SAID)
     write(tmp_path / "b.json", SAID, told=True)
-    assert found(tmp_path) == {"a.json": ["b.json"], "b.json": ["a.json"]}
+    assert matches_of(tmp_path) == {"a.json": ["b.json"], "b.json": ["a.json"]}
 
 
-def test_one_task_done_in_other_words_is_another_run(tmp_path: Path) -> None:
+def test_another_run_of_one_task_is_no_match(tmp_path: Path) -> None:
     write(tmp_path / "a.json", SAID)
     write(tmp_path / "b.json", [*SAID[:2], SAID[2].replace("disk", "network")])
-    assert found(tmp_path) == {}
+    assert matches_of(tmp_path) == {}
 
 
-def test_two_short_texts_prove_nothing(tmp_path: Path) -> None:
+def test_two_short_texts_are_no_match(tmp_path: Path) -> None:
     write(tmp_path / "a.json", SAID[:2])
     write(tmp_path / "b.json", SAID[:2], told=True)
-    assert found(tmp_path) == {}
+    assert matches_of(tmp_path) == {}
 
 
-def test_another_task_is_not_even_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_another_task_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "a.json", SAID)
     write(tmp_path / "b.json", SAID, "Another task, of which the words are others altogether.")
     traces: list[Trace] = [trace for report in scan([tmp_path]) for trace in report.traces]
@@ -71,7 +75,7 @@ def test_another_task_is_not_even_read(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @needs_corpus
-def test_real_runs_of_two_benchmarks_are_matched_and_no_others() -> None:
+def test_real_runs_of_two_benchmarks_are_matched() -> None:
     folders = [CORPUS / "agentrx", CORPUS / "who-and-when", CORPUS / "tau-bench"]
     traces = [trace for report in scan(folders) for trace in report.traces]
     by_id = {trace.identity.trace_id: trace for trace in traces}

@@ -1,4 +1,4 @@
-"""The columns of a long trace: what is put in comes out again, and takes little room."""
+"""The table of spans of a long trace: values, keys and memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.traces.index.span_table import KeyTable, SpanTable, widened_column
@@ -30,13 +30,13 @@ MOST_BYTES = 125
 much where it was read here, as its key is held as a text besides."""
 
 
-def shown() -> tuple[str, bool]:
+def preview_stub() -> tuple[str, bool]:
     return "a preview", True
 
 
 @dataclass
 class Added:
-    """What a span was added with, and what was told of it later."""
+    """The values of a span when it was added, and later changes."""
 
     line: int
     key: str | None
@@ -71,9 +71,8 @@ amendments = st.tuples(
 )
 
 
-@settings(max_examples=100)
 @given(st.lists(adds, max_size=30), st.lists(amendments, max_size=20), st.sampled_from(["", "t/"]))
-def test_what_is_told_of_spans_is_known_of_them(
+def test_stored_values_of_spans_are_returned(
     added: list[Added],
     amended: list[tuple[int, float | None, SpanStatus | None, int | None, int | None]],
     prefix: str,
@@ -104,7 +103,7 @@ def test_what_is_told_of_spans_is_known_of_them(
         added[index].tokens = Tokens(taken, given_out)
         table.set_tokens(index, Tokens(taken, given_out))
     for index, one in enumerate(added):
-        assert table.span(index, shown) == Span(
+        assert table.span(index, preview_stub) == Span(
             index=index,
             key=keys[index],
             kind=one.kind,
@@ -136,7 +135,7 @@ def test_a_column_widens_when_a_number_does_not_fit() -> None:
 
 
 @pytest.mark.slow
-def test_many_shapes_and_parents_far_away_are_known() -> None:
+def test_many_shapes_and_distant_parents_are_stored() -> None:
     table = SpanTable()
     for number in range(70_000):
         parent = 0 if number > 65_530 else None
@@ -144,12 +143,12 @@ def test_many_shapes_and_parents_far_away_are_known() -> None:
         line = number + 1
         table.add(line, line, (SpanKind.LOG, Role.LOG, "one", name), parent=parent)
     for index in (0, 65_530, 65_531, 65_535, 65_536, 69_999):
-        span = table.span(index, shown)
+        span = table.span(index, preview_stub)
         assert (span.name, span.key) == (f"tool {index}", f"line {index + 1}")
         assert span.parent == ("line 1" if index > 65_530 else None)
 
 
-def test_spans_on_several_lines_stand_beside_those_on_one() -> None:
+def test_spans_of_several_lines_and_of_one_line_are_stored() -> None:
     table = SpanTable()
     lines = [(1, 1), (2, 2), (3, 7), (8, 8), (9, 12)]
     for first, last in lines:
@@ -165,22 +164,22 @@ def test_spans_on_several_lines_stand_beside_those_on_one() -> None:
         max_size=30,
     )
 )
-def test_every_key_is_found_and_none_that_only_looks_like_one(
-    wanted: list[str | int | None],
+def test_only_exact_keys_are_found(
+    expected: list[str | int | None],
 ) -> None:
-    lines = [one if isinstance(one, int) else number + 1 for number, one in enumerate(wanted)]
+    lines = [one if isinstance(one, int) else number + 1 for number, one in enumerate(expected)]
     keys, names = KeyTable(lines), UniqueKeys()
-    for number, one in enumerate(wanted):
+    for number, one in enumerate(expected):
         keys.add(one if isinstance(one, str) else None)
         assert keys[number] == names.take(one if isinstance(one, str) else f"line {lines[number]}")
-    given_out = {keys[number]: number for number in range(len(wanted))}
-    assert len(given_out) == len(wanted)
+    given_out = {keys[number]: number for number in range(len(expected))}
+    assert len(given_out) == len(expected)
     some = ("line 0", "line 1", "line 01", "line 2", "line +1", "line ", "line ٣", "line 1 ", "a~2")
     for key in (*given_out, *some, "line " + "9" * 30):
         assert keys.find(key) == given_out.get(key)
 
 
-def test_a_key_that_comes_again_and_again_is_numbered_in_linear_time() -> None:
+def test_a_repeated_key_is_numbered_in_linear_time() -> None:
     keys = KeyTable([1] * 20_000)
     for _ in range(20_000):
         keys.add("same")
@@ -189,7 +188,7 @@ def test_a_key_that_comes_again_and_again_is_numbered_in_linear_time() -> None:
 
 
 def held(value: object) -> int:
-    """How many bytes of memory an object takes with all that it holds."""
+    """Return the bytes of memory of an object with all that it holds."""
     seen: set[int] = set()
     waiting, size = [value], 0
     while waiting:
@@ -208,7 +207,7 @@ def held(value: object) -> int:
 
 
 @pytest.mark.slow
-def test_a_span_takes_few_bytes_where_another_process_has_found_it() -> None:
+def test_an_indexed_span_takes_few_bytes() -> None:
     table = SpanTable()
     for number in range(0, 100_000, 2):
         call_id = f"call_{number:024d}"
@@ -237,7 +236,7 @@ def test_a_span_takes_few_bytes_where_another_process_has_found_it() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_reader_remembers_does_not_grow_faster_than_its_spans(tmp_path: Path) -> None:
+def test_the_memory_of_a_reader_grows_with_its_spans(tmp_path: Path) -> None:
     """Also of what events announce, of ids of calls and of counted tokens."""
     records = [meta(), message("user", "go")]
     for number in range(3000):
@@ -258,7 +257,7 @@ def test_what_a_reader_remembers_does_not_grow_faster_than_its_spans(tmp_path: P
 
 
 @pytest.mark.slow
-def test_what_is_remembered_of_messages_is_bounded_where_no_event_repeats_them(
+def test_the_memory_of_messages_without_events_is_bounded(
     tmp_path: Path,
 ) -> None:
     """An agent may work for days at one prompt."""

@@ -1,4 +1,4 @@
-"""What spans tell together: the same by columns as one by one, and kept as a block."""
+"""Totals of spans: by columns, by blocks and merged."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ spans = st.builds(
 many = st.lists(spans, max_size=60)
 
 
-def totals_of(told: Sequence[Span], slices: int = 1 << 20) -> SpanTotals:
-    """What the spans tell, looked at so many at a time."""
+def totals_by_spans(told: Sequence[Span], slices: int = 1 << 20) -> SpanTotals:
+    """Return the totals of spans, taken in slices."""
     totals, columns = SpanTotals(), ColumnsOfSteps()
     for first in range(0, len(told), slices):
         totals.take(columns.columns(first, told[first : first + slices]))
     return totals
 
 
-def told_by(totals: SpanTotals) -> list[object]:
+def values_of(totals: SpanTotals) -> list[object]:
     counts = [list(one) for one in totals.buckets.counts]
     known = [totals.seen, totals.start, totals.lasted, list(totals.agents)]
     return [*known, list(totals.errors), totals.buckets.shift, counts]
 
 
 @given(many, st.integers(1, 20))
-def test_columns_tell_what_spans_do(told: list[Span], slices: int) -> None:
-    totals = totals_of(told, slices)
+def test_totals_by_columns_equal_totals_by_spans(told: list[Span], slices: int) -> None:
+    totals = totals_by_spans(told, slices)
     known = [span for span in told if span.start is not None]
     ends = [span.start if span.end is None else span.end for span in known]
     start = known[0].start if known else None
@@ -71,37 +71,35 @@ def test_columns_tell_what_spans_do(told: list[Span], slices: int) -> None:
 
 
 @given(many)
-def test_shapes_that_were_told_before_their_spans_count_with_them(told: list[Span]) -> None:
+def test_shapes_listed_before_their_spans_count(told: list[Span]) -> None:
     columns, totals = ColumnsOfSteps(), SpanTotals()
     columns.columns(0, reversed(told))
     totals.take(columns.columns(0, told))
-    assert told_by(totals) == told_by(totals_of(told))
+    assert values_of(totals) == values_of(totals_by_spans(told))
 
 
 @given(many, many)
-def test_a_block_tells_what_was_looked_at_and_one_goes_on_from_there(
-    told: list[Span], more: list[Span]
-) -> None:
+def test_a_block_of_totals_continues(told: list[Span], more: list[Span]) -> None:
     with TemporaryDirectory() as folder:
-        place = Path(folder, "block")
-        with place.open("wb") as file:
-            write_block(file, totals_of(told).block())
-        with place.open("rb") as file:
-            found = block_at(file.fileno(), 0)
-    assert found is not None
-    totals = SpanTotals.of_block(found[0])
-    assert told_by(totals) == told_by(totals_of(told))
+        path = Path(folder, "block")
+        with path.open("wb") as file:
+            write_block(file, totals_by_spans(told).block())
+        with path.open("rb") as file:
+            actual = block_at(file.fileno(), 0)
+    assert actual is not None
+    totals = SpanTotals.of_block(actual[0])
+    assert values_of(totals) == values_of(totals_by_spans(told))
     other = totals.copy()
     totals.take(ColumnsOfSteps().columns(len(told), more))
-    assert told_by(totals) == told_by(totals_of([*told, *more]))
-    assert told_by(other) == told_by(totals_of(told))
+    assert values_of(totals) == values_of(totals_by_spans([*told, *more]))
+    assert values_of(other) == values_of(totals_by_spans(told))
 
 
 @pytest.mark.parametrize("extra", [0, 1, 2])
 @pytest.mark.parametrize("slices", [700, 1 << 20])
-def test_nothing_is_lost_when_stretches_become_one(extra: int, slices: int) -> None:
+def test_merged_totals_are_complete(extra: int, slices: int) -> None:
     kinds = [number * 7 % 4 for number in range(MOST_BUCKETS * 4 + extra)]
-    buckets = totals_of([OF_KINDS[kind] for kind in kinds], slices).buckets
+    buckets = totals_by_spans([OF_KINDS[kind] for kind in kinds], slices).buckets
     stretches = range(0, len(kinds), 1 << buckets.shift)
     assert [list(one) for one in buckets.counts] == [
         [kinds[first : first + (1 << buckets.shift)].count(kind) for first in stretches]
@@ -110,8 +108,8 @@ def test_nothing_is_lost_when_stretches_become_one(extra: int, slices: int) -> N
 
 
 @given(st.sets(st.integers(0, 99)), st.integers(0, 99))
-def test_one_goes_from_error_to_error(errors: set[int], here: int) -> None:
+def test_errors_are_found_in_both_directions(errors: set[int], position: int) -> None:
     failed = replace(PLAIN, status=SpanStatus.ERROR)
-    totals = totals_of([failed if index in errors else PLAIN for index in range(100)])
-    assert totals.error_from(here, 1) == min((i for i in errors if i > here), default=None)
-    assert totals.error_from(here, -1) == max((i for i in errors if i < here), default=None)
+    totals = totals_by_spans([failed if index in errors else PLAIN for index in range(100)])
+    assert totals.error_from(position, 1) == min((i for i in errors if i > position), default=None)
+    assert totals.error_from(position, -1) == max((i for i in errors if i < position), default=None)

@@ -1,4 +1,4 @@
-"""Which task of a benchmark a run is of, and which of several."""
+"""The benchmark task and the trial of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_trial_is_a_number_from_0(value: object, expected: int | None) -> None
     assert trial_of(value) == expected
 
 
-def test_records_tell_it_and_it_is_kept_and_converted(tmp_path: Path) -> None:
+def test_task_and_trial_are_read_cached_and_converted(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     folder.mkdir()
     records = [{"task_id": 3, "trial": 1, "reward": 1, "info": {}, "traj": STEPS}]

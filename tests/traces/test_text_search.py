@@ -1,4 +1,4 @@
-"""Finding text: everything that is there, in order, without parsing what cannot hold it."""
+"""Search of text in one trace: every hit, in order, with few lines parsed."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ PIECES = [
 def everything(search: TextSearch, max_bytes: int = SLICE_BYTES) -> dict[int, int]:
     """All hits of a search that never waits, each span once."""
     hits: list[tuple[int, int]] = []
-    while (found := search.step(max_bytes=max_bytes)) is not None:
-        assert not found.waits
-        hits += found.hits
+    while (actual := search.step(max_bytes=max_bytes)) is not None:
+        assert not actual.waits
+        hits += actual.hits
     assert len(dict(hits)) == len(hits)
     return dict(hits)
 
@@ -68,9 +68,9 @@ class Counting(MemoryContent):
     taken = 0
 
     def read(self, offset: int, length: int, /) -> bytes:
-        found = super().read(offset, length)
-        self.taken += len(found)
-        return found
+        actual = super().read(offset, length)
+        self.taken += len(actual)
+        return actual
 
 
 class CountingParser(CodexParser):
@@ -135,9 +135,9 @@ def rollouts(draw: st.DrawFn) -> bytes:
     return data.replace(b'"@number@"', draw(st.sampled_from(NUMBERS)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rollouts(), needles, st.integers(0, 30), st.integers(1, 2000))
-def test_a_search_finds_what_looking_at_every_text_finds(
+def test_a_search_finds_the_hits_of_a_search_in_every_text(
     data: bytes, needle: str, start: int, max_bytes: int
 ) -> None:
     trace = rollout_of(data)[0]
@@ -145,7 +145,7 @@ def test_a_search_finds_what_looking_at_every_text_finds(
     assert everything(search, max_bytes) == naive(trace, needle)
 
 
-def test_a_letter_of_two_halves_is_found_where_it_is_escaped_twice() -> None:
+def test_an_escaped_surrogate_pair_is_found() -> None:
     wrapped = json.dumps({"output": "done \U0001f642", "metadata": {"exit_code": 0}})
     data = rollout_bytes([meta(), call("c0", "{}"), output("c0", wrapped)], plain=False)
     assert b"\\\\ud83d\\\\ude42" in data
@@ -153,9 +153,9 @@ def test_a_letter_of_two_halves_is_found_where_it_is_escaped_twice() -> None:
     assert everything(search, 1) == {1: 1}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(words, min_size=1, max_size=12), needles)
-def test_plain_text_is_searched_the_same(paragraphs: list[str], needle: str) -> None:
+def test_a_search_of_plain_text_finds_every_hit(paragraphs: list[str], needle: str) -> None:
     data = "\n\n".join(BEHIND_PREVIEW + one for one in paragraphs).encode()
     path = Path("notes.txt")
     identity = identity_by_content(path, None, data, reader="text", key_scheme=1)
@@ -166,16 +166,14 @@ def test_plain_text_is_searched_the_same(paragraphs: list[str], needle: str) -> 
     assert everything(TextSearch(trace, Needle(needle), 0)) == naive(trace, needle)
 
 
-@settings(max_examples=50)
 @given(st.text(max_size=40))
 def test_folding_keeps_each_code_point_in_its_place(text: str) -> None:
     assert len(folded(text)) == len(text)
     assert folded(folded(text)) == folded(text)
 
 
-@settings(max_examples=50)
 @given(words, needles)
-def test_places_are_where_the_text_stands(text: str, needle: str) -> None:
+def test_hits_have_their_offsets(text: str, needle: str) -> None:
     matcher = Needle(needle)
     places = matcher.places(text)
     assert [folded(text[a:b]) for a, b in places] == [folded(needle)] * len(places)
@@ -184,9 +182,7 @@ def test_places_are_where_the_text_stands(text: str, needle: str) -> None:
 
 
 @given(words, needles, st.integers(1, 9))
-def test_a_long_text_is_looked_at_piece_by_piece_with_the_same_result(
-    text: str, needle: str, piece: int
-) -> None:
+def test_a_long_text_is_searched_in_pieces(text: str, needle: str, piece: int) -> None:
     matcher = Needle(needle)
     whole = list(matcher.places(text))
     with pytest.MonkeyPatch.context() as patch:
@@ -195,33 +191,33 @@ def test_a_long_text_is_looked_at_piece_by_piece_with_the_same_result(
         assert matcher.count(text, tuple) == len(whole)
 
 
-def test_small_letters_find_capitals_and_a_capital_finds_itself_only() -> None:
+def test_small_letters_find_capitals() -> None:
     assert Needle("pod").count("Pod pod POD", tuple) == 3
     assert Needle("Pod").count("Pod pod POD", tuple) == 1
     assert Needle("straße").count("STRAẞE Straße", tuple) == 2
     assert Needle("οδός").count("ΟΔΌΣ", tuple) == 1
 
 
-def test_what_stands_in_the_row_only_is_found_once() -> None:
+def test_a_hit_in_the_row_alone_is_found_once() -> None:
     matcher = Needle("namespace=shop")
     assert matcher.count('{"namespace": "shop"}', lambda: ("namespace=shop", "get_pods")) == 1
     assert Needle("get_pods").count("get_pods twice: get_pods", lambda: ("get_pods",)) == 2
 
 
-def test_a_rare_word_parses_only_the_lines_that_hold_it() -> None:
+def test_a_rare_word_parses_only_its_lines() -> None:
     filler = [message("assistant", f"{BEHIND_PREVIEW} nothing of note {i}") for i in range(400)]
     filler[123] = message("assistant", f"{BEHIND_PREVIEW} the zebra")
     filler[301] = message("assistant", f"{BEHIND_PREVIEW} a Zebra")
     data = rollout_bytes([meta(), *filler])
     trace, content, parser = rollout_of(data)
     content.taken = parser.made = 0
-    found = everything(TextSearch(trace, Needle("zebra"), 200))
-    assert len(found) == 2
+    actual = everything(TextSearch(trace, Needle("zebra"), 200))
+    assert len(actual) == 2
     assert parser.made == 2
     assert content.taken <= len(data)
 
 
-def test_a_word_that_is_nowhere_parses_nothing() -> None:
+def test_an_absent_word_parses_nothing() -> None:
     data = rollout_bytes([meta(), *(message("user", f"{BEHIND_PREVIEW}{i}") for i in range(50))])
     trace, _content, parser = rollout_of(data)
     parser.made = 0
@@ -230,7 +226,7 @@ def test_a_word_that_is_nowhere_parses_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_a_line_longer_than_a_slice_is_read_in_pieces_and_parsed_only_where_it_may_hold() -> None:
+def test_a_line_longer_than_a_slice_is_searched_in_pieces() -> None:
     long = "y" * 9_000_000
     data = rollout_bytes([meta(), message("user", long), message("user", long + "zebra")])
     trace, _content, parser = rollout_of(data)
@@ -239,7 +235,7 @@ def test_a_line_longer_than_a_slice_is_read_in_pieces_and_parsed_only_where_it_m
     assert parser.made == 1
 
 
-def test_the_first_hits_come_from_where_one_stands_and_then_round() -> None:
+def test_a_search_starts_at_the_position_and_wraps_around() -> None:
     data = rollout_bytes([meta(), *(message("user", f"pod {i}") for i in range(9))])
     trace = rollout_of(data)[0]
     search = TextSearch(trace, Needle("pod"), 4)
@@ -252,16 +248,16 @@ def test_the_first_hits_come_from_where_one_stands_and_then_round() -> None:
     assert search.step() is None
 
 
-def test_a_search_goes_on_into_what_the_index_gains() -> None:
+def test_a_search_continues_in_new_lines_of_the_index() -> None:
     data = rollout_bytes([meta(), *(message("user", f"pod {i}") for i in range(300))])
     trace = rollout_of(data, read=False)[0]
     trace.advance(2000)
     search = TextSearch(trace, Needle("pod"), 3)
     hits: list[int] = []
     waited = 0
-    while (found := search.step()) is not None:
-        hits += [index for index, _ in found.hits]
-        if found.waits:
+    while (actual := search.step()) is not None:
+        hits += [index for index, _ in actual.hits]
+        if actual.waits:
             waited += 1
             trace.advance(20_000)
     assert waited
@@ -278,7 +274,7 @@ def test_a_file_that_is_gone_ends_the_search_without_an_error(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("needle", ["1e5", "null", '": "', "\ufffd", "///"])
-def test_what_a_reader_may_write_anew_is_looked_for_in_every_text(needle: str) -> None:
+def test_rewritten_texts_are_searched_in_every_span(needle: str) -> None:
     assert Prefilter.for_any(needle) is None
 
 
@@ -300,20 +296,20 @@ def test_what_a_reader_may_write_anew_is_looked_for_in_every_text(needle: str) -
         ("2026-09-21", b"2026-09-21"),
     ],
 )
-def test_a_sieve_lets_every_spelling_through(needle: str, line: bytes) -> None:
+def test_a_byte_filter_passes_every_spelling(needle: str, line: bytes) -> None:
     prefilter = Prefilter.for_any(needle)
     assert prefilter is not None
     assert prefilter.hits(b"nothing\n" + line + b"\nnothing") != []
     assert prefilter.hits(b"nothing\nnothing") == []
 
 
-def test_ids_are_no_numbers_with_an_exponent() -> None:
+def test_ids_that_look_like_exponents_are_searched_as_text() -> None:
     prefilter = Prefilter.for_any("404")
     assert prefilter is not None
     assert prefilter.hits(b'{"id":"6d1e2f3e4-0e1a-4e55-a9e3","call":"call_3e5f"}\n') == []
 
 
-def test_needles_are_matchers() -> None:
+def test_a_needle_is_a_matcher() -> None:
     matchers: Sequence[Matcher] = [Needle("a")]
     assert all(matcher.places("banana") == [(1, 2), (3, 4), (5, 6)] for matcher in matchers)
 
@@ -338,9 +334,7 @@ def test_the_files_of_a_run_are_searched_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("needle", ["zebra", "Zebra crossing", "42", "pods", "é"])
-def test_sessions_of_claude_code_are_searched_as_their_texts_are(
-    tmp_path: Path, needle: str
-) -> None:
+def test_sessions_of_claude_code_are_searched(tmp_path: Path, needle: str) -> None:
     trace = claude.trace_of(
         tmp_path,
         claude.user("u1", None, "Where is the zebra? " + "So " * 200 + "a Zebra crossing"),

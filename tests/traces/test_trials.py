@@ -70,7 +70,7 @@ def test_an_itbench_trial_is_its_rollout(tmp_path: Path) -> None:
     assert rest.skipped == "5 other files of the ITBench trial"
 
 
-def test_without_a_rollout_a_trial_is_what_was_printed_and_else_what_was_collected(
+def test_a_trial_without_a_rollout_is_its_output_else_its_telemetry(
     tmp_path: Path,
 ) -> None:
     trial = published_layout_itbench(tmp_path)
@@ -86,7 +86,7 @@ def test_without_a_rollout_a_trial_is_what_was_printed_and_else_what_was_collect
 
 
 @pytest.mark.parametrize(
-    ("score", "outcome", "known"),
+    ("score", "outcome", "expected"),
     [
         ({"calculation_recall": 1.0, "calculation_precision": 0.5}, Outcome.SUCCEEDED, 1.0),
         ({"calculation_recall": 0.5}, Outcome.FAILED, 0.5),
@@ -95,24 +95,24 @@ def test_without_a_rollout_a_trial_is_what_was_printed_and_else_what_was_collect
         ("no score", Outcome.UNKNOWN, None),
     ],
 )
-def test_the_evaluation_tells_how_a_trial_ended(
-    tmp_path: Path, score: object, outcome: Outcome, known: float | None
+def test_the_evaluation_is_the_outcome_of_a_trial(
+    tmp_path: Path, score: object, outcome: Outcome, expected: float | None
 ) -> None:
     trial = published_layout_itbench(tmp_path)
     write_json(trial / "judge_output.json", {"scores": {"root_cause_entity": score}})
     meta = the_trace(list(scan([tmp_path]))).meta
-    assert (meta.outcome, meta.score, meta.benchmark) == (outcome, known, "ITBench")
+    assert (meta.outcome, meta.score, meta.benchmark) == (outcome, expected, "ITBench")
     metric = "root_cause_entity"
-    told = score if isinstance(score, dict) else {"score": score}
+    verdict = score if isinstance(score, dict) else {"score": score}
     assert dict(meta.answer_key.explanations) == (
-        {f"{metric} justification": "found it"} if "justification" in told else {}
+        {f"{metric} justification": "found it"} if "justification" in verdict else {}
     )
     assert [text for _name, text in meta.answer_key.scores] == [
-        str(value) for name, value in told.items() if name != "justification"
+        str(value) for name, value in verdict.items() if name != "justification"
     ]
 
 
-def test_an_evaluation_of_many_trials_tells_of_each_by_its_folders(tmp_path: Path) -> None:
+def test_an_evaluation_of_many_trials_names_them_by_folder(tmp_path: Path) -> None:
     published_layout_itbench(tmp_path / "outputs" / "agent_outputs")
 
     def result(incident: object, trial: object, recall: float) -> dict[str, object]:
@@ -261,7 +261,7 @@ def test_a_trial_of_terminal_bench_is_read_episode_by_episode(tmp_path: Path) ->
     assert named.identity == trace.identity
 
 
-def test_a_trial_with_nothing_of_its_run_says_so(tmp_path: Path) -> None:
+def test_a_trial_without_a_run_is_a_problem(tmp_path: Path) -> None:
     trial = published_layout_itbench(tmp_path)
     for path in (*(trial / "sessions").rglob("*.jsonl"), *(trial / "traces").iterdir()):
         path.write_text("")
@@ -305,26 +305,26 @@ def test_a_folder_of_events_is_one_conversation(tmp_path: Path) -> None:
     assert texts(read_file(events, named=True).traces[0]) == texts(trace)
 
 
-def test_a_trial_comes_from_the_cache_until_one_of_its_files_changes(tmp_path: Path) -> None:
+def test_a_cached_trial_is_used_until_a_file_changes(tmp_path: Path) -> None:
     folder, library = tmp_path / "runs", tmp_path / "library.db"
     events = published_layout_openhands_events(folder)
     published_layout_terminal_bench(folder)
 
     def look() -> list[Trace]:
-        with LibraryCache(library) as kept:
-            return [trace for report in scan([folder], library=kept) for trace in report.traces]
+        with LibraryCache(library) as cache:
+            return [trace for report in scan([folder], library=cache) for trace in report.traces]
 
     assert [len(trace) for trace in look()] == [2, 5]
-    again = look()
-    assert [(len(trace), trace.loaded.spans) for trace in again] == [(0, 2), (0, 5)]
-    for trace in again:
+    second = look()
+    assert [(len(trace), trace.loaded.spans) for trace in second] == [(0, 2), (0, 5)]
+    for trace in second:
         read_fully(trace)
-    assert [len(trace) for trace in again] == [2, 5]
+    assert [len(trace) for trace in second] == [2, 5]
     (events / "event-00002-x.json").write_text("not an event")
     assert [len(trace) for trace in look()] == [2, 0]
 
 
-def test_what_continues_a_trajectory_belongs_to_the_trial(tmp_path: Path) -> None:
+def test_continued_trajectories_belong_to_the_trial(tmp_path: Path) -> None:
     trial = published_layout_harbor(tmp_path, 1.0)
     first = json.loads((trial / "agent" / "trajectory.json").read_text())
     for number in (2, 10):

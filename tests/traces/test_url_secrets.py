@@ -15,7 +15,7 @@ from mast_tui.traces.io.url_secrets import AddressBook
 from mast_tui.traces.search.file_search import FileToSearch
 
 
-def test_a_broken_address_of_a_workspace_says_what_to_write() -> None:
+def test_a_malformed_workspace_address_says_what_to_write() -> None:
     with pytest.raises(MastError, match="write postgresql://USER@HOST/DATABASE") as told:
         parameters_of("postgresql://ada:SECRET%zz@host/labels")
     assert "SECRET" not in str(told.value)
@@ -40,7 +40,7 @@ def test_a_broken_address_of_a_workspace_says_what_to_write() -> None:
         ("zip://a@b?c=d.json::/tmp/u:p@h?x=1.zip", "zip://a@b?c=d.json::/tmp/u:p@h?x=1.zip"),
     ],
 )
-def test_a_path_names_the_file_and_reads_with_the_whole_url(typed: str, public: str) -> None:
+def test_a_path_without_secrets_reads_with_the_whole_url(typed: str, public: str) -> None:
     addresses = AddressBook()
     assert addresses.remember(typed) == public
     read = typed.replace("AKIA:ab/cd+e@", "")  # stores take keys from elsewhere
@@ -70,13 +70,13 @@ def test_two_signed_urls_of_one_object_are_one_path() -> None:
     assert [*paths_of(*signed)] == [trace_path("https://h/a.json")]
 
 
-def test_two_objects_that_only_a_query_tells_apart_are_refused_together() -> None:
+def test_two_objects_that_differ_only_in_the_query_are_refused() -> None:
     with pytest.raises(MastError, match="different queries") as told:
         [*paths_of("https://h/download?id=5", "https://h/download?id=6")]
     assert "id=" not in str(told.value)
 
 
-def test_messages_keep_what_is_no_secret() -> None:
+def test_messages_keep_other_parts_of_a_url() -> None:
     addresses = AddressBook()
     kept = "write postgresql://USER@HOST/DATABASE; see https://host/page#part, s3://bucket/a.json"
     assert addresses.without_secrets(kept) == kept

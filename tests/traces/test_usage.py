@@ -1,4 +1,4 @@
-"""Sums of time and tokens by agent and by tool: each second and each token counts once."""
+"""Sums of time and tokens by agent and by tool."""
 
 from __future__ import annotations
 

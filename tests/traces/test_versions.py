@@ -1,4 +1,4 @@
-"""The version of the system that ran, where a format tells it."""
+"""The version of the system that ran."""
 
 from __future__ import annotations
 

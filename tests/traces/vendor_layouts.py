@@ -1,4 +1,4 @@
-"""One short run as five tracing vendors export it, written from the layouts that they publish."""
+"""One short run in the export layouts of tracing vendors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ RUN: Final = "11111111-1111-4111-8111-111111111111"
 """The id of the run and of its root; the others end in 2, 3 and so on."""
 
 DAY: Final = "2026-03-04"
-START: Final = 1_772_618_400.0  # 2026-03-04T10:00:00Z
 
 OPENAI_CALLS: Final = [
     {
@@ -148,24 +147,6 @@ def _choices(message: Json) -> Json:
     return {"id": "chatcmpl-1", "object": "chat.completion", "choices": [choice]}
 
 
-def langsmith_nested() -> Json:
-    """The root run with its runs in ``child_runs``, which name no parent."""
-    root, *children = langsmith()[::-1]
-    nested = [
-        {name: value for name, value in run.items() if name not in ("parent_run_id", "trace_id")}
-        for run in children
-    ]
-    return root | {"child_runs": [run | {"child_runs": []} for run in nested]}
-
-
-def langsmith_as_texts() -> list[Json]:
-    """Runs whose inputs and outputs are JSON texts, as tables keep them."""
-    return [
-        run | {name: json.dumps(run[name]) for name in ("inputs", "outputs", "extra")}
-        for run in langsmith()
-    ]
-
-
 def langfuse() -> Json:
     """A trace as ``GET /api/public/traces/<id>`` gives it."""
     common: Json = {"level": "DEFAULT", "statusMessage": None, "metadata": {}, "usageDetails": {}}
@@ -231,99 +212,6 @@ def langfuse() -> Json:
     }
 
 
-def langfuse_as_shown() -> Json:
-    """A trace as the web page gives it for download: its facts apart from its observations."""
-    trace = langfuse()
-    observations = trace.pop("observations")
-    return {"trace": trace, "observations": observations}
-
-
-_SNAKE: Final = {
-    "traceId": "trace_id",
-    "parentObservationId": "parent_observation_id",
-    "startTime": "start_time",
-    "endTime": "end_time",
-    "statusMessage": "status_message",
-    "usageDetails": "usage_details",
-    "model": "provided_model_name",
-}
-
-
-def langfuse_in_storage() -> list[Json]:
-    """Observations by themselves, as the export to a bucket has them: all values are texts."""
-    observations = langfuse()["observations"]
-    rows: list[Json] = []
-    for one in observations if isinstance(observations, list) else ():
-        row = {_SNAKE.get(name, name): value for name, value in one.items()}
-        for name in ("input", "output", "metadata", "usage_details"):
-            if row[name] is not None and not isinstance(row[name], str):
-                row[name] = json.dumps(row[name])
-        row["start_time"] = str(row["start_time"]).replace("T", " ").removesuffix("Z")
-        rows.append(row)
-    return rows
-
-
-def mlflow(version: int = 3) -> Json:
-    """A trace as ``Trace.to_dict`` gives it, in the schema's version 2 or 3."""
-    shapes: list[tuple[str, str, object, object]] = [
-        ("weather", "CHAIN", {"input": TASK}, ANSWER),
-        ("ChatModel", "CHAT_MODEL", {"messages": OPENAI[:2]}, _choices(OPENAI[2])),
-        ("temperature", "TOOL", ARGUMENTS, FOUND),
-        ("temperature", "TOOL", OTHER_ARGUMENTS, None),
-        ("ChatModel", "CHAT_MODEL", {"messages": OPENAI[:5]}, _choices(OPENAI[5])),
-    ]
-    usage = {2: (50, 20), 5: (90, 12)}
-    times = ((0, 9), (1, 2), (3, 4), (5, 6), (7, 8))
-    spans: list[Json] = []
-    for number, ((name, kind, asked, answered), (start, end)) in enumerate(
-        zip(shapes, times, strict=True), 1
-    ):
-        attributes = {
-            "mlflow.traceRequestId": json.dumps("tr-1"),
-            "mlflow.spanType": json.dumps(kind),
-            "mlflow.spanInputs": json.dumps(asked),
-            "mlflow.spanOutputs": json.dumps(answered),
-        }
-        if number in usage:
-            attributes["model"] = json.dumps("small-1")
-            attributes["mlflow.chat.tokenUsage"] = json.dumps(
-                dict(zip(("input_tokens", "output_tokens"), usage[number], strict=True))
-            )
-        if kind == "TOOL":
-            attributes["tool_call_id"] = json.dumps(f"call_{number - 2}")
-        nanos = int((START + start) * 1e9), int((START + end) * 1e9)
-        span: Json = {"name": name, "attributes": attributes, "events": []}
-        failed = number == 4
-        if version == 3:
-            span |= {
-                "trace_id": "abc=",
-                "span_id": f"c3Bhbg{number}=",
-                "parent_span_id": None if number == 1 else "c3Bhbg1=",
-                "start_time_unix_nano": nanos[0],
-                "end_time_unix_nano": nanos[1],
-                "status": {
-                    "code": "STATUS_CODE_ERROR" if failed else "STATUS_CODE_OK",
-                    "message": FAILURE if failed else "",
-                },
-            }
-        else:
-            span |= {
-                "context": {"span_id": f"0x{number}", "trace_id": "0xabc"},
-                "parent_id": None if number == 1 else "0x1",
-                "start_time": nanos[0],
-                "end_time": nanos[1],
-                "status_code": "ERROR" if failed else "OK",
-                "status_message": FAILURE if failed else "",
-            }
-        spans.append(span)
-    info: Json = {
-        "trace_id" if version == 3 else "request_id": "tr-1",
-        "tags": {"mlflow.traceName": "weather"},
-        "assessments": [{"name": "correct", "feedback": {"value": False}, "rationale": "SECRET-8"}],
-    }
-    return {"info": info, "data": {"spans": spans}}
-
-
 def weave() -> list[Json]:
     """Calls as the trace server gives them; no kind is told, as for plain ops."""
     shapes: list[tuple[str, object, object]] = [
@@ -363,50 +251,3 @@ def weave() -> list[Json]:
             }
         )
     return calls
-
-
-def braintrust() -> Json:
-    """Rows as ``POST /v1/project_logs/<id>/fetch`` gives them, with a scorer's."""
-    shapes: list[tuple[str, str, object, object]] = [
-        ("weather", "task", TASK, ANSWER),
-        ("Chat Completion", "llm", OPENAI[:2], [_choice(OPENAI[2])]),
-        ("temperature", "tool", ARGUMENTS, FOUND),
-        ("temperature", "tool", OTHER_ARGUMENTS, None),
-        ("Chat Completion", "llm", OPENAI[:5], [_choice(OPENAI[5])]),
-        ("correct", "score", {"output": ANSWER}, {"score": 0, "why": "SECRET-8"}),
-    ]
-    usage = {2: (50, 20), 5: (90, 12)}
-    times = ((0, 9), (1, 2), (3, 4), (5, 6), (7, 8), (9, 9))
-    rows: list[Json] = []
-    for number, ((name, kind, asked, answered), (start, end)) in enumerate(
-        zip(shapes, times, strict=True), 1
-    ):
-        metrics: Json = {"start": START + start, "end": START + end}
-        if number in usage:
-            metrics["prompt_tokens"], metrics["completion_tokens"] = usage[number]
-        metadata: Json = {"model": "small-1"} if kind == "llm" else {}
-        if kind == "tool":
-            metadata["tool_call_id"] = f"call_{number - 2}"
-        rows.append(
-            {
-                "id": f"row-{number}",
-                "_xact_id": "1",
-                "span_id": run_id(number),
-                "root_span_id": RUN,
-                "span_parents": None if number == 1 else [RUN],
-                "is_root": number == 1,
-                "span_attributes": {"name": name, "type": kind},
-                "input": asked,
-                "output": answered,
-                "expected": "SECRET-yes" if number == 1 else None,
-                "error": FAILURE if number == 4 else None,
-                "metadata": metadata,
-                "metrics": metrics,
-                "created": clock(start) + "Z",
-            }
-        )
-    return {"events": rows, "cursor": None}
-
-
-def _choice(message: Json) -> Json:
-    return {"index": 0, "finish_reason": "stop", "message": message, "logprobs": None}

@@ -1,4 +1,4 @@
-"""Zip archives written for tests, with whatever a header may claim."""
+"""Zip archives with arbitrary headers."""
 
 from __future__ import annotations
 

@@ -183,7 +183,10 @@ def damage_rows(name: str, scratch: Path) -> list[list[str]]:
         for trace in report.traces:
             read_fully(trace)
         spans = sum(map(len, report.traces))
-        problems = {*report.problems, *(one for trace in report.traces for one in trace.problems)}
+        problems = {
+            *report.problems,
+            *(problem for trace in report.traces for problem in trace.problems),
+        }
         counts = [len(report.traces), spans, len(problems)]
         rows.append([name, variant, report.format or "failed", *map(str, counts)])
     return rows

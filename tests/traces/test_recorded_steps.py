@@ -1,0 +1,347 @@
+"""Steps of a run from recorded model and tool calls: each text once, in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mast_tui.traces.model import Role, SpanKind, SpanStatus, Tokens
+from mast_tui.traces.readers.span_tree.rows import Message
+from tests.traces.recorded_rows import (
+    ANSWER,
+    QUESTION,
+    SYSTEM,
+    agent,
+    call,
+    kinds_and_texts,
+    model,
+    result,
+    steps_of,
+    tool,
+)
+
+
+def test_a_history_that_every_call_repeats_is_shown_once() -> None:
+    steps = steps_of(
+        model("m1", 1, [SYSTEM, QUESTION], [call()]),
+        model("m2", 3, [SYSTEM, QUESTION, call(), result()], [ANSWER]),
+        model("m3", 5, [SYSTEM, QUESTION, call(), result(), ANSWER, QUESTION], [ANSWER]),
+    )
+    assert kinds_and_texts(steps) == [
+        ("message", "Be brief."),
+        ("message", "Is it raining?"),
+        ("tool_call", '{"city": "Bern"}'),
+        ("tool_result", "dry"),
+        ("message", "No."),
+        ("message", "Is it raining?"),
+        ("message", "No."),
+    ]
+    assert [step.key for step in steps] == [
+        "m1/asked/0",
+        "m1/asked/1",
+        "c1:call",
+        "c1:result",
+        "m2/answered/0",
+        "m3/asked/5",
+        "m3/answered/0",
+    ]
+    assert steps[3].parent == "c1:call"
+
+
+def test_white_space_and_missing_call_ids_make_no_new_message() -> None:
+    asked = [SYSTEM, {"role": "user", "content": "Is  it\nraining? "}]
+    steps = steps_of(
+        model("m1", 1, [SYSTEM, QUESTION], [call()]),
+        tool("t1", 2, call_id="c1"),
+        model("m2", 3, [*asked, call('{"city":"Bern"}', None), result(call_id=None)], [ANSWER]),
+    )
+    assert [step.key for step in steps] == [
+        "m1/asked/0",
+        "m1/asked/1",
+        "c1:call",
+        "c1:result",
+        "m2/answered/0",
+    ]
+
+
+def test_a_shortened_history_repeats_nothing() -> None:
+    long = [{"role": "user", "content": f"question number {number} " * 4} for number in range(4)]
+    steps = steps_of(
+        model("m1", 1, [SYSTEM, *long[:3]], [ANSWER]),
+        model("m2", 2, [SYSTEM, *long[1:3], ANSWER, long[3]], [ANSWER]),
+    )
+    assert [step.key for step in steps if step.role is Role.USER] == [
+        "m1/asked/1",
+        "m1/asked/2",
+        "m1/asked/3",
+        "m2/asked/4",
+    ]
+    assert [step.key for step in steps if step.role is Role.AGENT] == [
+        "m1/answered/0",
+        "m2/answered/0",
+    ]
+
+
+def test_an_answer_reworded_in_the_history_is_shown_once() -> None:
+    said: Message = {"role": "assistant", "content": "<think>rain?</think>No, it is dry."}
+    retold: Message = {"role": "assistant", "content": "No, it is dry."}
+    steps = steps_of(
+        model("m1", 1, [QUESTION], [said]),
+        model("m2", 2, [QUESTION, retold, {"role": "user", "content": "Sure?"}], [ANSWER]),
+    )
+    assert [step.key for step in steps] == [
+        "m1/asked/0",
+        "m1/answered/0",
+        "m2/asked/2",
+        "m2/answered/0",
+    ]
+
+
+def test_a_question_repeated_at_the_end_is_shown_again() -> None:
+    question: Message = {"role": "user", "content": "Is it raining now? " * 5}
+    steps = steps_of(
+        model("m1", 1, [question], [ANSWER]), model("m2", 2, [question, ANSWER, question], [ANSWER])
+    )
+    assert [step.key for step in steps] == [
+        "m1/asked/0",
+        "m1/answered/0",
+        "m2/asked/2",
+        "m2/answered/0",
+    ]
+
+
+def test_equal_texts_of_two_conversations_are_both_shown() -> None:
+    yes: Message = {"role": "user", "content": "yes"}
+    first: Message = {"role": "user", "content": "Shall I?"}
+    steps = steps_of(
+        model("m1", 1, [QUESTION, yes], [ANSWER]), model("m2", 2, [first, yes], [ANSWER])
+    )
+    assert [step.text for step in steps] == [
+        "Is it raining?",
+        "yes",
+        "No.",
+        "Shall I?",
+        "yes",
+        "No.",
+    ]
+
+
+def test_a_system_prompt_is_shown_once_for_each_agent() -> None:
+    rows = [
+        agent("a", "Planner", 0),
+        agent("b", "Doer", 4, "a"),
+        model("m1", 1, [SYSTEM, QUESTION], [ANSWER], "a"),
+        model("m2", 5, [SYSTEM, QUESTION, ANSWER], [ANSWER], "b"),
+        model("m3", 7, [SYSTEM, QUESTION, ANSWER, ANSWER], [ANSWER], "b"),
+    ]
+    steps = steps_of(*rows)
+    assert [step.key for step in steps] == [
+        "a",
+        "m1/asked/0",
+        "m1/asked/1",
+        "m1/answered/0",
+        "b",
+        "m2/asked/0",
+        "m2/answered/0",
+        "m3/answered/0",
+    ]
+    assert [step.agent for step in steps] == [
+        "Planner",
+        "system",
+        "user",
+        "Planner",
+        "Doer",
+        "system",
+        "Doer",
+        "Doer",
+    ]
+    assert [step.parent for step in steps] == [None, "a", "a", "a", "a", "b", "b", "b"]
+    assert steps[4].text == "agent Doer begins"
+
+
+def test_a_tool_row_answers_the_call_with_its_id_else_with_its_arguments() -> None:
+    calls = call('{"city": "Basel"}', "c1"), call('{"city": "Bern"}', None)
+    steps = steps_of(
+        model("m1", 1, [QUESTION], calls),
+        tool("t1", 3, input={"city": "Bern"}, output="dry"),
+        tool("t2", 4, input={"city": "Basel"}, output="wet", call_id="c1"),
+    )
+    results = [step for step in steps if step.kind is SpanKind.TOOL_RESULT]
+    assert [(step.key, step.parent, step.text) for step in results] == [
+        ("t1", "m1/answered/1/tool_calls/0", "dry"),
+        ("c1:result", "c1:call", "wet"),
+    ]
+    ends = {step.key: step.end for step in steps if step.kind is SpanKind.TOOL_CALL}
+    assert ends == {"c1:call": 5, "m1/answered/1/tool_calls/0": 4}
+
+
+def test_a_tool_row_without_a_call_shows_the_call_once() -> None:
+    steps = steps_of(
+        model("m1", 1, [QUESTION], [{"role": "assistant", "content": "I look."}]),
+        tool("t1", 2),
+        model("m2", 4, [QUESTION, call(call_id=None), result(call_id=None)], [ANSWER]),
+    )
+    assert [step.key for step in steps] == [
+        "m1/asked/0",
+        "m1/answered/0",
+        "t1/call",
+        "t1",
+        "m2/answered/0",
+    ]
+
+
+def test_missing_results_of_tool_rows_come_from_the_history() -> None:
+    steps = steps_of(
+        model("m1", 1, [QUESTION], [call()]),
+        tool("t1", 2, call_id="c1", output=None),
+        model("m2", 4, [QUESTION, call(), result("dry")], [ANSWER]),
+    )
+    assert [step.key for step in steps][2:] == ["c1:result", "m2/answered/0"]
+    assert steps[1].end == 3
+
+
+def test_results_without_ids_answer_the_calls_in_their_order() -> None:
+    calls = [call('{"city": "Bern"}', None), call('{"city": "Basel"}', None)]
+    results = [result("dry", None), result("wet", None)]
+    steps = steps_of(
+        model("m1", 1, [QUESTION], calls), model("m2", 2, [QUESTION, *calls, *results], [ANSWER])
+    )
+    assert [(step.text, step.parent) for step in steps if step.kind is SpanKind.TOOL_RESULT] == [
+        ("dry", "m1/answered/0/tool_calls/0"),
+        ("wet", "m1/answered/1/tool_calls/0"),
+    ]
+
+
+def test_a_failed_tool_shows_its_error() -> None:
+    steps = steps_of(
+        tool("t1", 1, output=None, error="no net", status=SpanStatus.ERROR),
+        tool("t2", 2, output="half of it", error="cut off", status=SpanStatus.ERROR),
+    )
+    assert [(step.text, step.status) for step in steps[1::2]] == [
+        ("no net", SpanStatus.ERROR),
+        ("half of it\ncut off", SpanStatus.ERROR),
+    ]
+
+
+def test_rows_within_a_tool_are_between_its_call_and_result() -> None:
+    steps = steps_of(
+        tool("t", 1, name="ask_doer", input="do it", output="done"),
+        agent("a", "Doer", 2, "t"),
+        model(
+            "m",
+            3,
+            [{"role": "user", "content": "do it"}],
+            [{"role": "assistant", "content": "done"}],
+            "a",
+        ),
+    )
+    assert [(step.key, step.parent) for step in steps] == [
+        ("t/call", None),
+        ("a", "t/call"),
+        ("m/asked/0", "a"),
+        ("m/answered/0", "a"),
+        ("t", "t/call"),
+    ]
+
+
+def test_a_tool_row_within_an_equal_one_is_the_same_execution() -> None:
+    steps = steps_of(tool("outer", 1, output=None), tool("inner", 1.1, "outer"))
+    assert [(step.key, step.text) for step in steps[1:]] == [("outer", "dry")]
+
+
+def test_a_call_recorded_by_two_libraries_counts_once() -> None:
+    tokens = Tokens(5, 2)
+    steps = steps_of(
+        model("outer", 1, [QUESTION], [ANSWER], tokens=tokens),
+        model("inner", 1.1, [QUESTION], [ANSWER], "outer", tokens=tokens),
+    )
+    assert [(step.key, step.tokens) for step in steps] == [
+        ("inner/asked/0", None),
+        ("inner/answered/0", tokens),
+    ]
+
+
+def test_a_model_around_others_shows_only_new_messages() -> None:
+    steps = steps_of(
+        model("outer", 1, [QUESTION], [ANSWER]),
+        model("inner", 1.1, [QUESTION], [call()], "outer"),
+        tool("t", 2, "outer", call_id="c1"),
+    )
+    assert [step.key for step in steps] == [
+        "inner/asked/0",
+        "c1:call",
+        "c1:result",
+        "outer/answered/0",
+    ]
+
+
+def test_tokens_and_errors_are_on_the_last_span_of_a_call() -> None:
+    broken: dict[str, Any] = {
+        "error": "overloaded",
+        "status": SpanStatus.ERROR,
+        "tokens": Tokens(3, None),
+    }
+    steps = steps_of(
+        model(
+            "m1",
+            1,
+            [QUESTION],
+            [{"role": "assistant", "content": "I look."}, call()],
+            tokens=Tokens(4, 1),
+        ),
+        model("m2", 2, [QUESTION], **broken),
+    )
+    assert [(step.key, step.tokens, step.status) for step in steps] == [
+        ("m1/asked/0", None, SpanStatus.UNKNOWN),
+        ("m1/answered/0", None, SpanStatus.UNKNOWN),
+        ("c1:call", Tokens(4, 1), SpanStatus.UNKNOWN),
+        ("m2", Tokens(3, None), SpanStatus.ERROR),
+    ]
+    assert steps[-1].text == "overloaded"
+
+
+def test_input_and_output_replace_missing_messages() -> None:
+    steps = steps_of(model("m", 1, input="Why?", output={"text": "Because."}))
+    assert kinds_and_texts(steps) == [("message", "Why?"), ("message", "Because.")]
+    assert [step.role for step in steps] == [Role.USER, Role.AGENT]
+
+
+def test_a_result_that_comes_before_its_call_belongs_to_it() -> None:
+    early = steps_of(model("m1", 1, [QUESTION, result(), call()], [ANSWER]))
+    assert [(step.key, step.parent) for step in early] == [
+        ("m1/asked/0", None),
+        ("c1:call", None),
+        ("c1:result", "c1:call"),
+        ("m1/answered/0", None),
+    ]
+
+
+def test_a_tool_row_before_its_call_is_shown_once() -> None:
+    steps = steps_of(
+        tool("t1", 1, call_id="c1"),
+        model("m1", 2, [QUESTION], [call()], tokens=Tokens(3, 4)),
+        model("m2", 3, [QUESTION, call(), result()], [ANSWER]),
+    )
+    assert [step.key for step in steps] == [
+        "c1:call",
+        "c1:result",
+        "m1/asked/0",
+        "m2/answered/0",
+    ]
+    assert steps[0].tokens == Tokens(3, 4)
+
+
+def test_a_system_prompt_beside_the_messages_is_shown_once() -> None:
+    told_by_model = steps_of(
+        agent("a", "Planner", 0, instructions="Be brief."),
+        model("m1", 1, [SYSTEM, QUESTION], [ANSWER], "a"),
+    )
+    told_by_agent = steps_of(
+        agent("a", "Planner", 0, instructions="Be brief."),
+        model("m1", 1, [QUESTION], [ANSWER], "a"),
+        model("m2", 2, [SYSTEM, QUESTION, ANSWER], [ANSWER], "a"),
+    )
+    prompts = [
+        [step.key for step in steps if step.role is Role.SYSTEM]
+        for steps in (told_by_model, told_by_agent)
+    ]
+    assert prompts == [["m1/asked/0"], ["a/instructions"]]
