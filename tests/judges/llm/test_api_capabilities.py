@@ -60,51 +60,51 @@ def taking(
 async def test_the_strictest_form_that_the_server_takes_is_used_and_kept_to(
     refusals: int, reached: Form
 ) -> None:
-    async with asking(taking(forms=FORMS[refusals:])) as to:
+    async with asking(taking(forms=FORMS[refusals:])) as chat:
         for _ in range(3):
-            assert (await to.ask()).form == to.client.capabilities.request_form.form == reached
-        assert len(to.chats) == refusals + 3
-    assert len(to.heard.remarks) == refusals
+            assert (await chat.ask()).form == chat.client.capabilities.request_form.form == reached
+        assert len(chat.chats) == refusals + 3
+    assert len(chat.remarks) == refusals
 
 
 async def test_what_is_refused_is_learned_once_for_all_tasks() -> None:
     script = taking(forms=("text",), limits=("max_completion_tokens",), temperature=False)
-    async with asking(script, parameters=COLD) as to:
-        replies = await asyncio.gather(*(to.ask() for _ in range(16)))
-        before = len(to.chats)
-        await to.ask()
-        assert len(to.chats) == before + 1
+    async with asking(script, parameters=COLD) as chat:
+        replies = await asyncio.gather(*(chat.ask() for _ in range(16)))
+        before = len(chat.chats)
+        await chat.ask()
+        assert len(chat.chats) == before + 1
     assert before <= 16 * 6
     assert {reply.form for reply in replies} == {"text"}
-    assert len(to.heard.remarks) == 4
-    assert any("temperature" in remark for remark in to.heard.remarks)
+    assert len(chat.remarks) == 4
+    assert any("temperature" in remark for remark in chat.remarks)
 
 
 async def test_sixteen_that_are_refused_at_the_same_time_come_back_once_each() -> None:
-    async with asking(taking(forms=("json_object_schema",), together=16)) as to:
-        await asyncio.gather(*(to.ask() for _ in range(16)))
-        assert to.client.capabilities.request_form.form == "json_object_schema"
-        assert len(to.chats) == 32
+    async with asking(taking(forms=("json_object_schema",), together=16)) as chat:
+        await asyncio.gather(*(chat.ask() for _ in range(16)))
+        assert chat.client.capabilities.request_form.form == "json_object_schema"
+        assert len(chat.chats) == 32
 
 
 async def test_temperature_and_limit_are_sent_where_the_server_takes_them() -> None:
-    async with asking(taking(), parameters=COLD) as to:
-        await to.ask()
-        assert to.chats[0].body["temperature"] == 0.0
-    async with asking(taking(limits=())) as to:
-        await to.ask()
-        assert not {"max_tokens", "max_completion_tokens"} & to.chats[-1].body.keys()
-    assert any("no limit" in remark for remark in to.heard.remarks)
+    async with asking(taking(), parameters=COLD) as chat:
+        await chat.ask()
+        assert chat.chats[0].body["temperature"] == 0.0
+    async with asking(taking(limits=())) as chat:
+        await chat.ask()
+        assert not {"max_tokens", "max_completion_tokens"} & chat.chats[-1].body.keys()
+    assert any("no limit" in remark for remark in chat.remarks)
 
 
 async def test_a_server_that_refuses_every_form_fails_the_trace_in_words() -> None:
-    async with asking(status(400, "the JSON schema is invalid")) as to:
-        await to.fails(TraceFails, "schema is invalid")
-        assert len(to.chats) == 4
-    async with asking(status(400, "messages must alternate")) as to:  # it is about something else
-        await to.fails(TraceFails)
-        assert to.client.capabilities.request_form.form == "json_schema"
-    assert to.heard.remarks == []
+    async with asking(status(400, "the JSON schema is invalid")) as chat:
+        await chat.fails(TraceFails, "schema is invalid")
+        assert len(chat.chats) == 4
+    async with asking(status(400, "messages must alternate")) as chat:  # it is about something else
+        await chat.fails(TraceFails)
+        assert chat.client.capabilities.request_form.form == "json_schema"
+    assert chat.remarks == []
 
 
 async def test_a_list_of_validation_errors_is_read() -> None:
@@ -112,8 +112,8 @@ async def test_a_list_of_validation_errors_is_read() -> None:
     refused = document({"detail": [place]}, code=422)
     async with asking(
         lambda body, _n: refused if "response_format" in body else answer("ok")
-    ) as to:
-        assert (await to.ask()).form == "text"
+    ) as chat:
+        assert (await chat.ask()).form == "text"
 
 
 @pytest.mark.parametrize(
@@ -288,17 +288,17 @@ async def test_the_longest_answer_that_a_server_names_is_asked_for_from_then_on(
             return status(400, f"{words} tokens, whereas you provided {room}.")
         return answer("ok")
 
-    async with asking(script) as to:
+    async with asking(script) as chat:
         for _ in range(2):
-            assert (await to.ask(room=4_000)).text == "ok"
-        await to.ask(room=1_000)
-        assert [chat.body["max_tokens"] for chat in to.chats] == [4_000, 2_048, 2_048, 1_000]
-    (remark,) = to.heard.remarks
+            assert (await chat.ask(room=4_000)).text == "ok"
+        await chat.ask(room=1_000)
+        assert [chat.body["max_tokens"] for chat in chat.chats] == [4_000, 2_048, 2_048, 1_000]
+    (remark,) = chat.remarks
     assert "gives answers of at most 2,048 tokens" in remark
 
 
 async def test_a_server_that_refuses_the_limit_which_it_has_named_stops_the_run() -> None:
     words = "max_tokens is too large. This model supports at most 2048 completion tokens"
-    async with asking(status(400, words)) as to:
-        await to.fails(RunStops, "allow fewer tokens", room=4_000)
-        assert len(to.chats) == 2
+    async with asking(status(400, words)) as chat:
+        await chat.fails(RunStops, "allow fewer tokens", room=4_000)
+        assert len(chat.chats) == 2

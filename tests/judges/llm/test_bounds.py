@@ -1,4 +1,4 @@
-"""Whatever a server sends, asking it ends in words and takes no more memory than an answer."""
+"""Answers without bounds end in an error and take bounded memory."""
 
 from __future__ import annotations
 
@@ -25,17 +25,8 @@ from mast_tui.judges.llm.client.bounded_http import MOST_BYTES
 from mast_tui.judges.llm.errors import RunStops, TraceFails
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence
-from tests.judges.llm.asking import asking, failed, replied
-from tests.judges.llm.server import (
-    MODEL,
-    Action,
-    ModelServer,
-    answer,
-    endless,
-    packed,
-    raw,
-    status,
-)
+from tests.judges.llm.asking import asking, error_from, reply_to
+from tests.judges.llm.server import MODEL, Action, ModelServer, answer, endless, packed, raw, status
 from tests.judges.llm.views import MAST, view_of
 from tests.judges.llm.views import said as run_that_says
 
@@ -125,38 +116,38 @@ def told() -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HOSTILE)
-def test_an_answer_without_bounds_is_given_up_in_words(name: str, told: dict[str, str]) -> None:
-    assert told[name].startswith("Unanswered: ")
-    assert HOSTILE[name][2] in told[name]
-    assert "in 2 tries" in told[name]
+def test_an_unbounded_answer_is_given_up(told: dict[str, str]) -> None:
+    for name, (_, _, words) in HOSTILE.items():
+        assert told[name].startswith("Unanswered: "), name
+        assert words in told[name], name
+        assert "in 2 tries" in told[name], name
 
 
-async def test_what_is_packed_is_read_once() -> None:
+async def test_compressed_answers_are_read() -> None:
     twice = Action(200, b"", (("content-encoding", "gzip, gzip"),))
-    assert "packs its answer more than once" in str(await failed(twice))
+    assert "packs its answer more than once" in str(await error_from(twice))
 
     def once(action: Action) -> Action:
         packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
         body = packer.compress(action.body) + packer.flush()
         return Action(action.status, body, (("content-encoding", "gzip"),))
 
-    assert (await replied(once(answer("ok")))).text == "ok"
+    assert (await reply_to(once(answer("ok")))).text == "ok"
     words = "roles must alternate"
-    assert words in str(await failed(once(status(400, words))))
+    assert words in str(await error_from(once(status(400, words))))
 
 
-async def test_an_answer_just_within_the_bound_is_read() -> None:
+async def test_the_longest_answer_is_read_and_a_longer_one_refused() -> None:
     text = "x" * (MOST_BYTES - len(answer("").body))
-    assert (await replied(answer(text))).text == text
-    assert TOO_LONG in str(await failed(answer(f"{text}x")))
+    assert (await reply_to(answer(text))).text == text
+    assert TOO_LONG in str(await error_from(answer(f"{text}x")))
 
 
-async def test_a_list_of_models_without_bounds_is_passed_over() -> None:
+async def test_an_unbounded_model_list_is_ignored() -> None:
     for listed in (endless(), raw(b'{"data": [{"id": ' + b"[" * 900 + b"]" * 900 + b"}]}")):
-        async with asking(status(404, "The model `test-model` does not exist")) as to:
-            to.server.listing = listed
-            await to.fails(RunStops, "has no model")
+        async with asking(status(404, "The model `test-model` does not exist")) as chat:
+            chat.server.listing = listed
+            await chat.fails(RunStops, "has no model")
 
 
 NESTED: Final = 1_000
@@ -178,11 +169,11 @@ NESTED: Final = 1_000
         b"[" * 100_000,
     ],
 )
-@pytest.mark.parametrize("code", [200, 400, 404, 429, 500])
-async def test_an_error_of_any_shape_ends_in_words(body: bytes, code: int) -> None:
-    error = await failed(raw(body, code=code))
-    assert isinstance(error, TraceFails | RunStops)
-    assert len(str(error)) < 1_000
+async def test_errors_of_any_shape_are_reported_briefly(body: bytes) -> None:
+    for code in (200, 400, 404, 429, 500):
+        error = await error_from(raw(body, code=code))
+        assert isinstance(error, TraceFails | RunStops)
+        assert len(str(error)) < 1_000
 
 
 # What an answer holds
@@ -194,7 +185,7 @@ def parsed(text: str) -> Answer:
     return parse_answer(text, MAST, WINDOW, view_of(run_that_says(["x"] * 4)))
 
 
-def test_findings_without_end_are_cut_and_told() -> None:
+def test_findings_are_limited() -> None:
     findings = [{"first": 1, "quote": f"q{n}", "confidence": 0.5} for n in range(30_000)]
     mode = {"mode": "1.3", "verdict": "present", "findings": findings}
     other = {"mode": "1.5", "verdict": "present", "findings": [{"first": 2, "quote": "q"}]}
@@ -206,19 +197,17 @@ def test_findings_without_end_are_cut_and_told() -> None:
     assert f"1.3 has more than {MOST_FINDINGS} findings: the first are taken" in read.remarks
 
 
-@pytest.mark.parametrize("shape", ["list", "dictionary", "bare"])
-def test_entries_without_end_are_not_all_read(shape: str) -> None:
+def test_entries_are_limited() -> None:
     names = ["1.3", *(f"x{n}" for n in range(3 * MOST_ENTRIES))]
     by_name = dict.fromkeys(names, "absent")
-    said: object = by_name if shape == "bare" else {"modes": by_name}
-    if shape == "list":
-        said = {"modes": [{"mode": name, "verdict": "absent"} for name in names]}
-    read = parsed(json.dumps(said))
-    assert len(read.verdicts) == 1
-    assert len(read.remarks) <= MOST_ENTRIES
+    as_list = [{"mode": name, "verdict": "absent"} for name in names]
+    for answered in (by_name, {"modes": by_name}, {"modes": as_list}):
+        read = parsed(json.dumps(answered))
+        assert len(read.verdicts) == 1
+        assert len(read.remarks) <= MOST_ENTRIES
 
 
-def test_long_words_of_a_finding_are_cut() -> None:
+def test_quotes_and_rationales_are_cut() -> None:
     finding = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
     said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [finding]}]}
     (found,) = (read := parsed(json.dumps(said))).findings
@@ -227,7 +216,7 @@ def test_long_words_of_a_finding_are_cut() -> None:
     assert any("has a quote of more than" in remark for remark in read.remarks)
 
 
-def test_beginnings_without_end_are_not_all_read() -> None:
+def test_broken_beginnings_of_objects_are_limited() -> None:
     text = "x" + '{"a": [' + '{"a": 0}, ' * 150_000
     with pytest.raises(Malformed, match="no whole JSON object"):
         parsed(text)

@@ -1,4 +1,4 @@
-"""Servers as they are: what they cut, count, refuse and call by names of their own."""
+"""Quirks of servers: token counts, cuts, refusals, waits, streams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mast_tui.judges.llm.client.rate_limiter import FIRST
 from mast_tui.judges.llm.errors import ContextOverflow, RunStops, TraceFails, Unanswered
 from mast_tui.judges.llm.request import Correction, Parameters
 from mast_tui.workspace import Usage
-from tests.judges.llm.asking import after, asking, failed, replied
+from tests.judges.llm.asking import after, asking, error_from, reply_to
 from tests.judges.llm.server import MODEL, Action, answer, document, html, raw, status
 
 
@@ -26,7 +26,7 @@ def used(usage: Mapping[str, object]) -> Action:
     return document({"choices": [said], "usage": usage})
 
 
-# What was read and thought
+# Token counts
 
 
 @pytest.mark.parametrize(
@@ -34,19 +34,16 @@ def used(usage: Mapping[str, object]) -> Action:
     [
         ({"completion_tokens": 50, "total_tokens": 350}, 50),
         ({"completion_tokens": 50, "total_tokens": 900}, 600),
-        (
-            {"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 700}},
-            700,
-        ),
+        ({"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 700}}, 700),
         ({"completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 256}}, 50),
     ],
 )
-async def test_what_was_thought_or_read_before_is_counted_wherever_it_stands(
+async def test_thinking_and_cached_tokens_are_counted(
     usage: dict[str, object], tokens_out: int
 ) -> None:
     budget = Budget()
-    async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as to:
-        reply = await to.ask()
+    async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as chat:
+        reply = await chat.ask()
     assert (reply.tokens_in, reply.tokens_out) == (300, tokens_out)
     assert reply.tokens_cached == (256 if "prompt_tokens_details" in usage else 0)
     assert budget.tokens == 300 + tokens_out
@@ -69,17 +66,17 @@ LONG = "The agent read the file and said that all of its tests had passed. " * 5
         (7_400, 8_000, False),
     ],
 )
-async def test_a_silent_cut_is_noticed_where_clearly_more_was_sent(
+async def test_a_silent_cut_is_noticed_by_its_token_count(
     count: int, tokens: int, cut: bool
 ) -> None:
     text = LONG if tokens == 8_000 else "same"
-    async with asking(answer("ok", tokens_in=count), budget=(budget := Budget())) as to:
+    async with asking(answer("ok", tokens_in=count), budget=(budget := Budget())) as chat:
         for sample in range(2):
             if cut:
                 words = f"only {count:,} tokens of about {tokens:,}.*OLLAMA_CONTEXT_LENGTH"
-                await to.fails(ContextOverflow, words, text=text, tokens=tokens, sample=sample)
+                await chat.fails(ContextOverflow, words, text=text, tokens=tokens, sample=sample)
             else:
-                assert (await to.ask(text, tokens=tokens, sample=sample)).tokens_in == count
+                assert (await chat.ask(text, tokens=tokens, sample=sample)).tokens_in == count
     assert budget.used.tokens_in == 2 * count
 
 
@@ -93,30 +90,30 @@ async def test_a_silent_cut_is_noticed_where_clearly_more_was_sent(
         (4_500, 4_600, 5_800, True),  # one clearly longer than the other
     ],
 )
-async def test_different_requests_that_count_the_same_were_cut(
+async def test_different_requests_with_equal_counts_were_cut(
     count: int, first: int, second: int, cut: bool
 ) -> None:
-    async with asking(answer("ok", tokens_in=count)) as to:
+    async with asking(answer("ok", tokens_in=count)) as chat:
         for _ in range(2):
-            await to.ask("one", tokens=first)
+            await chat.ask("one", tokens=first)
         if cut:
-            overflow = await to.fails(ContextOverflow, text="other", tokens=second)
+            overflow = await chat.fails(ContextOverflow, text="other", tokens=second)
             assert overflow.context_limit == count
             assert overflow.truncated_usage == Usage(1, count, 50)
         else:
-            await to.ask("other", tokens=second)
+            await chat.ask("other", tokens=second)
 
 
-async def test_counts_that_tell_of_no_cut() -> None:
+async def test_low_counts_that_are_no_cut() -> None:
     counts = [6_000, 4_096, 4_096]  # it has read more
-    async with asking(lambda _body, n: answer("ok", tokens_in=counts[n])) as to:
+    async with asking(lambda _body, n: answer("ok", tokens_in=counts[n])) as chat:
         for number, tokens in enumerate((6_500, 4_990, 4_600)):
-            await to.ask(f"{number}", tokens=tokens)
-    async with asking(answer("ok", tokens_in=10)) as to:  # no context is as small
-        reply = await to.ask(LONG, tokens=6_700)
+            await chat.ask(f"{number}", tokens=tokens)
+    async with asking(answer("ok", tokens_in=10)) as chat:  # no context is as small
+        reply = await chat.ask(LONG, tokens=6_700)
     assert (reply.text, reply.counted, reply.tokens_in) == ("ok", False, 6_700)
-    async with asking(answer("ok", tokens_in=600)) as to:  # one token for many characters
-        await to.ask(("=" * 400 + "\nheading\n" + " " * 400) * 40, tokens=12_000)
+    async with asking(answer("ok", tokens_in=600)) as chat:  # one token for many characters
+        await chat.ask(("=" * 400 + "\nheading\n" + " " * 400) * 40, tokens=12_000)
 
 
 LEFT = 8192 - 4700 - 32
@@ -140,16 +137,16 @@ LEFT = 8192 - 4700 - 32
         (document({"error": {"message": "8192", "type": "exceed_context_size_error"}}), None),
     ],
 )  # fmt: skip
-async def test_an_overflow_is_told_with_what_is_left_for_an_answer(
+async def test_an_overflow_reports_the_room_left_for_an_answer(
     action: Action, room: int | None
 ) -> None:
-    async with asking(action) as to:
-        overflow = await to.fails(ContextOverflow, "8192", room=4_000)
-        assert len(to.chats) == 1
+    async with asking(action) as chat:
+        overflow = await chat.fails(ContextOverflow, "8192", room=4_000)
+        assert len(chat.chats) == 1
     assert overflow.answer_room == room
 
 
-# What is refused
+# Refusals
 
 UNKNOWN = status(404, "The model `test-model` does not exist")
 KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
@@ -177,18 +174,13 @@ KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
         ),
     ],
 )  # fmt: skip
-async def test_what_no_request_would_get_past_stops_the_run_at_once(
-    action: Action, words: str
-) -> None:
-    async with asking(action, key="sk-secret-1") as to:
+async def test_fatal_errors_stop_the_run_at_once(action: Action, words: str) -> None:
+    async with asking(action, key="sk-secret-1") as chat:
         for _ in range(2):
-            error = await to.fails(RunStops, words)
-        assert len(to.chats) == 1
+            error = await chat.fails(RunStops, words)
+        assert len(chat.chats) == 1
     assert "\n" not in str(error)
-
-
-async def test_a_server_that_wants_a_key_says_which_variable_to_set() -> None:
-    assert "set OPENAI_API_KEY" in str(await failed(status(401)))
+    assert "set OPENAI_API_KEY" in str(await error_from(status(401)))  # where none is set
 
 
 @pytest.mark.parametrize(
@@ -200,29 +192,29 @@ async def test_a_server_that_wants_a_key_says_which_variable_to_set() -> None:
         html(404),
     ],
 )
-async def test_an_unknown_model_is_told_with_those_that_there_are(action: Action) -> None:
-    async with asking(action, models=[f"model-{n}" for n in range(7)]) as to:
-        await to.fails(RunStops, "test-model.*model-0, model-1.*2 more")
+async def test_an_unknown_model_is_reported_with_the_models_there_are(action: Action) -> None:
+    async with asking(action, models=[f"model-{n}" for n in range(7)]) as chat:
+        await chat.fails(RunStops, "test-model.*model-0, model-1.*2 more")
 
 
-async def test_sixteen_that_are_stopped_at_once_look_for_the_models_once() -> None:
-    async with asking(UNKNOWN.when_together(16), models=["other"]) as to:
-        ends = await asyncio.gather(*(to.ask() for _ in range(20)), return_exceptions=True)
-        assert (len(to.chats), len(to.server.requests)) == (16, 17)
+async def test_concurrent_requests_list_the_models_once() -> None:
+    async with asking(UNKNOWN.when_together(16), models=["other"]) as chat:
+        ends = await asyncio.gather(*(chat.ask() for _ in range(20)), return_exceptions=True)
+        assert (len(chat.chats), len(chat.server.requests)) == (16, 17)
     assert {str(end) for end in ends} == {str(ends[0])}
     assert isinstance(ends[0], RunStops)
-    async with asking(UNKNOWN, models=None) as to:
-        await to.fails(RunStops, "has no model “test-model”")
+    async with asking(UNKNOWN, models=None) as chat:
+        await chat.fails(RunStops, "has no model “test-model”")
 
 
-async def test_any_other_refusal_fails_its_trace_alone_with_the_servers_words() -> None:
-    async with asking(lambda _body, n: html(403) if n == 1 else answer("ok")) as to:
-        await to.ask()
-        await to.fails(TraceFails)
-        await to.ask()
-    async with asking(status(400, "messages: \x1b[31mtoo odd")) as to:
-        error = await to.fails(Unanswered, r"too odd \(400\)")
-        assert len(to.chats) == 1
+async def test_other_refusals_fail_only_their_trace() -> None:
+    async with asking(lambda _body, n: html(403) if n == 1 else answer("ok")) as chat:
+        await chat.ask()
+        await chat.fails(TraceFails)
+        await chat.ask()
+    async with asking(status(400, "messages: \x1b[31mtoo odd")) as chat:
+        error = await chat.fails(Unanswered, r"too odd \(400\)")
+        assert len(chat.chats) == 1
     assert "\x1b" not in str(error)
 
 
@@ -236,21 +228,21 @@ async def test_any_other_refusal_fails_its_trace_alone_with_the_servers_words() 
         "Conversation roles must alternate user/assistant/user/assistant/...",
     ],
 )
-async def test_a_system_role_that_is_refused_becomes_one_message_of_the_user(words: str) -> None:
+async def test_a_refused_system_role_is_merged_into_the_user_message(words: str) -> None:
     def script(body: dict[str, object], _n: int) -> Action:
         messages = body["messages"]
         assert isinstance(messages, list)
         return status(400, words) if messages[0]["role"] == "system" else answer("ok")
 
-    async with asking(script) as to:
-        assert (await to.ask("a trace")).form == "json_schema"
-        sent = to.chats[-1].body["messages"]
+    async with asking(script) as chat:
+        assert (await chat.ask("a trace")).form == "json_schema"
+        sent = chat.chats[-1].body["messages"]
     assert isinstance(sent, list)
     (message,) = sent
     assert message["role"] == "user"
     assert "Judge in JSON" in message["content"]
     assert "a trace" in message["content"]
-    assert len(to.heard.remarks) == 1
+    assert len(chat.remarks) == 1
 
 
 # Waits
@@ -285,24 +277,25 @@ RESET = {"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"}
 @pytest.mark.parametrize(
     ("action", "times", "seconds"),
     [
+        *((status(code, headers={"retry-after": "20"}), 1, 20.0) for code in (429, 503)),
         (status(429, "busy", details=[{"@type": "x", "retryDelay": "38s"}]), 3, 38.0),
         (status(429, "Rate limit reached. Please try again in 2.1s."), 3, 2.1),
         (status(429, headers=RESET), 3, 20.0),
         (status(503, "Loading model", code=503, type="unavailable_error"), 40, 5.0),
     ],
-    ids=["retryDelay", "words", "reset", "loading"],
+    ids=["429", "503", "retryDelay", "words", "reset", "loading"],
 )
-async def test_a_wait_that_stands_elsewhere_than_in_its_header_is_kept(
+async def test_requested_waits_are_kept_and_cost_no_tries(
     action: Action, times: int, seconds: float
 ) -> None:
-    async with asking(after(times, action), tries=2) as to:
-        assert (await to.ask()).text == "ok"
-        assert len(to.chats) == times + 1, "waits use up no tries"
-    assert times * seconds <= to.waited <= times * seconds * 1.5
-    assert times == 3 or "is loading the model" in to.heard.waits[0]
+    async with asking(after(times, action), tries=2) as chat:
+        assert (await chat.ask()).text == "ok"
+        assert len(chat.chats) == times + 1
+    assert times * seconds <= chat.waited <= times * seconds * 1.5
+    assert times < 40 or "is loading the model" in chat.waits[0]
 
 
-# Answers that are streamed
+# Streams
 
 
 def events(*chunks: object) -> Action:
@@ -331,48 +324,46 @@ STREAMS = [
 ]
 
 
-async def test_what_a_server_streams_unasked_is_put_together() -> None:
-    reply, call = [await replied(stream) for stream in STREAMS]
+async def test_unrequested_streams_are_assembled() -> None:
+    reply, call = [await reply_to(stream) for stream in STREAMS]
     assert (reply.text, reply.finish) == ('{"a": 1}', "stop")
     assert (reply.tokens_in, reply.tokens_out) == (300, 7)
     assert call.text == '{"a": 1}'
-    async with asking(events({"error": {"message": "no such key", "code": 401}}), key="k") as to:
-        await to.fails(RunStops, "refuses the key")
-    async with asking(events(piece(content="{"))) as to:
-        await to.fails(Unanswered, "a stream that cannot be read")
+    async with asking(events({"error": {"message": "no such key", "code": 401}}), key="k") as chat:
+        await chat.fails(RunStops, "refuses the key")
+    async with asking(events(piece(content="{"))) as chat:
+        await chat.fails(Unanswered, "a stream that cannot be read")
 
 
-# Addresses, and what else is sent
-
-
-@pytest.mark.parametrize(
-    ("address", "sent"),
-    [
-        ("https://lab.openai.azure.com/openai/v1", True),
-        ("https://lab.cognitiveservices.azure.com/openai/deployments/m?api-version=1", True),
-        ("https://LAB.services.ai.azure.com/models", True),
-        ("https://lab.openai.azure.com.example.org/v1", False),
-        ("https://openai.azure.com.evil.net/v1", False),
-        ("https://lab-openai.azure.com/v1", False),
-        ("https://evil.net/lab.openai.azure.com", False),
-        ("https://api.openai.com/v1", False),
-        ("http://127.0.0.1:1/v1", False),
-    ],
+AZURE = (
+    "https://lab.openai.azure.com/openai/v1",
+    "https://lab.cognitiveservices.azure.com/openai/deployments/m?api-version=1",
+    "https://LAB.services.ai.azure.com/models",
 )
-async def test_hosts_of_azure_and_no_others_get_the_key_in_their_own_header(
-    address: str, sent: bool
-) -> None:
-    async with openai_client(Endpoint(address, "a-key")) as client:
-        assert client.default_headers.get("api-key") == ("a-key" if sent else None)
+NOT_AZURE = (
+    "https://lab.openai.azure.com.example.org/v1",
+    "https://openai.azure.com.evil.net/v1",
+    "https://lab-openai.azure.com/v1",
+    "https://evil.net/lab.openai.azure.com",
+    "https://api.openai.com/v1",
+    "http://127.0.0.1:1/v1",
+)
 
 
-async def test_all_that_is_configured_is_sent_with_what_was_wrong_before() -> None:
+async def test_only_azure_hosts_get_the_api_key_header() -> None:
+    for address in (*AZURE, *NOT_AZURE):
+        async with openai_client(Endpoint(address, "a-key")) as client:
+            key = "a-key" if address in AZURE else None
+            assert client.default_headers.get("api-key") == key, address
+
+
+async def test_configured_fields_and_corrections_are_sent() -> None:
     parameters = Parameters(MODEL, extra_body=(("reasoning_effort", "low"), ("seed", 7)))
     async with asking(
         parameters=parameters, headers={"x-team": "sre"}, path="?api-version=2024-06-01"
-    ) as to:
-        await to.ask(correction=Correction("{broken", "it breaks off"))
-        (seen,) = to.chats
+    ) as chat:
+        await chat.ask(correction=Correction("{broken", "it breaks off"))
+        (seen,) = chat.chats
     assert seen.path == "/v1/chat/completions?api-version=2024-06-01"
     assert seen.headers["x-team"] == "sre"
     assert (seen.body["reasoning_effort"], seen.body["seed"]) == ("low", 7)
@@ -383,18 +374,15 @@ async def test_all_that_is_configured_is_sent_with_what_was_wrong_before() -> No
     assert "it breaks off" in messages[3]["content"]
 
 
-# Where everything fails
-
-
-async def test_until_an_answer_was_of_use_few_requests_are_sent() -> None:
-    async with asking(status(500), first=FIRST) as to:
+async def test_few_requests_are_sent_before_the_first_useful_answer() -> None:
+    async with asking(status(500), first=FIRST) as chat:
         for _ in range(2):
-            await to.fails(Unanswered)
-        await to.fails(RunStops, "none of 8 requests")
-        assert len(to.chats) == 8
-    async with asking(first=FIRST) as to:
-        assert to.client.limiter.allowed == 1
-        await to.ask()
-        assert to.client.limiter.allowed == 1
-        to.client.note(None)
-        assert to.client.limiter.allowed == 16
+            await chat.fails(Unanswered)
+        await chat.fails(RunStops, "none of 8 requests")
+        assert len(chat.chats) == 8
+    async with asking(first=FIRST) as chat:
+        assert chat.client.limiter.allowed == 1
+        await chat.ask()
+        assert chat.client.limiter.allowed == 1
+        chat.client.note(None)
+        assert chat.client.limiter.allowed == 16
