@@ -1,4 +1,4 @@
-"""A trace whose file has changed since it was read is not judged by what was put in its place."""
+"""Judging of a trace whose file has changed since it was read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
     return trace
 
 
-def test_nothing_judges_it_and_nothing_of_it_is_sent(changed: Trace) -> None:
+def test_a_changed_file_is_neither_judged_nor_sent(changed: Trace) -> None:
     with pytest.raises(OSError, match="the file has been cut"):
         RulesJudge().judge(changed)
     with pytest.raises(OSError, match="the file has been cut"):

@@ -1,8 +1,7 @@
-"""Comparing what two sides found: the counts add up, and what is not said is not compared."""
+"""Comparison of two sides' verdicts and places."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,9 +24,7 @@ def span(first: int, last: int | None = None) -> Target:
 
 
 marks = st.builds(
-    lambda first, more: Mark(span(first, first + more)),
-    st.integers(0, 9),
-    st.integers(0, 3),
+    lambda first, more: Mark(span(first, first + more)), st.integers(0, 9), st.integers(0, 3)
 ) | st.just(Mark(WHOLE_TRACE))
 keys = st.tuples(st.sampled_from(TRACES), st.sampled_from(MODES))
 sides = st.builds(
@@ -42,7 +39,7 @@ def compared(first: Side, second: Side) -> Comparison:
 
 
 @given(sides, sides)
-def test_every_trace_counts_once_for_every_mode(first: Side, second: Side) -> None:
+def test_each_trace_counts_once_per_mode(first: Side, second: Side) -> None:
     found = compared(first, second)
     for counts in found.counts:
         assert counts.compared + counts.undecided == len(TRACES)
@@ -52,16 +49,12 @@ def test_every_trace_counts_once_for_every_mode(first: Side, second: Side) -> No
             of.count(PresentSide.BOTH),
             of.count(PresentSide.FIRST),
             of.count(PresentSide.SECOND),
-        ) == (
-            counts.both,
-            counts.first,
-            counts.second,
-        )
+        ) == (counts.both, counts.first, counts.second)
     assert found.total.compared == sum(counts.compared for counts in found.counts)
 
 
 @given(sides, sides)
-def test_the_other_way_round_the_sides_are_exchanged(first: Side, second: Side) -> None:
+def test_swapping_sides_swaps_outcomes(first: Side, second: Side) -> None:
     swapped = {PresentSide.FIRST: PresentSide.SECOND, PresentSide.SECOND: PresentSide.FIRST}
 
     def turned(case: Case) -> Case:
@@ -81,7 +74,7 @@ def test_a_side_agrees_with_itself(side: Side) -> None:
 
 
 @given(sides, sides, st.sets(keys))
-def test_what_is_left_out_is_in_no_count(
+def test_left_out_traces_are_in_no_count(
     first: Side, second: Side, left_out: set[tuple[str, str]]
 ) -> None:
     found = compare(first, second, TRACES, MODES, order_of, left_out=left_out)
@@ -103,24 +96,16 @@ def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue 
     return found.cases["repetition"][0]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "outcome", "meet"),
-    [
+def test_overlapping_places_meet_and_silence_is_undecided() -> None:
+    for first, second, outcome, meet in [
         (span(3, 5), span(5, 9), PresentSide.BOTH, True),
         (span(3, 5), span(6, 9), PresentSide.BOTH, False),
         (span(3, 5), WHOLE_TRACE, PresentSide.BOTH, None),
         (span(3), PRESENT, PresentSide.BOTH, None),
         (span(3), ABSENT, PresentSide.FIRST, None),
-    ],
-)
-def test_places_meet_where_they_overlap(
-    first: Target, second: Target | VerdictValue, outcome: PresentSide, meet: bool | None
-) -> None:
-    case = one_mode(first, second)
-    assert (case.outcome, case.meet) == (outcome, meet)
-
-
-def test_who_says_nothing_or_is_unsure_is_not_contradicted() -> None:
+    ]:
+        case = one_mode(first, second)
+        assert (case.outcome, case.meet) == (outcome, meet)
     for word in (None, UNSURE):
         first = Side({}, {("t1", "repetition"): (Mark(span(3)),)})
         second = Side({} if word is None else {("t1", "repetition"): word})
@@ -128,7 +113,7 @@ def test_who_says_nothing_or_is_unsure_is_not_contradicted() -> None:
         assert (found.total.undecided, found.total.compared) == (1, 0)
 
 
-def test_what_differs_stands_first() -> None:
+def test_differences_come_first() -> None:
     words: dict[str, tuple[Target | VerdictValue, Target | VerdictValue]] = {
         "a": (span(1), span(1)),
         "b": (span(1), span(7)),

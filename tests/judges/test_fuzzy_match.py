@@ -1,8 +1,7 @@
-"""A judge's quote is found where it stands, and only where it stands."""
+"""Fuzzy search of quotes in texts."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,12 +25,15 @@ So the cart is not healthy, and I will raise the limit — 内存不足 😀 —
 """
 
 
-@pytest.mark.parametrize(
-    "quote", ["the database was migrated without any loss", "healthz", "three running"]
-)
-def test_what_is_not_there_is_not_found(quote: str) -> None:
-    for text in (REPORT, ""):
-        assert closest(text, quote, Match.REWORDED) is None
+def test_absent_and_joined_words_are_not_found() -> None:
+    for quote in ["the database was migrated without any loss", "healthz", "three running"]:
+        for text in (REPORT, ""):
+            assert closest(text, quote, Match.REWORDED) is None
+    assert closest("this is the latest of them", "a test", Match.REWORDED) is None
+    text = "foo ( bar , baz , qux , quux , more )"
+    assert closest(text, "foo(bar, baz, qux, quux, more)", Match.REWORDED) == QuoteMatch(
+        0, len(text), Match.SPACING
+    )
 
 
 LONG = "".join(f"step {n}: the answer was {n * n} and the queue went on\n" for n in range(200))
@@ -44,16 +46,12 @@ def test_a_long_quote_is_compared_as_a_whole() -> None:
     for said, stands in ((" 900 ", " 901 "), ("step 40: the answer was", "step 40: nobody asked")):
         altered = closest(LONG, LONG[500:3500].replace(said, stands, 1), Match.REWORDED)
         assert altered == QuoteMatch(500, 3499, Match.ALTERED)
-
-
-def test_a_long_quote_with_a_made_up_middle_is_no_quote() -> None:
     made_up = "words that nobody has ever written down in any place of this text, not one " * 4
     assert closest(LONG, f"{LONG[500:650]}{made_up}{LONG[950:1100]}", Match.REWORDED) is None
 
 
-@pytest.mark.parametrize(
-    ("quote", "barest"),
-    [
+def test_wrappings_of_a_quote_are_removed_step_by_step() -> None:
+    for quote, barest in [
         ("plain words", "plain words"),
         ('  "wrapped words"\n', "wrapped words"),
         ("`“wrapped twice”`", "wrapped twice"),
@@ -67,67 +65,55 @@ def test_a_long_quote_with_a_made_up_middle_is_no_quote() -> None:
         ("a &lt;b&gt; &amp; c", "a <b> & c"),
         ("'", "'"),
         ("#1 priority", "#1 priority"),
-    ],
-)
-def test_a_quote_is_read_with_less_and_less_around_it(quote: str, barest: str) -> None:
-    assert readings(quote)[0] == quote.strip()
-    assert readings(quote)[-1] == barest
+    ]:
+        assert readings(quote)[0] == quote.strip()
+        assert readings(quote)[-1] == barest
 
 
 @given(st.text())
-def test_no_reading_is_empty_or_edged_with_white_space(quote: str) -> None:
+def test_readings_are_stripped_and_not_empty(quote: str) -> None:
     assert all(reading and reading == reading.strip() for reading in readings(quote))
     assert bool(readings(quote)) == bool(quote.strip())
 
 
-@pytest.mark.parametrize(
-    "between",
-    [" … ", "...", " [...] ", "\n[… 1,234,567 characters left out …]\n", "\n[0a1b2c3d #7] log\n"],
-)
-def test_the_pieces_of_a_quote_are_what_stands_between_the_gaps(between: str) -> None:
-    assert parts(f"…first words{between}second words{between}") == ("first words", "second words")
-
-
-def test_a_list_in_the_text_is_no_gap() -> None:
+def test_a_quote_is_split_at_its_gaps_and_nowhere_else() -> None:
+    for between in [
+        " … ",
+        "...",
+        " [...] ",
+        "\n[… 1,234,567 characters left out …]\n",
+        "\n[0a1b2c3d #7] log\n",
+    ]:
+        assert parts(f"…first words{between}second words{between}") == (
+            "first words",
+            "second words",
+        )
     assert parts("see [abc] and #7 or 1.2.3") == ("see [abc] and #7 or 1.2.3",)
 
 
 @given(st.text("ab“”’—–\\n\t \U0001f600", max_size=80))
-def test_loosening_keeps_every_place(text: str) -> None:
+def test_plain_signs_keep_offsets(text: str) -> None:
     assert len(with_plain_signs(text)) == len(text)
     assert letters(text) == "".join(map(letters, with_plain_signs(text)))
 
 
-def test_joined_words_are_no_other_words() -> None:
-    assert closest("this is the latest of them", "a test", Match.REWORDED) is None
-    text = "foo ( bar , baz , qux , quux , more )"
-    assert closest(text, "foo(bar, baz, qux, quux, more)", Match.REWORDED) == QuoteMatch(
-        0, len(text), Match.SPACING
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "quote"),
-    [
+def test_markup_case_and_punctuation_are_ignored() -> None:
+    for text, quote in [
         ("It said: **All done** in [the log](http://x.io/a?b=1) now", "All done in the log now"),
         ("| name | state |\n|---|---|\n| cart | failing again |", "name state cart failing again"),
         ("see <b class='x'>all of</b> these three words", "see all of these three words"),
         ("It Has Been Done – “at last”, OK?", 'it has been done - "at last" ok.'),
         ("Straße und GROSSE Häuser in İzmir", "strasse und grosse häuser in i̇zmir"),
-    ],
-)
-def test_markup_case_and_punctuation_make_no_difference(text: str, quote: str) -> None:
-    place = find_part(f"x1 {text} y2", quote, Match.SPACING)
-    assert place is not None
-    found = f"x1 {text} y2"[place.start : place.end]
-    assert found in text
-    assert find_part(text, f"{quote} and more", Match.SPACING) is None
+    ]:
+        place = find_part(f"x1 {text} y2", quote, Match.SPACING)
+        assert place is not None
+        found = f"x1 {text} y2"[place.start : place.end]
+        assert found in text
+        assert find_part(text, f"{quote} and more", Match.SPACING) is None
 
 
 @given(st.lists(st.text("abc \n", max_size=30), min_size=1, max_size=6).filter(any), st.data())
-def test_a_place_in_joined_texts_is_a_place_in_one_of_them(
-    texts: list[str], data: st.DataObject
-) -> None:
+def test_places_in_joined_texts_map_to_one_text(texts: list[str], data: st.DataObject) -> None:
     together = JoinedTexts(enumerate(texts))
     start = data.draw(st.integers(0, len(together.text) - 1))
     end = data.draw(st.integers(start + 1, len(together.text)))

@@ -1,4 +1,4 @@
-"""A finding cannot be built from parts that do not go together."""
+"""Validation of findings."""
 
 from __future__ import annotations
 
@@ -18,25 +18,17 @@ SOUND = Finding(
 )
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
+def test_contradicting_parts_are_refused() -> None:
+    for parts in [
         {"confidence": 1.01},
         {"confidence": -0.1},
         {"confidence": float("nan")},
         {"last": None},
         {"evidence": Evidence(key="call_3:call", quote="kubectl get pods", char_start=12)},
-    ],
-)
-def test_parts_that_contradict_each_other_are_refused(
-    parts: dict[str, float | Evidence | None],
-) -> None:
-    lost = Evidence(key="call_3:call", quote="kubectl get pods")  # a quote that was not found
-    assert replace(SOUND, evidence=lost).evidence == lost
-    with pytest.raises(ValueError, match=r"confidence|quote|range"):
-        replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose
-
-
-def test_a_quote_with_a_place_needs_the_span() -> None:
+    ]:
+        lost = Evidence(key="call_3:call", quote="kubectl get pods")  # a quote that was not found
+        assert replace(SOUND, evidence=lost).evidence == lost
+        with pytest.raises(ValueError, match=r"confidence|quote|range"):
+            replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(ValueError, match="needs a span"):
         Evidence(key=None, quote="kubectl get pods", char_start=12, char_end=28)

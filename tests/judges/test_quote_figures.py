@@ -1,4 +1,4 @@
-"""Altered quotes are told from honest ones, in traces on which no limit was chosen."""
+"""Shares of honest and altered quotes that are told apart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def figures(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("folder", [SAMPLES, pytest.param(CORPUS, marks=needs_corpus)])
-def test_19_in_20_of_both_are_told_apart(folder: Path) -> None:
+def test_honest_and_altered_quotes_are_told_apart(folder: Path) -> None:
     groups = figures(folder)["groups"]
     sizes = {
         group: sum(kind["n"] for kind in found["kinds"].values()) for group, found in groups.items()

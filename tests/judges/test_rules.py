@@ -1,4 +1,4 @@
-"""What each rule suggests, and what beside it is no failure."""
+"""Suggestions of each rule, and traces on which it is silent."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ CHECKS = of(
         *(*MISMATCHES, *ENDS, *CHECKS),
     ],
 )
-def test_where_a_mode_is_suggested_and_where_not(mode: str, places: Places, steps: Builder) -> None:
+def test_a_mode_is_suggested_at_its_places_only(mode: str, places: Places, steps: Builder) -> None:
     trace = start()
     steps(trace)
     assert found(trace, mode) == places
@@ -377,7 +377,7 @@ def test_where_a_mode_is_suggested_and_where_not(mode: str, places: Places, step
     ],
     ids=["repetition", "limit", "mismatch", "check"],
 )
-def test_a_finding_has_its_words_and_says_why(
+def test_a_finding_has_a_quote_and_a_reason(
     steps: Builder, key: str, quote: str, rationale: str
 ) -> None:
     trace = start()
@@ -389,7 +389,7 @@ def test_a_finding_has_its_words_and_says_why(
     assert re.search(rationale, finding.rationale)
 
 
-def test_a_call_is_called_the_same_only_where_it_is_to_the_letter() -> None:
+def test_the_reason_tells_equal_calls_from_similar_ones() -> None:
     trace = start()
     for text in ("a = [1, 2, 3]\nprint(a)", "a = 1, 2, 3\nprint(a)", "a = 1, 2, 3\nprint(a)"):
         trace.run(f"python - <<'EOF'\n{text}\nEOF", None)
@@ -400,7 +400,7 @@ def test_a_call_is_called_the_same_only_where_it_is_to_the_letter() -> None:
     assert only(often.run("ls", "a")).confidence > only(once).confidence
 
 
-def test_the_name_tells_which_rules_ran_and_only_their_modes_have_a_verdict() -> None:
+def test_rules_are_chosen_by_name() -> None:
     default, every, some = (
         RulesJudge(chosen_rules(which)) for which in ("default", "all", "limit,repeated-call")
     )
@@ -408,17 +408,13 @@ def test_the_name_tells_which_rules_ran_and_only_their_modes_have_a_verdict() ->
     assert every.name == f"{default.name}+all"
     assert some.name == f"{default.name}+repeated-call+limit"
     assert set(some.looks_at) == {REPETITION, TOO_LATE}
-
-
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
+    for names, words in [
         *((f"limit,{name}", f"'{name}' was removed: ") for name in sorted(REMOVED)),
         ("", "no rule named"),
         ("loops", "no rule 'loops'"),
         ("all,nothing", "no rule 'nothing'"),
-    ],
-)
-def test_a_name_that_no_rule_has_is_refused_with_those_there_are(names: str, words: str) -> None:
-    with pytest.raises(UnknownRule, match=f"{words}.*; there are default, all, and repeated-call"):
-        chosen_rules(names)
+    ]:
+        with pytest.raises(
+            UnknownRule, match=f"{words}.*; there are default, all, and repeated-call"
+        ):
+            chosen_rules(names)

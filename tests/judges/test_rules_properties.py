@@ -1,4 +1,4 @@
-"""Whatever a trace holds, the rules answer with findings that stand up to a look at the trace."""
+"""Properties of the rules on random traces."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def traces(draw: st.DrawFn) -> MemoryTrace:
 
 
 @given(traces())
-def test_findings_stand_up_to_a_look_at_the_trace(trace: MemoryTrace) -> None:
+def test_findings_fit_the_trace(trace: MemoryTrace) -> None:
     judge = RulesJudge(RULES)
     findings = judge.judge(trace).findings
     assert judge.judge(trace).findings == findings
@@ -92,7 +92,7 @@ def test_findings_stand_up_to_a_look_at_the_trace(trace: MemoryTrace) -> None:
     assert starts == sorted(starts)
 
 
-def test_of_long_texts_only_the_ends_are_looked_at() -> None:
+def test_only_the_ends_of_long_texts_are_read() -> None:
     filler = "nothing of note here\n" * 100_000
     hidden = MemoryTrace().say(filler + "I give up on it here.\n" + filler)
     shown = MemoryTrace().say(filler + "I give up on it here.")

@@ -1,4 +1,4 @@
-"""A run of a judge keeps each trace at once, passes over what it has seen, and goes on."""
+"""Runs of a judge over files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_trace_is_judged_and_kept(folder: Path) -> None:
+def test_every_trace_is_judged_and_stored(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     told: list[Progress] = []
     summary = run_judge(Echo(), MAST, traces(folder), workspace, on_progress=told.append)
@@ -76,7 +76,7 @@ def test_every_trace_is_judged_and_kept(folder: Path) -> None:
     }
 
 
-def test_a_run_that_was_broken_off_goes_on_where_it_ended(folder: Path) -> None:
+def test_an_interrupted_run_is_resumed(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     first = Echo()
     summary = run_judge(first, MAST, traces(folder), workspace, stop=lambda: len(first.seen) == 2)
@@ -91,7 +91,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_ended(folder: Path) -> None:
     assert len(workspace.runs()) == 2
 
 
-def test_another_version_or_another_content_is_judged_anew(folder: Path) -> None:
+def test_a_new_version_or_content_is_judged_again(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     run_judge(Echo(), MAST, traces(folder), workspace)
     newer = Echo(name="judge:echo@2")
@@ -106,7 +106,7 @@ def test_another_version_or_another_content_is_judged_anew(folder: Path) -> None
     assert len(everything.seen) == 3
 
 
-def test_a_trace_that_cannot_be_read_is_told_and_the_others_are_judged(folder: Path) -> None:
+def test_an_unreadable_trace_is_reported_and_retried(folder: Path) -> None:
     workspace = Workspace.open(":memory:")
     summary = run_judge(Echo(fails_on="b.json"), MAST, traces(folder), workspace)
     assert dict(summary.traces) == {TraceStatus.JUDGED: 2, TraceStatus.FAILED: 1}
@@ -118,7 +118,7 @@ def test_a_trace_that_cannot_be_read_is_told_and_the_others_are_judged(folder: P
     assert retried.seen == ["b.json"]
 
 
-def test_a_judge_that_knows_no_mode_of_the_taxonomy_is_refused(folder: Path) -> None:
+def test_a_judge_without_a_mode_of_the_taxonomy_is_refused(folder: Path) -> None:
     own = replace(MAST, id="own", modes=(replace(MAST.modes[0], slug="loops"),))
     workspace = Workspace.open(":memory:")
     with pytest.raises(WorkspaceError, match="knows no mode of own@3"):

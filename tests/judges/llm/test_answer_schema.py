@@ -1,4 +1,4 @@
-"""The schema of an answer: one that structured outputs take, and that says what is asked for."""
+"""The schema of an answer."""
 
 from __future__ import annotations
 
@@ -39,14 +39,6 @@ def accepts(schema: Any, value: Any) -> bool:
     return bool(Draft202012Validator(schema).is_valid(value))
 
 
-def test_the_schema_is_strict() -> None:
-    schema: Any = answer_schema(CODES, tokens=4_000)
-    Draft202012Validator.check_schema(schema)
-    check_strict(schema)
-    check_strict(schema["$defs"]["mode"])
-    assert accepts(schema, answered())
-
-
 def entry(verdict: str = "absent", *findings: object) -> dict[str, object]:
     return {"notes": "", "findings": list(findings), "verdict": verdict}
 
@@ -56,28 +48,30 @@ def answered(**said: dict[str, object]) -> dict[str, object]:
     return {"modes": {**{code: entry() for code in CODES}, "1.3": said.get("of_1_3", entry())}}
 
 
-def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
-    schema = answer_schema(CODES, tokens=4_000)
-    good = answered(of_1_3=entry("present", finding()))
-    assert accepts(schema, good)
-    assert accepts(schema, answered(of_1_3=entry("present", finding(quote=None))))
-    assert not accepts(schema, {**good, "digest": "so far"})
-    assert not accepts(schema, {"modes": {**answered(), "9.9": entry()}})
-    assert not accepts(schema, {"modes": {"1.3": entry()}}), "no mode may be left out"
-    assert not accepts(schema, answered(of_1_3=entry("yes")))
-    assert not accepts(schema, answered(of_1_3=entry("present", finding(first="x"))))
-    assert not accepts(schema, answered(of_1_3=entry("present", *[finding()] * 6)))
-
-
-def test_evidence_comes_before_the_verdict() -> None:
+def test_the_schema_is_strict_and_asks_for_evidence_before_the_verdict() -> None:
     schema: Any = answer_schema(CODES, tokens=4_000)
+    Draft202012Validator.check_schema(schema)
+    check_strict(schema)
+    check_strict(schema["$defs"]["mode"])
     mode = schema["$defs"]["mode"]["properties"]
     assert list(mode) == ["notes", "findings", "verdict"]
     assert list(mode["findings"]["items"]["properties"])[:2] == ["rationale", "quote"]
+    good = answered(of_1_3=entry("present", finding()))
+    for right in (answered(), good, answered(of_1_3=entry("present", finding(quote=None)))):
+        assert accepts(schema, right)
+    for wrong in (
+        {**good, "digest": "so far"},
+        {"modes": {**answered(), "9.9": entry()}},
+        {"modes": {"1.3": entry()}},  # without the other modes
+        answered(of_1_3=entry("yes")),
+        answered(of_1_3=entry("present", finding(first="x"))),
+        answered(of_1_3=entry("present", *[finding()] * 6)),
+    ):
+        assert not accepts(schema, wrong)
 
 
 @pytest.mark.parametrize(("tokens", "modes"), [(400, 2), (1_200, 2), (1_999, 6)])
-def test_all_of_a_short_answer_fits_into_its_room(tokens: int, modes: int) -> None:
+def test_a_bounded_answer_fits_its_room(tokens: int, modes: int) -> None:
     codes = CODES[:modes]
     schema: Any = answer_schema(codes, tokens=tokens)
     found = schema["$defs"]["mode"]["properties"]
@@ -92,7 +86,7 @@ def test_all_of_a_short_answer_fits_into_its_room(tokens: int, modes: int) -> No
 
 
 @pytest.mark.parametrize(("tokens", "modes"), [(2_000, 2), (1_999, 14), (300, 2)])
-def test_a_longer_answer_and_one_about_too_much_have_no_bounds(tokens: int, modes: int) -> None:
+def test_longer_answers_and_those_about_many_modes_are_unbounded(tokens: int, modes: int) -> None:
     schema = answer_schema(CODES[:modes], tokens=tokens)
     assert "maxLength" not in json.dumps(schema)
     assert schema == answer_schema(CODES[:modes], tokens=4_000)

@@ -1,4 +1,4 @@
-"""Reading whatever a model writes."""
+"""Reading a model's answer about modes, in all the shapes that models write."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def read(answer: object, window: Window = WHOLE, spans: int = 20) -> Answer:
 
 
 def place_of(found: Finding) -> tuple[int | None, int | None]:
-    """The indices of the range's ends, whose keys name lines."""
+    """Return the indices of a finding's first and last span."""
     keys = found.first, found.last
     first, last = (None if key is None else int(key.split()[1]) - 1 for key in keys)
     return first, last
 
 
 def quote_of(found: Finding) -> str | None:
-    """The quote, which no answer gives a place."""
+    """Return a finding's quote, which has no place yet."""
     if found.evidence is None:
         return None
     assert found.evidence == Evidence(key=None, quote=found.evidence.quote)
@@ -48,11 +48,11 @@ def quote_of(found: Finding) -> str | None:
 
 
 def read_one(*findings: object, **changes: object) -> Answer:
-    """The answer that says of 1.3 what is given."""
+    """Read an answer with these findings of 1.3."""
     return read({"modes": [entry("1.3", changes.get("verdict", "present"), *findings)]})
 
 
-def test_a_plain_answer_is_read_as_it_stands() -> None:
+def test_a_plain_answer_is_read() -> None:
     modes = [entry("1.3", "present", finding()), entry("2.1", "absent"), entry("3.2", "unsure")]
     answer = read({"modes": modes})
     assert answer.verdicts == {
@@ -85,7 +85,7 @@ PLAIN = json.dumps({"modes": [entry("1.3", "present", finding())]})
         "\ufeff{}",
     ],
 )
-def test_what_stands_around_the_object_does_no_harm(around: str) -> None:
+def test_text_around_the_object_is_ignored(around: str) -> None:
     assert read(around.format(PLAIN)) == read(PLAIN)
 
 
@@ -104,7 +104,7 @@ def test_what_stands_around_the_object_does_no_harm(around: str) -> None:
         {"modes": [{"code": "1.3", "verdict": "absent"}]},
     ],
 )  # fmt: skip
-def test_a_mode_is_known_by_code_slug_or_name_in_any_clear_shape(answer: object) -> None:
+def test_modes_are_known_by_code_slug_or_name_in_any_clear_shape(answer: object) -> None:
     assert read(answer).verdicts == {REPEATS: ABSENT}
 
 
@@ -117,16 +117,14 @@ def test_a_mode_is_known_by_code_slug_or_name_in_any_clear_shape(answer: object)
         ("perhaps not", None), (None, None), (7, None), (["present"], None), ("", None),
     ],
 )  # fmt: skip
-def test_verdicts_in_other_words_and_those_that_cannot_be_read(
-    word: object, value: VerdictValue | None
-) -> None:
+def test_verdicts_are_read_in_other_words(word: object, value: VerdictValue | None) -> None:
     answer = read({"modes": [entry("1.3", word), entry("2.1", "absent")]})
     expected = {REPEATS: value, "conversation_reset": ABSENT}
     assert answer.verdicts == {mode: one for mode, one in expected.items() if one is not None}
     assert value is not None or any("1.3" in remark for remark in answer.remarks)
 
 
-def test_findings_count_whatever_the_verdict_and_present_is_one_without_a_place() -> None:
+def test_findings_outweigh_the_verdict_and_present_alone_is_a_finding() -> None:
     for verdict in ("absent", "unsure", None, "perhaps"):
         answer = read_one(finding(), verdict=verdict)
         assert answer.verdicts == {REPEATS: PRESENT}
@@ -138,7 +136,7 @@ def test_findings_count_whatever_the_verdict_and_present_is_one_without_a_place(
     assert answer.remarks
 
 
-def test_a_mode_twice_is_one_mode_with_all_findings_and_of_equal_ones_the_surest() -> None:
+def test_repeated_modes_are_joined_and_equal_findings_deduplicated() -> None:
     modes = [
         entry("1.3", "absent"),
         entry("1.3", "present", finding(confidence=0.3)),
@@ -153,7 +151,7 @@ def test_a_mode_twice_is_one_mode_with_all_findings_and_of_equal_ones_the_surest
     assert "1.3 was answered more than once" in answer.remarks
 
 
-def test_what_was_not_asked_for_is_left_out_and_said() -> None:
+def test_modes_that_were_not_asked_about_are_ignored() -> None:
     modes = [entry("3.1", "present", finding()), entry("9.9", "absent"), entry("1.3", "absent")]
     answer = read({"modes": modes, "digest": "so far"}, PART)
     assert answer.verdicts == {REPEATS: ABSENT}
@@ -165,72 +163,67 @@ def test_what_was_not_asked_for_is_left_out_and_said() -> None:
     assert place_of(found) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "place"),
-    [
-        (12, 14, (11, 13)),
-        ("12", "#14", (11, 13)),
-        ("span 12", "Spans #14 ", (11, 13)),
-        (12.0, 14.0, (11, 13)),
-        (14, 12, (11, 13)),
-        (12, None, (11, 11)),
-        (None, 14, (13, 13)),
-        (None, None, (None, None)),
-        (0, 0, (None, None)),
-        (-3, 5, (4, 4)),
-        (18, 21, (17, 17)),
-        (21, 99, (None, None)),
-        (1, 20, (0, 19)),
-        (True, False, (None, None)),
-        (12.5, "x", (None, None)),
-        (10**30, "9" * 5000, (None, None)),
-        # A range in one end keeps the other.
-        ("3-4", None, (2, 3)),
-        ("#3 – #4", None, (2, 3)),
-        ("2-3", 5, (1, 4)),
-        ([2, 4], None, (1, 3)),
-        (None, "3-4", (2, 3)),
-        (2, "3-4", (1, 3)),
-    ],
-)
-def test_span_numbers_as_far_as_they_exist(
-    first: object, last: object, place: tuple[int | None, int | None]
-) -> None:
-    (found,) = read_one(finding(first=first, last=last)).findings
-    assert place_of(found) == place
-
-
-@pytest.mark.parametrize(
-    ("said", "confidence"),
-    [
-        (0.8, 0.8), (0, 0.0), (1, 1.0), (80, 0.8), ("0.8", 0.8), ("80%", 0.8), ("1 %", 0.01),
-        (100, 1.0), (-1, 0.5), (101, 0.5), ("high", 0.5), (None, 0.5), (True, 0.5), ([1], 0.5),
-    ],
+PLACES: tuple[tuple[object, object, tuple[int | None, int | None]], ...] = (
+    (12, 14, (11, 13)), ("12", "#14", (11, 13)), ("span 12", "Spans #14 ", (11, 13)),
+    (12.0, 14.0, (11, 13)), (14, 12, (11, 13)), (12, None, (11, 11)), (None, 14, (13, 13)),
+    (None, None, (None, None)), (0, 0, (None, None)), (-3, 5, (4, 4)), (18, 21, (17, 17)),
+    (21, 99, (None, None)), (1, 20, (0, 19)), (True, False, (None, None)),
+    (12.5, "x", (None, None)), (10**30, "9" * 5000, (None, None)),
+    # A range in one end keeps the other.
+    ("3-4", None, (2, 3)), ("#3 – #4", None, (2, 3)), ("2-3", 5, (1, 4)), ([2, 4], None, (1, 3)),
+    (None, "3-4", (2, 3)), (2, "3-4", (1, 3)),
 )  # fmt: skip
-def test_confidence_in_the_ways_it_is_given(said: object, confidence: float) -> None:
-    (found,) = read_one(finding(confidence=said)).findings
-    assert found.confidence == pytest.approx(confidence)
-
-
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_a_confidence_that_is_no_number_is_a_half_and_said(number: str) -> None:
-    answer = read(PLAIN.replace("0.8", number))
-    assert answer.findings[0].confidence == 0.5
-    assert any("confidence" in remark for remark in answer.remarks)
-
-
-@pytest.mark.parametrize(
-    ("quote", "kept"),
-    [("a\nb", "a\nb"), ("", None), ("  ", None), (None, None), (7, None), (["a", "b"], "a … b")],
+OTHER_NAMES: tuple[tuple[dict[str, object], tuple[int | None, int | None]], ...] = (
+    ({"span": 3}, (2, 2)),
+    ({"spans": [3, 4]}, (2, 3)),
+    ({"spans": "3-4"}, (2, 3)),
+    ({"range": "#3 to #4"}, (2, 3)),
+    ({"step": "#3"}, (2, 2)),
+    ({"spans": []}, (None, None)),
 )
-def test_quotes(quote: object, kept: str | None) -> None:
-    assert quote_of(read_one(finding(quote=quote)).findings[0]) == kept
 
 
-def test_odd_characters_of_a_quote_do_no_harm() -> None:
-    quote = quote_of(read(PLAIN.replace("the same call", "a \\ud800 b")).findings[0])
-    assert quote is not None
-    quote.encode("utf-8")
+def test_span_numbers_are_read_as_far_as_the_spans_exist() -> None:
+    for first, last, place in PLACES:
+        (found,) = read_one(finding(first=first, last=last)).findings
+        assert place_of(found) == place, (first, last)
+    for named, place in OTHER_NAMES:
+        bare = {"evidence": "the same call", "reason": "it repeats", **named}
+        (found,) = read_one(bare).findings
+        assert (place_of(found), quote_of(found)) == (place, "the same call"), named
+        assert found.rationale == "it repeats"
+
+
+CONFIDENCES: tuple[tuple[object, float], ...] = (
+    (0.8, 0.8), (0, 0.0), (1, 1.0), (80, 0.8), ("0.8", 0.8), ("80%", 0.8), ("1 %", 0.01),
+    (100, 1.0), (-1, 0.5), (101, 0.5), ("high", 0.5), (None, 0.5), (True, 0.5), ([1], 0.5),
+)  # fmt: skip
+
+
+def test_confidences_are_read_on_any_scale() -> None:
+    for stated, confidence in CONFIDENCES:
+        (found,) = read_one(finding(confidence=stated)).findings
+        assert found.confidence == pytest.approx(confidence), stated
+    for number in ("NaN", "Infinity", "-Infinity", "1e999"):
+        answer = read(PLAIN.replace("0.8", number))
+        assert answer.findings[0].confidence == 0.5
+        assert any("confidence" in remark for remark in answer.remarks)
+    for scale, high, low in ((5, 4, 1), (10, 8, 2), (100, 80, 20)):
+        answer = read_one(finding(confidence=high), finding(first=1, last=1, confidence=low))
+        found_here = [found.confidence for found in answer.findings]
+        assert found_here == [high / scale, low / scale]
+        assert answer.remarks == (f"confidences are taken as of {scale}",)
+
+
+def test_quotes_are_read_whatever_their_type_and_characters() -> None:
+    quotes: tuple[tuple[object, str | None], ...] = (
+        ("a\nb", "a\nb"), ("", None), ("  ", None), (None, None), (7, None), (["a", "b"], "a … b"),
+    )  # fmt: skip
+    for quote, kept in quotes:
+        assert quote_of(read_one(finding(quote=quote)).findings[0]) == kept
+    odd = quote_of(read(PLAIN.replace("the same call", "a \\ud800 b")).findings[0])
+    assert odd is not None
+    odd.encode("utf-8")
     broken = read(PLAIN.replace("the same call", "the same\n\tcall"))
     assert quote_of(broken.findings[0]) == "the same\n\tcall"
 
@@ -259,7 +252,7 @@ def test_odd_characters_of_a_quote_do_no_harm() -> None:
         ('{"modes": ' + "[" * 100_000, "deep"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, words: str) -> None:
+def test_unusable_answers_are_refused_briefly(text: str, words: str) -> None:
     with pytest.raises(Malformed, match=words) as caught:
         read(text)
     assert "\n" not in str(caught.value)
@@ -268,7 +261,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(text: str, words: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quote", ["the same call", r"the \d+ same call"])  # one has a fault
-def test_a_cut_answer_is_never_taken_for_a_whole_one(quote: str) -> None:
+def test_a_cut_answer_is_never_taken_for_whole(quote: str) -> None:
     modes = [entry(code, "present", finding()) for code in CODES]
     text = json.dumps({"modes": modes, "digest": "so far"}, indent=1)
     text = text.replace("the same call", quote)
@@ -292,15 +285,14 @@ SMALL_FAULTS = {
 
 
 @pytest.mark.parametrize("name", SMALL_FAULTS)
-@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```\nThat is all."])
-def test_json_with_a_small_fault_is_mended_and_that_is_said(name: str, around: str) -> None:
-    answer = read(around.replace("{}", SMALL_FAULTS[name]))
-    assert answer.verdicts == {REPEATS: PRESENT}
-    quote = quote_of(answer.findings[0])
-    assert quote is not None
-    assert "same" in quote
-    assert quote.endswith("call")
-    assert answer.remarks == ("the answer's JSON had faults, which were mended",)
+def test_faulty_json_is_repaired_with_a_remark(name: str) -> None:
+    for around in ("{}", "```json\n{}\n```\nThat is all."):
+        answer = read(around.replace("{}", SMALL_FAULTS[name]))
+        assert answer.verdicts == {REPEATS: PRESENT}
+        quote = quote_of(answer.findings[0]) or ""
+        assert "same" in quote
+        assert quote.endswith("call")
+        assert answer.remarks == ("the answer's JSON had faults, which were mended",)
 
 
 @pytest.mark.parametrize(
@@ -314,43 +306,12 @@ def test_json_with_a_small_fault_is_mended_and_that_is_said(name: str, around: s
         {"modes": {"1.3": {"verdict": "present", **finding()}}},
     ],
 )
-def test_the_place_is_read_in_other_shapes_too(answer: object) -> None:
+def test_findings_are_read_in_other_shapes(answer: object) -> None:
     said = read(json.dumps(answer))
     assert said.verdicts == {REPEATS: PRESENT}
     assert [(place_of(found), quote_of(found)) for found in said.findings] == [
         ((11, 13), "the same call")
     ]
-
-
-@pytest.mark.parametrize(
-    ("named", "place"),
-    [
-        ({"span": 3}, (2, 2)),
-        ({"spans": [3, 4]}, (2, 3)),
-        ({"spans": "3-4"}, (2, 3)),
-        ({"range": "#3 to #4"}, (2, 3)),
-        ({"step": "#3"}, (2, 2)),
-        ({"spans": []}, (None, None)),
-    ],
-)
-def test_places_under_other_names_are_read(
-    named: dict[str, object], place: tuple[int | None, int | None]
-) -> None:
-    bare = {"evidence": "the same call", "reason": "it repeats", **named}
-    (found,) = read_one(bare).findings
-    assert (place_of(found), quote_of(found)) == (place, "the same call")
-    assert found.rationale == "it repeats"
-
-
-def test_confidences_on_another_scale_are_taken_as_of_that_and_it_is_said() -> None:
-    for scale, said in ((5, (4, 1)), (10, (8, 2)), (100, (80, 20))):
-        places = (finding(confidence=said[0]), finding(first=1, last=1, confidence=said[1]))
-        answer = read_one(*places)
-        assert [found.confidence for found in answer.findings] == [
-            said[0] / scale,
-            said[1] / scale,
-        ]
-        assert answer.remarks == (f"confidences are taken as of {scale}",)
 
 
 NAMES = ["modes", "mode", "verdict", "findings", "first", "last", "quote", "rationale", "digest"]
@@ -375,9 +336,7 @@ values = st.recursive(
     st.sampled_from([WHOLE, PART]),
     st.sampled_from(["{}", "```\n{}\n```", "so: {}", "{}}}", "{{{}", "<think>{}"]),
 )
-def test_whatever_comes_back_is_an_answer_or_malformed(
-    value: object, window: Window, around: str
-) -> None:
+def test_any_json_is_an_answer_or_malformed(value: object, window: Window, around: str) -> None:
     try:
         answer = read(around.format(json.dumps(value)), window)
     except Malformed:

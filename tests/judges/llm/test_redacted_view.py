@@ -1,8 +1,7 @@
-"""What of a trace is sent, and the way back to its places."""
+"""The text of a trace as it is sent to a model."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +33,7 @@ class ReadTrace(MemoryTrace):
 
 
 @given(st.text(st.characters(), max_size=80))
-def test_text_made_fit_keeps_its_length_and_all_that_is_fit(text: str) -> None:
+def test_fit_replaces_only_unsendable_characters(text: str) -> None:
     made = fit(text)
     assert len(made) == len(text)
     made.encode("utf-8")
@@ -52,7 +51,7 @@ def test_text_made_fit_keeps_its_length_and_all_that_is_fit(text: str) -> None:
         max_size=8,
     )
 )
-def test_every_place_that_is_sent_leads_back_to_the_trace(parts: list[str]) -> None:
+def test_offsets_of_sent_text_map_back(parts: list[str]) -> None:
     trace = said([" ".join(parts)])
     view = view_of(trace, DEFAULT)
     shown, original = view.text(0), trace.text(0)
@@ -62,7 +61,7 @@ def test_every_place_that_is_sent_leads_back_to_the_trace(parts: list[str]) -> N
         assert fit(found) == char or found == "a@x.org" or "@" in found
 
 
-def test_values_have_the_same_numbers_whatever_is_asked_for_first() -> None:
+def test_numbers_of_values_do_not_depend_on_reading_order() -> None:
     trace = said(["from a@x.org", "to b@x.org", "cc c@x.org"])
     backwards, onwards = view_of(trace, DEFAULT), view_of(trace, DEFAULT)
     last_first = [backwards.text(index) for index in (2, 1, 0)][::-1]
@@ -70,7 +69,7 @@ def test_values_have_the_same_numbers_whatever_is_asked_for_first() -> None:
     assert last_first[2] == "cc [redacted e-mail 3]"
 
 
-def test_everything_that_is_sent_is_redacted() -> None:
+def test_all_parts_of_a_request_are_redacted() -> None:
     trace = with_task("Write to ada@x.org").say("I do.", agent="bot ada@x.org")
     trace.call("mail ada@x.org", '{"to": "ada@x.org"}', "sent to ada@x.org")
     for _, request in requests(trace, redaction=DEFAULT):
@@ -79,44 +78,37 @@ def test_everything_that_is_sent_is_redacted() -> None:
         assert user.count("[redacted e-mail 1]") >= 4
 
 
-def test_texts_are_read_once_while_they_fit_into_what_is_kept() -> None:
-    trace = ReadTrace()
+def test_short_texts_are_read_once_and_long_ones_not_kept() -> None:
+    short = ReadTrace()
     for number in range(50):
-        trace.say(f"step {number}")
-    requests(trace)
-    assert sorted(trace.read) == list(range(50))
-
-
-def test_long_traces_are_not_kept_as_a_whole() -> None:
-    trace = ReadTrace()
+        short.say(f"step {number}")
+    requests(short)
+    assert sorted(short.read) == list(range(50))
+    long = ReadTrace()
     for _ in range(6):
-        trace.say("x" * (sent_module.MOST_CACHED_CHARS // 4))
-    view = view_of(trace)
+        long.say("x" * (sent_module.MOST_CACHED_CHARS // 4))
+    view = view_of(long)
     assert len(view.tokens) == 6
     assert [view.text(index)[:1] for index in range(6)] == ["x"] * 6
-    assert 6 < len(trace.read) <= 12
+    assert 6 < len(long.read) <= 12
 
 
 TASK = "Find out why the shop is slow."
 
 
-@pytest.mark.parametrize(
-    ("trace", "times", "mark"),
-    [
-        # It is a span, stands within one, or in none.
+def test_a_task_is_sent_once() -> None:
+    for trace, times, mark in (
         (with_task((TASK * 9)[:100]).user(TASK * 9).say("I look."), 9, "task: see #1]"),
         (with_task(TASK).say(f"You plan.\n\n{TASK}\n\nBegin.").say("Yes."), 1, "task: see #1]"),
         (with_task(TASK).say("Done."), 1, "task]"),
-    ],
-)
-def test_a_task_is_sent_once(trace: MemoryTrace, times: int, mark: str) -> None:
-    ((_, request),) = requests(trace)
-    boundary, _, user = sent(request)
-    assert user.count(TASK) == times
-    assert mark in marked_lines(user, boundary)
+    ):
+        ((_, request),) = requests(trace)
+        boundary, _, user = sent(request)
+        assert user.count(TASK) == times
+        assert mark in marked_lines(user, boundary)
 
 
-def test_a_later_part_has_the_whole_task() -> None:
+def test_later_windows_repeat_the_task() -> None:
     trace = MemoryTrace().user(TASK)
     for _ in range(100):
         trace.say("step by step " * 30)
@@ -128,12 +120,12 @@ def test_a_later_part_has_the_whole_task() -> None:
         assert ("task]" in marked_lines(user, boundary)) == (window.first > 0)
 
 
-def test_a_trace_that_tells_no_task_has_the_first_message_of_the_user() -> None:
+def test_the_first_user_message_is_the_default_task() -> None:
     view = view_of(MemoryTrace().log("start").user("Mend it.").say("Done.").user("Thanks."))
     assert (view.task, view.task_span) == ("Mend it.", 1)
 
 
-def test_a_header_names_the_call_of_a_result_only_where_it_is_not_above() -> None:
+def test_a_result_names_its_call_unless_it_directly_follows() -> None:
     trace = MemoryTrace()
     trace.call("ls", "{}", None, agent="ann").call("ps", "{}", "root", agent="ann", failed=True)
     trace.add(SpanKind.TOOL_RESULT, Role.TOOL, "ann", "a b", name="ls", parent="call_1:call")
@@ -147,7 +139,7 @@ def test_a_header_names_the_call_of_a_result_only_where_it_is_not_above() -> Non
     ]
 
 
-def test_a_secret_in_a_long_name_is_taken_out_before_the_name_is_cut() -> None:
+def test_names_are_redacted_before_they_are_cut() -> None:
     key = "sk-local-0123456789abcdef"
     for length in range(30, 70):
         name = "n" * length + key

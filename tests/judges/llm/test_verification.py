@@ -1,4 +1,4 @@
-"""The second look: each finding by itself, with its definition and what stands around it."""
+"""The second look at each finding."""
 
 from __future__ import annotations
 
@@ -47,15 +47,9 @@ def looked_at(says: Says, first: Callable[[Request], Reply]) -> Model:
     return Model(reply)
 
 
-def said(verdict: str, confidence: float = 0.9, **more: object) -> dict[str, object]:
-    return {
-        "shows": "…",
-        "definition": f"it is {verdict}",
-        "boundary": None,
-        "verdict": verdict,
-        "confidence": confidence,
-        **more,
-    }
+def said(verdict: str, confidence: float = 0.9) -> dict[str, object]:
+    looked = {"shows": "…", "definition": f"it is {verdict}", "boundary": None}
+    return {**looked, "verdict": verdict, "confidence": confidence}
 
 
 def text_of(request: Request) -> str:
@@ -67,7 +61,7 @@ def repeats_at(span: int) -> Callable[[Request], Reply]:
     return lambda r: answer(r, m1_3=[finding(span, f"This is step {span - 1} of the work.")])
 
 
-async def test_what_does_not_hold_is_dropped_and_what_holds_says_why() -> None:
+async def test_refuted_findings_are_dropped_and_others_explained() -> None:
     model = looked_at(
         lambda r: said("fails" if "#4" in text_of(r).partition("finding]")[2] else "holds"),
         lambda r: answer(
@@ -86,7 +80,7 @@ async def test_what_does_not_hold_is_dropped_and_what_holds_says_why() -> None:
     assert len(model.asked) == 3
 
 
-async def test_of_several_samples_the_confidence_stays_their_share() -> None:
+async def test_with_samples_confidence_stays_their_share() -> None:
     seen = iter((True, False))
     model = looked_at(
         lambda r: said("holds"),
@@ -116,7 +110,7 @@ async def test_altered_quotes_come_first_with_both_wordings() -> None:
     assert {found.confidence for found in result.judgement.findings} == {0.3}
 
 
-async def test_a_second_look_has_the_definition_its_boundaries_and_the_spans_around() -> None:
+async def test_the_request_has_definition_boundaries_and_context() -> None:
     model = looked_at(lambda r: said("holds"), repeats_at(30))
     await judge(run_of(60, words=80), model, parameters=VERIFYING)
     look = model.asked[-1]
@@ -129,7 +123,7 @@ async def test_a_second_look_has_the_definition_its_boundaries_and_the_spans_aro
     assert look.tokens < 8_000
 
 
-async def test_windows_that_contradict_each_other_are_put_before_it() -> None:
+async def test_contradicting_windows_are_mentioned() -> None:
     """A span that two windows show, one of which found the mode there and one none of it."""
     plain = Model(lambda request, _: answer(request))
     await judge(run_of(60, words=2), plain, parameters=SMALL)
@@ -150,7 +144,7 @@ async def test_windows_that_contradict_each_other_are_put_before_it() -> None:
     assert result.judgement.unsure == ()
 
 
-async def test_a_second_look_is_not_paid_for_twice() -> None:
+async def test_a_second_look_is_not_repeated() -> None:
     ledger, model = Kept(), looked_at(lambda r: said("holds"), repeats_at(4))
     before = await judge(run_of(10), model, ledger, parameters=VERIFYING)
     again = looked_at(lambda r: said("fails"), repeats_at(4))
@@ -158,7 +152,7 @@ async def test_a_second_look_is_not_paid_for_twice() -> None:
     assert again.asked == []
 
 
-async def test_secrets_of_the_trace_stay_out_of_a_second_look() -> None:
+async def test_secrets_are_redacted() -> None:
     model = looked_at(
         lambda r: said("holds"),
         lambda r: answer(r, m1_1=[finding(1, "tell [redacted e-mail 1] when it is done")]),
@@ -169,7 +163,7 @@ async def test_secrets_of_the_trace_stay_out_of_a_second_look() -> None:
 
 
 @pytest.mark.parametrize(("reads", "confidence"), [(3_600, 0.9), (0, 0.75)])
-async def test_less_is_shown_to_a_model_that_reads_less_and_what_is_not_looked_at_stays(
+async def test_less_context_is_shown_to_a_model_that_reads_less(
     reads: int, confidence: float
 ) -> None:
     def says(request: Request, room: int) -> Reply:
@@ -185,29 +179,21 @@ async def test_less_is_shown_to_a_model_that_reads_less_and_what_is_not_looked_a
     assert (unseen in result.remarks) == (reads == 0)
 
 
-async def test_a_second_look_that_says_nothing_fails_the_trace() -> None:
+async def test_an_unusable_second_look_fails_the_trace() -> None:
     model = looked_at(lambda r: {"opinion": "fine"}, repeats_at(4))
     with pytest.raises(Unanswered, match="a finding in #4 could not be used, twice"):
         await judge(run_of(10), model, parameters=VERIFYING)
 
 
-@pytest.mark.parametrize(
-    ("text", "verdict", "confidence"),
-    [
+def test_answers_are_read_in_other_words_or_refused() -> None:
+    for text, verdict, confidence in (
         ('{"verdict": "holds", "confidence": 0.8}', VerdictValue.PRESENT, 0.8),
         ('{"verdict": "Not met.", "confidence": "20%"}', VerdictValue.ABSENT, 0.2),
         ('so:\n```json\n{"verdict": false, "confidence": 4}\n```', VerdictValue.ABSENT, 0.8),
         ('{"verdict": "unsure"}', VerdictValue.UNSURE, None),
-    ],
-)
-def test_answers_are_read_with_patience(
-    text: str, verdict: VerdictValue, confidence: float | None
-) -> None:
-    read = parse_verification(text, view_of(run_of(3)))
-    assert (read.verdict, read.confidence) == (verdict, confidence)
-
-
-@pytest.mark.parametrize("text", ["", "it holds", '{"verdict": "perhaps"}', '{"verdict": "ho'])
-def test_what_is_no_answer_is_refused(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_verification(text, view_of(run_of(3)))
+    ):
+        read = parse_verification(text, view_of(run_of(3)))
+        assert (read.verdict, read.confidence) == (verdict, confidence)
+    for text in ("", "it holds", '{"verdict": "perhaps"}', '{"verdict": "ho'):
+        with pytest.raises(Malformed):
+            parse_verification(text, view_of(run_of(3)))
