@@ -74,7 +74,6 @@ def until_refused(team: Team, name: str, log: Path, seed: str) -> int:
 
 
 def _marks(log: Path) -> tuple[set[Mark], Mark | None]:
-    """Return the marks that were kept, and one of which nobody knows whether it was."""
     marks: set[Mark] = set()
     asked_for: Mark | None = None
     for line in log.read_text().splitlines():
@@ -88,7 +87,6 @@ def _marks(log: Path) -> tuple[set[Mark], Mark | None]:
 
 
 def _lost(team: Team, name: str, log: Path, before: set[Mark]) -> str:
-    """Return the labels that are not as they were shown, or nothing."""
     changed, unknown = _marks(log)
     expected = before ^ changed
     found = _found(team, name)
@@ -144,7 +142,6 @@ def kill(home: Path, team: Team, draw: random.Random, *, server: bool) -> str:
 
 
 def _ends(home: Path, pids: dict[str, int]) -> str:
-    """Wait until the programs of the members end with an error in words."""
     for name, pid in pids.items():
         code = wait_for(pid)
         texts = [(home / f"{name}.{end}").read_text("utf-8", "replace") for end in ("out", "err")]
@@ -157,7 +154,6 @@ def _ends(home: Path, pids: dict[str, int]) -> str:
 
 
 def _statement(draw: random.Random, connection: psycopg.Connection[Any], *, reveals: bool) -> Any:
-    """Return a random statement of an annotator."""
     kind = draw.random()
     if reveals and kind < 0.35:
         return draw.choice(draw.choice(list(REVEALS.values())))
@@ -225,7 +221,6 @@ def attack(home: Path, way: str, teams: dict[str, Team], draw: random.Random) ->
 
 
 def _teams(server: PostgresServer) -> dict[str, Team]:
-    """Return a team for each group of tries."""
     teams = {"SQL": Team(server)}
     everybody_works(teams["SQL"])
     work(teams["SQL"], ME, finish=False, note="of mira")

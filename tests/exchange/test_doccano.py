@@ -1,4 +1,4 @@
-"""doccano: lines that its sequence labelling takes, with places in code points."""
+"""Export to doccano."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.trace_files import TextSpan
-from mast_tui.labels import WHOLE_TRACE, Label, Target, TraceWork, VerdictValue
+from mast_tui.labels import Label, Target, TraceWork, VerdictValue
 from tests.exchange.words import MAST, traces, works
 
 
@@ -26,7 +26,7 @@ def name_of(slug: str) -> str:
 
 
 @given(st.data())
-def test_marks_are_the_words_that_were_labelled(data: st.DataObject) -> None:
+def test_marks_are_the_labelled_text(data: st.DataObject) -> None:
     spans = data.draw(traces())
     work = data.draw(works(spans))
     (line,) = lines_of(work, spans)
@@ -47,15 +47,11 @@ def test_marks_are_the_words_that_were_labelled(data: st.DataObject) -> None:
     assert set(line["absent"]) == absent
 
 
-def test_a_span_without_text_is_marked_at_its_heading() -> None:
+def test_empty_spans_are_marked_and_missing_traces_listed() -> None:
     spans = (TextSpan("k", "#1 tool", ""), TextSpan("l", "#2 agent", "words"))
     label = Label("x", "a", "t", MAST.ref, "step_repetition", Target("k", "k"))
     (line,) = lines_of(TraceWork("a", "t", MAST.ref, labels={label.id: label}), spans)
     ((start, end, _),) = line["label"]
     assert line["text"][start:end] == "#1 tool"
-
-
-def test_a_trace_that_is_not_at_hand_is_named() -> None:
-    label = Label("x", "a", "t", MAST.ref, "step_repetition", WHOLE_TRACE)
     work = [TraceWork(who, "t", MAST.ref, labels={label.id: label}) for who in ("a", "b")]
     assert doccano_lines(work, MAST, {}, lambda _: None) == ([], ["t"])

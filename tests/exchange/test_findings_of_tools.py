@@ -1,4 +1,4 @@
-"""What Pisama and AgentDebugX find comes back to the spans of the trace as it was before."""
+"""Imports of Pisama and AgentDebugX, whose findings return to the spans of the trace."""
 
 from __future__ import annotations
 
@@ -46,70 +46,67 @@ def issue(kind: str, *spans: list[str]) -> dict[str, Any]:
     }
 
 
-class TestPisama:
-    @pytest.fixture
-    def atif(self, tmp_path: Path) -> dict[str, Any]:
-        file = written(tmp_path / "atif.json", atif_line(trace()))
-        document: dict[str, Any] = json.loads(file.read_bytes())
-        return document
+@pytest.fixture
+def atif(tmp_path: Path) -> dict[str, Any]:
+    file = written(tmp_path / "atif.json", atif_line(trace()))
+    document: dict[str, Any] = json.loads(file.read_bytes())
+    return document
 
-    def answer(self, tmp_path: Path, atif: dict[str, Any], *issues: dict[str, Any]) -> Path:
-        run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
-        return written(tmp_path / "said.json", {"issues": issues, "trace_id": run})
 
-    def test_spans_are_found_again_and_repeated_evidence_is_one_label(
-        self, tmp_path: Path, atif: dict[str, Any]
-    ) -> None:
-        turn = next(step["step_id"] for step in atif["steps"] if step.get("tool_calls"))
-        last = atif["steps"][-1]["step_id"]
-        calls = [span_id(atif, turn, 1), span_id(atif, turn + 1, 1)]
-        answer = self.answer(
-            tmp_path,
-            atif,
-            issue("loop", calls, calls),
-            issue("derailment"),
-            issue("brand_new", [span_id(atif, last, 0)]),
-        )
-        incoming = read_pisama([answer, tmp_path / "atif.json"])
-        assert incoming.problems == ()
-        (work,) = incoming.work
-        assert (work.annotator, work.author_kind) == ("judge:pisama", AnnotatorKind.JUDGE)
-        assert work.trace_id == "run-7"
-        made = trace()
-        keys = [made.span(index).key for index in range(len(made))]
-        found = [(one.mode, one.target.first, one.target.last) for one in work.labels.values()]
-        assert found == [
-            ("loop", "call_1:call", "call_2:call"),
-            ("derailment", None, None),
-            ("other", keys[-1], keys[-1]),
-        ]
-        assert {"call_1:call", "call_2:call"} <= set(keys)
-        assert next(iter(work.labels.values())).note == "loop seen\nSeverity 80 of 100"
-        assert [*work.labels.values()][2].note.startswith("brand_new\n")
-        assert next(iter(work.labels.values())).confidence == 0.7
+def pisama_answer(tmp_path: Path, atif: dict[str, Any], *issues: dict[str, Any]) -> Path:
+    run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
+    return written(tmp_path / "said.json", {"issues": issues, "trace_id": run})
 
-    def test_without_the_file_that_was_analyzed_nothing_is_guessed(
-        self, tmp_path: Path, atif: dict[str, Any]
-    ) -> None:
-        answer = self.answer(tmp_path, atif, issue("loop"))
-        (problem,) = read_pisama([answer]).problems
-        assert "convert --to atif" in problem.reason
 
-    def test_a_span_of_another_file_is_a_problem(
-        self, tmp_path: Path, atif: dict[str, Any]
-    ) -> None:
-        answer = self.answer(tmp_path, atif, issue("loop", ["0123456789abcdef"]))
-        (problem,) = read_pisama([answer, tmp_path / "atif.json"]).problems
-        assert "0123456789abcdef" in problem.reason
+def test_pisama_spans_are_found_and_repeated_evidence_joined(
+    tmp_path: Path, atif: dict[str, Any]
+) -> None:
+    turn = next(step["step_id"] for step in atif["steps"] if step.get("tool_calls"))
+    last = atif["steps"][-1]["step_id"]
+    calls = [span_id(atif, turn, 1), span_id(atif, turn + 1, 1)]
+    answer = pisama_answer(
+        tmp_path,
+        atif,
+        issue("loop", calls, calls),
+        issue("derailment"),
+        issue("brand_new", [span_id(atif, last, 0)]),
+    )
+    incoming = read_pisama([answer, tmp_path / "atif.json"])
+    assert incoming.problems == ()
+    (work,) = incoming.work
+    assert (work.annotator, work.author_kind) == ("judge:pisama", AnnotatorKind.JUDGE)
+    assert work.trace_id == "run-7"
+    made = trace()
+    keys = [made.span(index).key for index in range(len(made))]
+    found = [(one.mode, one.target.first, one.target.last) for one in work.labels.values()]
+    assert found == [
+        ("loop", "call_1:call", "call_2:call"),
+        ("derailment", None, None),
+        ("other", keys[-1], keys[-1]),
+    ]
+    assert {"call_1:call", "call_2:call"} <= set(keys)
+    assert next(iter(work.labels.values())).note == "loop seen\nSeverity 80 of 100"
+    assert [*work.labels.values()][2].note.startswith("brand_new\n")
+    assert next(iter(work.labels.values())).confidence == 0.7
 
-    def test_answer_and_trajectory_may_be_lines_of_one_file(self, tmp_path: Path) -> None:
-        incoming = read_pisama([pisama_file(tmp_path / "both.json")])
-        assert incoming.problems == ()
-        assert [one.mode for one in incoming.work[0].labels.values()] == ["derailment", "other"]
 
-    def test_other_files_are_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(ExchangeError, match="no answer of Pisama"):
-            read_pisama([written(tmp_path / "x.json", {"a": 1})])
+def test_unknown_spans_and_files_are_problems_of_pisama(
+    tmp_path: Path, atif: dict[str, Any]
+) -> None:
+    answer = pisama_answer(tmp_path, atif, issue("loop"))
+    (problem,) = read_pisama([answer]).problems
+    assert "convert --to atif" in problem.reason
+    other = pisama_answer(tmp_path, atif, issue("loop", ["0123456789abcdef"]))
+    (unknown,) = read_pisama([other, tmp_path / "atif.json"]).problems
+    assert "0123456789abcdef" in unknown.reason
+    with pytest.raises(ExchangeError, match="no answer of Pisama"):
+        read_pisama([written(tmp_path / "x.json", {"a": 1})])
+
+
+def test_pisama_s_answer_and_trajectory_may_be_one_file(tmp_path: Path) -> None:
+    incoming = read_pisama([pisama_file(tmp_path / "both.json")])
+    assert incoming.problems == ()
+    assert [one.mode for one in incoming.work[0].labels.values()] == ["derailment", "other"]
 
 
 def pisama_file(path: Path) -> Path:
@@ -142,39 +139,42 @@ def agentdebugx_report() -> dict[str, Any]:
     }
 
 
-class TestAgentDebugX:
-    def report(self, tmp_path: Path, **fields: object) -> Path:
-        return written(tmp_path / "report.json", agentdebugx_report() | fields)
+def report_file(tmp_path: Path, **fields: object) -> Path:
+    return written(tmp_path / "report.json", agentdebugx_report() | fields)
 
-    def test_events_are_spans_and_the_root_cause_decides(self, tmp_path: Path) -> None:
-        (work,) = read_agentdebugx([self.report(tmp_path)]).work
-        assert work.trace_id == "run-7"
-        made = trace()
-        labels = {one.target.first: one for one in work.labels.values()}
-        assert set(labels) == {made.span(3).key, made.span(5).key}
-        assert labels[made.span(3).key].severity is Severity.FATAL
-        assert labels[made.span(5).key].severity is None
-        assert labels[made.span(3).key].note == "Inefficient plan\nthe same again"
 
-    def test_what_the_attribution_blames_goes_before_the_root_cause(self, tmp_path: Path) -> None:
-        key = trace().span(6).key
-        blamed = {"hypotheses": [{"span_id": key, "step_index": 6}]}
-        (work,) = read_agentdebugx([self.report(tmp_path, attribution=blamed)]).work
-        fatal = [one for one in work.labels.values() if one.severity is Severity.FATAL]
-        assert [(one.mode, one.target.first) for one in fatal] == [("other", key)]
+def test_agentdebugx_events_are_spans_and_root_causes_fatal(tmp_path: Path) -> None:
+    (work,) = read_agentdebugx([report_file(tmp_path)]).work
+    assert work.trace_id == "run-7"
+    made = trace()
+    labels = {one.target.first: one for one in work.labels.values()}
+    assert set(labels) == {made.span(3).key, made.span(5).key}
+    assert labels[made.span(3).key].severity is Severity.FATAL
+    assert labels[made.span(5).key].severity is None
+    assert labels[made.span(3).key].note == "Inefficient plan\nthe same again"
 
-    def test_events_of_its_own_making_are_a_problem(self, tmp_path: Path) -> None:
-        report = self.report(tmp_path, root_cause_event_id=f"evt_{'0' * 32}")
-        (problem,) = read_agentdebugx([report]).problems
-        assert "convert --to agentdebugx" in problem.reason
 
-    def test_a_trajectory_has_every_span_and_no_outcome(self) -> None:
-        made = trace()
-        trajectory = json.loads(agentdebugx_line(made))
-        assert [event["event_id"] for event in trajectory["events"]] == [
-            made.span(index).key for index in range(len(made))
-        ]
-        kinds = [event["event_type"] for event in trajectory["events"]]
-        assert kinds[:4] == ["observation", "reflection", "agent.step", "tool.call"]
-        assert trajectory["events"][3]["input"]["args"] == made.text(3)
-        assert "outcome" not in trajectory
+def test_an_attribution_goes_before_the_root_cause(tmp_path: Path) -> None:
+    key = trace().span(6).key
+    blamed = {"hypotheses": [{"span_id": key, "step_index": 6}]}
+    (work,) = read_agentdebugx([report_file(tmp_path, attribution=blamed)]).work
+    fatal = [one for one in work.labels.values() if one.severity is Severity.FATAL]
+    assert [(one.mode, one.target.first) for one in fatal] == [("other", key)]
+
+
+def test_unknown_events_are_a_problem(tmp_path: Path) -> None:
+    report = report_file(tmp_path, root_cause_event_id=f"evt_{'0' * 32}")
+    (problem,) = read_agentdebugx([report]).problems
+    assert "convert --to agentdebugx" in problem.reason
+
+
+def test_a_trajectory_has_every_span_and_no_outcome() -> None:
+    made = trace()
+    trajectory = json.loads(agentdebugx_line(made))
+    assert [event["event_id"] for event in trajectory["events"]] == [
+        made.span(index).key for index in range(len(made))
+    ]
+    kinds = [event["event_type"] for event in trajectory["events"]]
+    assert kinds[:4] == ["observation", "reflection", "agent.step", "tool.call"]
+    assert trajectory["events"][3]["input"]["args"] == made.text(3)
+    assert "outcome" not in trajectory

@@ -1,4 +1,4 @@
-"""jsonl holds everything: what is imported from it is what was exported, byte for byte."""
+"""Export and import of whole workspaces as jsonl."""
 
 from __future__ import annotations
 
@@ -82,21 +82,9 @@ def full_workspace(path: Path) -> Workspace:
     workspace = Workspace.open(path)
     workspace.add_taxonomy(MAST)
     identity = TraceIdentity("t", "ab" * 32, 10, "codex", 1, True)
-    first = workspace.register_trace(
-        TraceRecord(
-            "t",
-            identity,
-            Path("/somewhere/private/run.jsonl"),
-            None,
-            7,
-            "do ⟂ \u202e it",
-            "crew",
-            "m",
-            "bench",
-            Outcome.FAILED,
-            0.25,
-        )
-    )
+    path_of_t = Path("/somewhere/private/run.jsonl")
+    facts_of_t = ("do ⟂ \u202e it", "crew", "m", "bench", Outcome.FAILED, 0.25)
+    first = workspace.register_trace(TraceRecord("t", identity, path_of_t, None, 7, *facts_of_t))
     twin = TraceIdentity("t", "cd" * 32, 10, "codex", 1, True)
     second = workspace.register_trace(TraceRecord("t", twin))
     workspace.register_trace(TraceRecord("only labels", system="crew"))
@@ -137,16 +125,8 @@ def full_workspace(path: Path) -> Workspace:
         evidence=Evidence(key=None, quote="elsewhere", named=("k1", "k9")),
         decisive=False,
     )
-    decision = Decision(
-        "step_repetition",
-        "step_repetition",
-        VerdictValue.ABSENT,
-        (),
-        ("alice",),
-        (),
-        "alice",
-        "now",
-    )
+    mode = "step_repetition"
+    decision = Decision(mode, mode, VerdictValue.ABSENT, (), ("alice",), (), "alice", "now")
     given = ReviewGiven(ReviewAnswer.REJECT, None, "no")
     facts: list[tuple[str, str, Fact]] = [
         ("alice", "t", PassStarted(PassKind.ASSISTED)),
@@ -214,7 +194,7 @@ def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def test_the_import_into_an_empty_workspace_is_the_same_workspace(tmp_path: Path) -> None:
+def test_an_import_into_an_empty_workspace_is_a_copy(tmp_path: Path) -> None:
     before = full_workspace(tmp_path / "a.db")
     text = exported(before)
     after = imported(text, tmp_path / "b.db", tmp_path)
@@ -232,15 +212,7 @@ def test_the_import_into_an_empty_workspace_is_the_same_workspace(tmp_path: Path
     assert empty == local, "the workspace of this test holds one of everything else"
 
 
-def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
-    text = exported(full_workspace(tmp_path / "a.db"))
-    workspace = imported(text, tmp_path / "b.db", tmp_path)
-    report = merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
-    assert (report.added, report.altered, report.conflicts) == (0, (), ())
-    assert exported(workspace) == text
-
-
-def test_every_line_is_one_record_and_folders_stay_private(tmp_path: Path) -> None:
+def test_lines_are_records_without_private_folders_and_repeat_nothing(tmp_path: Path) -> None:
     text = exported(full_workspace(tmp_path / "a.db"))
     kinds = [json.loads(line)["record"] for line in text.split("\n") if line]
     order = ["workspace", "taxonomy", "trace", "set_aside", "annotator", "run", "event"]
@@ -249,9 +221,14 @@ def test_every_line_is_one_record_and_folders_stay_private(tmp_path: Path) -> No
     assert "private" not in text
     assert "what the model said" not in text
     assert "run.jsonl" in text
+    # A second import changes nothing.
+    workspace = imported(text, tmp_path / "b.db", tmp_path)
+    report = merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
+    assert (report.added, report.altered, report.conflicts) == (0, (), ())
+    assert exported(workspace) == text
 
 
-def test_two_peoples_exports_come_together(tmp_path: Path) -> None:
+def test_exports_of_two_annotators_merge_in_any_order(tmp_path: Path) -> None:
     texts = {}
     for name in ("alice", "bob"):
         table = tmp_path / f"{name}.csv"
@@ -269,21 +246,22 @@ def test_two_peoples_exports_come_together(tmp_path: Path) -> None:
     assert [p.annotator for p in one.passes()] == ["alice", "bob"]
 
 
-def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
-    run = {
+AT = "2026-05-04T10:20:30Z"
+OF_VERSION_1: list[dict[str, Any]] = [
+    {
         "record": "run",
         "id": "r",
         "judge": "judge:rules@1",
         "taxonomy": MAST.ref,
-        "started_at": "2026-05-04T10:20:30Z",
+        "started_at": AT,
         "traces": [{"id": "t", "findings": 1, "quotes": 2, "verified": 1}],
-    }
-    added = {
+    },
+    {
         "record": "event",
         "id": "e",
         "annotator": "judge:rules@1",
         "seq": 1,
-        "at": "2026-05-04T10:20:30Z",
+        "at": AT,
         "kind": "label_added",
         "trace_id": "t",
         "taxonomy": MAST.ref,
@@ -297,30 +275,37 @@ def test_a_file_of_version_1_is_read_as_it_was_meant(tmp_path: Path) -> None:
                 "evidence": {"key": "k1", "quote": "word", "start": 0, "end": 4},
             }
         },
-    }
-    judged = added | {
+    },
+    {
+        "record": "event",
         "id": "f",
+        "annotator": "judge:rules@1",
         "seq": 2,
+        "at": AT,
         "kind": "judged",
+        "trace_id": "t",
+        "taxonomy": MAST.ref,
+        "pass": 1,
+        "action": "a",
         "payload": {"looks_at": ["step_repetition", "x"], "absent": ["x"], "run": "r"},
-    }
-    lines = [json.dumps(line) + "\n" for line in (run, added, judged)]
+    },
+]
+
+
+def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
+    lines = [json.dumps(line) + "\n" for line in OF_VERSION_1]
     workspace = imported("".join([HEAD, *lines]), tmp_path / "w.db", tmp_path)
     (found,) = workspace.labels()
-    assert (found.evidence, found.decisive) == (
-        Evidence(key="k1", quote="word", char_start=0, char_end=4),
-        None,
-    )
-    assert {v.mode: v.value for v in workspace.verdicts()} == {
-        "step_repetition": VerdictValue.PRESENT,
-        "x": VerdictValue.ABSENT,
-    }
+    assert found.evidence == Evidence(key="k1", quote="word", char_start=0, char_end=4)
+    assert found.decisive is None
+    values = {verdict.mode: verdict.value for verdict in workspace.verdicts()}
+    assert values == {"step_repetition": VerdictValue.PRESENT, "x": VerdictValue.ABSENT}
     (kept,) = workspace.runs()
     assert (kept.settings, kept.ending, kept.usage) == (None, None, Usage())
     assert kept.traces == (RunTrace("t", 1, quotes=QuoteCounts(not_found=1, unsorted=1)),)
 
 
-def test_two_shares_that_are_set_aside_come_together_in_either_order(tmp_path: Path) -> None:
+def test_held_out_shares_merge_in_any_order(tmp_path: Path) -> None:
     texts = []
     for seed in (1, 2):
         workspace = Workspace.open(tmp_path / f"{seed}.db")
@@ -339,9 +324,8 @@ def test_two_shares_that_are_set_aside_come_together_in_either_order(tmp_path: P
 HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_a_bad_file_is_refused_with_its_line(tmp_path: Path) -> None:
+    for text, words in [
         ("", "empty"),
         ('{"record":"event"}\n', "line 1: the first line"),
         (HEAD + HEAD, "line 2: the first line"),
@@ -352,21 +336,16 @@ HEAD = '{"record":"workspace","format":"mast-tui-workspace","version":1}\n'
         (HEAD + '\n{"record":"cake"}\n', "line 3: unknown record 'cake'"),
         (HEAD + '{"record":"event","id":"x"}\n', "line 2: event.kind: "),
         (HEAD + '{"record":"taxonomy","taxonomy":{}}\n', "line 2: taxonomy"),
-        (
-            HEAD + '{"record":"set_aside","seed":0,"share":2}\n',
-            "line 2: set_aside.share: ",
-        ),
+        (HEAD + '{"record":"set_aside","seed":0,"share":2}\n', "line 2: set_aside.share: "),
         (HEAD + '{"record":"run","id":"r"}\n', "line 2: run: 'judge' is missing"),
-    ],
-)
-def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:
-    file = tmp_path / "x.jsonl"
-    file.write_text(text)
-    with pytest.raises(ExchangeError, match=words):
-        read_jsonl(file)
+    ]:
+        file = tmp_path / "x.jsonl"
+        file.write_text(text)
+        with pytest.raises(ExchangeError, match=words):
+            read_jsonl(file)
 
 
-def test_indices_of_spans_come_over_where_none_are_known(tmp_path: Path) -> None:
+def test_span_indices_are_imported_if_keys_are_of_one_scheme(tmp_path: Path) -> None:
     text = exported(full_workspace(tmp_path / "a.db"))
     lines = [json.loads(line) for line in text.split("\n") if line]
     (trace,) = (one for one in lines if one["record"] == "trace" and one["id"] == "t")
@@ -381,9 +360,7 @@ def test_indices_of_spans_come_over_where_none_are_known(tmp_path: Path) -> None
         (tmp_path / "export.jsonl").write_text(text)
         merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
         assert workspace.span_indices("t") == {"t": {"k": SpanIndex(4), "l": SpanIndex(0, 12)}}
-
-
-def test_indices_by_another_scheme_of_keys_are_left_out(tmp_path: Path) -> None:
+    # Indices by another scheme of keys are left out.
     text = exported(full_workspace(tmp_path / "a.db"))
     identity = TraceIdentity("t", "ab" * 32, 10, "codex", 2, True)
     with closing(Workspace.open(tmp_path / "b.db")) as workspace:
@@ -393,16 +370,14 @@ def test_indices_by_another_scheme_of_keys_are_left_out(tmp_path: Path) -> None:
         assert "t" not in workspace.span_indices()
 
 
-@pytest.mark.parametrize(
-    "spans", [{"k": 3}, [{"key": "k"}], [{"key": "k", "index": -1}], [{"index": 1}]]
-)
-def test_what_is_no_index_of_a_span_is_named(tmp_path: Path, spans: object) -> None:
-    text = exported(full_workspace(tmp_path / "a.db"))
-    lines = [json.loads(line) for line in text.split("\n") if line]
-    for line in lines:
-        if line["record"] == "trace":
-            line["span_indices"] = spans
-    path = tmp_path / "export.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(ExchangeError, match=r"export.jsonl: line \d+:"):
-        read_jsonl(path)
+def test_a_bad_span_index_is_named(tmp_path: Path) -> None:
+    for spans in [{"k": 3}, [{"key": "k"}], [{"key": "k", "index": -1}], [{"index": 1}]]:
+        text = exported(full_workspace(tmp_path / "a.db"))
+        lines = [json.loads(line) for line in text.split("\n") if line]
+        for line in lines:
+            if line["record"] == "trace":
+                line["span_indices"] = spans
+        path = tmp_path / "export.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with pytest.raises(ExchangeError, match=r"export.jsonl: line \d+:"):
+            read_jsonl(path)

@@ -1,4 +1,4 @@
-"""agentdash and AdaMAST: what their judges say, and what they leave unsaid."""
+"""Imports of agentdash and AdaMAST."""
 
 from __future__ import annotations
 
@@ -20,13 +20,8 @@ CODES = [mode.code for mode in MAST.modes]
 
 def answer(*present: str, **fields: object) -> dict[str, Any]:
     modes = {code: int(code in present) for code in CODES}
-    return {
-        "failure_modes": modes,
-        "summary": "it stopped early",
-        "task_completion": False,
-        "total_failures": len(present),
-        **fields,
-    }
+    counts = {"task_completion": False, "total_failures": len(present)}
+    return {"failure_modes": modes, "summary": "it stopped early", **counts, **fields}
 
 
 @pytest.mark.parametrize(
@@ -39,7 +34,7 @@ def answer(*present: str, **fields: object) -> dict[str, Any]:
         ([{"trace_id": "t", "annotation": answer("3.2")}], "x.json", "t"),
     ],
 )
-def test_answers_of_agentdash_are_read_however_they_are_kept(
+def test_agentdash_answers_are_read_in_all_layouts(
     tmp_path: Path, document: object, name: str, trace_id: str
 ) -> None:
     incoming = read_agentdash([write_json(tmp_path / name, document)])
@@ -57,7 +52,7 @@ def test_answers_of_agentdash_are_read_however_they_are_kept(
     assert "'No or Incorrect Verification'" in incoming.notes[0]
 
 
-def test_a_zero_without_a_word_of_the_model_is_no_verdict(tmp_path: Path) -> None:
+def test_a_zero_that_the_model_did_not_write_is_no_verdict(tmp_path: Path) -> None:
     words = "A. Bad.\nB. no\nC.\n1.1 no\n3.2: yes\n"
     file = write_json(tmp_path / "t.json", answer("3.2", raw_response=words))
     incoming = read_agentdash([file], "bob")
@@ -67,9 +62,8 @@ def test_a_zero_without_a_word_of_the_model_is_no_verdict(tmp_path: Path) -> Non
     assert "12 zeros" in incoming.notes[1]
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
+def test_bad_answers_are_named(tmp_path: Path) -> None:
+    for document, words in [
         (["x"], "file: record 1: has no 'failure_modes'"),
         ([answer()], "file: record 1: has no 'trace_id'"),
         ([], ""),
@@ -77,11 +71,9 @@ def test_a_zero_without_a_word_of_the_model_is_no_verdict(tmp_path: Path) -> Non
         ([answer(trace_id="t"), answer(trace_id="t")], "record 2: trace 't' comes twice"),
         ({"t": {"failure_modes": {"9.9": 1}}}, "'t': mode '9.9' is none of MAST's"),
         ({"t": {"failure_modes": {"1.1": "yes"}}}, "'t': mode 1.1 is 'yes', not 1 or 0"),
-    ],
-)
-def test_what_is_no_answer_is_named(tmp_path: Path, document: object, words: str) -> None:
-    incoming = read_agentdash([write_json(tmp_path / "x.json", document)])
-    assert [words in str(x) for x in incoming.problems] == [True] * bool(words)
+    ]:
+        incoming = read_agentdash([write_json(tmp_path / "x.json", document)])
+        assert [words in str(x) for x in incoming.problems] == [True] * bool(words)
 
 
 TAXONOMY = {
@@ -105,12 +97,9 @@ def mode_of(code: str, **fields: object) -> dict[str, object]:
 
 
 def judged(**fields: object) -> dict[str, Any]:
-    return {
-        "schema_version": 2,
-        "mode": "default",
-        "taxonomy": "/elsewhere/taxonomy.json",
-        "judge": {"provider": "openai", "model": "m-1"},
-    } | fields
+    judge = {"provider": "openai", "model": "m-1"}
+    head = {"schema_version": 2, "mode": "default", "taxonomy": "/elsewhere/taxonomy.json"}
+    return {**head, "judge": judge} | fields
 
 
 def test_adamast_brings_its_own_taxonomy(tmp_path: Path) -> None:
@@ -142,24 +131,16 @@ def test_adamast_brings_its_own_taxonomy(tmp_path: Path) -> None:
     assert "1 diagnosis names no code" in incoming.notes[1]
 
 
-def test_without_the_taxonomys_file_nothing_is_said_of_other_codes(tmp_path: Path) -> None:
+def test_other_codes_stay_open_without_their_taxonomy_or_list(tmp_path: Path) -> None:
     one = {"trace_id": "t", "failure_modes": [mode_of("C.9", name="Odd")], "none_apply": False}
     incoming = read_adamast([write_json(tmp_path / "x.json", [one])], "judge:ada")
     (work,) = incoming.work
     assert (work.annotator, work.verdicts) == ("judge:ada", {})
     assert [mode.name for mode in incoming.taxonomies[0].modes] == ["Odd"]
-
-
-def test_a_single_diagnosis_says_nothing_of_other_codes(tmp_path: Path) -> None:
+    # Neither does a single diagnosis.
     taxonomy = write_json(tmp_path / "tax.json", TAXONOMY)
-    single = {
-        "trace_id": "t",
-        "code": "B.1",
-        "label": "Weak checker",
-        "evidence": "so it said",
-        "confidence": 0.75,
-        "recovery_hint": "ask again",
-    }
+    single = {"trace_id": "t", "code": "B.1", "label": "Weak checker", "evidence": "so it said"}
+    single |= {"confidence": 0.75, "recovery_hint": "ask again"}
     file = write_json(tmp_path / "x.json", [single])
     (work,) = read_adamast([file, taxonomy]).work
     (label,) = work.labels.values()
@@ -167,7 +148,7 @@ def test_a_single_diagnosis_says_nothing_of_other_codes(tmp_path: Path) -> None:
     assert (label.confidence, label.note, verdicts) == (0.75, "recovery hint: ask again", {})
 
 
-def test_its_own_list_of_mast_crosses_over(tmp_path: Path) -> None:
+def test_adamast_s_list_of_mast_is_translated(tmp_path: Path) -> None:
     one = {"trace_id": "t", "failure_modes": [mode_of("MAST-13"), mode_of("MAST-3")]}
     incoming = read_adamast([write_json(tmp_path / "x.json", judged(diagnoses=[one]))])
     assert incoming.taxonomies[0].ref == "adamast-mast@1"
@@ -178,9 +159,8 @@ def test_its_own_list_of_mast_crosses_over(tmp_path: Path) -> None:
     assert {MAST.mode(slug).code for slug in work.verdicts} == set(CODES) - {"1.3", "3.3", "2.6"}
 
 
-@pytest.mark.parametrize(
-    ("one", "words"),
-    [
+def test_a_bad_diagnosis_is_named(tmp_path: Path) -> None:
+    for one, words in [
         ({"trace_id": "t"}, "diagnosis 1: has neither 'failure_modes' nor 'code'"),
         ({"failure_modes": [mode_of("A.1")]}, "diagnosis 1: has no 'trace_id'"),
         ({"trace_id": "t", "failure_modes": 3}, "diagnosis 1: 'failure_modes' is no list"),
@@ -193,9 +173,7 @@ def test_its_own_list_of_mast_crosses_over(tmp_path: Path) -> None:
             {"trace_id": "t", "failure_modes": [mode_of("A.1", confidence=7)]},
             "diagnosis 1: confidence is 7",
         ),
-    ],
-)
-def test_a_bad_diagnosis_is_named(tmp_path: Path, one: object, words: str) -> None:
-    taxonomy = write_json(tmp_path / "tax.json", TAXONOMY)
-    incoming = read_adamast([write_json(tmp_path / "x.json", [one]), taxonomy])
-    assert [words in str(problem) for problem in incoming.problems] == [True]
+    ]:
+        taxonomy = write_json(tmp_path / "tax.json", TAXONOMY)
+        incoming = read_adamast([write_json(tmp_path / "x.json", [one]), taxonomy])
+        assert [words in str(problem) for problem in incoming.problems] == [True]

@@ -1,4 +1,4 @@
-"""Label Studio: what is written comes back equal, and what was changed there is told apart."""
+"""Export to and import from Label Studio."""
 
 from __future__ import annotations
 
@@ -38,6 +38,16 @@ SPANS = (
     TextSpan("k1", "#2 agent", "שלום world"),
     TextSpan("k2", "#3 tool", "done"),
 )
+
+
+PLACE = {"start": 0, "end": 0, "startOffset": 6, "endOffset": 8}
+REGION: dict[str, Any] = {
+    "id": "x",
+    "from_name": MODES,
+    "to_name": "trace",
+    "type": "paragraphlabels",
+    "value": {**PLACE, "paragraphlabels": ["1.3 Step repetition"]},
+}
 
 
 def tasks_of(*work: TraceWork, spans: tuple[TextSpan, ...] | None = SPANS) -> list[dict[str, Any]]:
@@ -89,7 +99,7 @@ def back_from_label_studio(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @given(st.data(), st.booleans())
-def test_what_is_written_comes_back(
+def test_tasks_round_trip(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, at_hand: bool
 ) -> None:
     spans = data.draw(traces())
@@ -108,7 +118,7 @@ def test_what_is_written_comes_back(
 
 
 @given(st.data())
-def test_places_survive_without_what_was_noted_beside_them(data: st.DataObject) -> None:
+def test_places_are_read_from_regions_alone(data: st.DataObject) -> None:
     spans = data.draw(traces())
     target = data.draw(targets(spans))
     region = region_of(target, spans)
@@ -122,7 +132,7 @@ def test_places_survive_without_what_was_noted_beside_them(data: st.DataObject) 
 
 
 @given(TEXT, st.data())
-def test_units_are_those_of_a_browser(text: str, data: st.DataObject) -> None:
+def test_offsets_are_counted_in_utf_16(text: str, data: st.DataObject) -> None:
     assert utf16_length(text) == len(text.encode("utf-16-le")) // 2
     place = data.draw(st.integers(0, len(text)))
     assert code_points(text, utf16_length(text[:place])) == place
@@ -135,7 +145,7 @@ def test_half_a_pair_stands_for_the_whole_character() -> None:
     assert target_of(value, SPANS) == Target("k0", "k0", "🚀", 6, 7)
 
 
-def test_what_was_changed_is_kept_as_an_imported_annotator(tmp_path: Path) -> None:
+def test_changed_work_belongs_to_an_imported_annotator(tmp_path: Path) -> None:
     kept = label("step_repetition", Target("k0", "k0", "🚀", 6, 7), note="rocket", confidence=0.5)
     moved = label("task_derailment", Target("k0", "k1"))
     gone = label("conversation_reset", Target("k2", "k2"))
@@ -147,16 +157,9 @@ def test_what_was_changed_is_kept_as_an_imported_annotator(tmp_path: Path) -> No
     results.remove(by_mode["2.1"])
     by_mode["2.3"]["value"] |= {"start": "1", "end": "1", "startOffset": 5, "endOffset": 10}
     by_mode["1.3"]["meta"]["text"] = ["a rocket!"]
-    results.append(
-        {
-            "id": "new",
-            "from_name": MODES,
-            "to_name": "trace",
-            "type": "paragraphlabels",
-            "value": {"start": "2", "end": "2", "startOffset": 0, "endOffset": 4}
-            | {"paragraphlabels": ["1.1 Disobey task specification"]},
-        }
-    )
+    place = {"start": "2", "end": "2", "startOffset": 0, "endOffset": 4}
+    value = {**place, "paragraphlabels": ["1.1 Disobey task specification"]}
+    results.append(REGION | {"id": "new", "value": value})
     incoming = read(tmp_path, tasks, here=True)
     (found,) = incoming.work
     assert (found.annotator, found.author_kind) == ("alice (label-studio)", AnnotatorKind.IMPORTED)
@@ -169,11 +172,16 @@ def test_what_was_changed_is_kept_as_an_imported_annotator(tmp_path: Path) -> No
     assert any("alice (label-studio)" in note for note in incoming.notes)
 
 
-def test_what_is_here_already_and_unchanged_is_left_out(tmp_path: Path) -> None:
+def test_unchanged_and_skipped_annotations_are_left_out(tmp_path: Path) -> None:
     tasks = back_from_label_studio(tasks_of(work(label("step_repetition", WHOLE_TRACE))))
     incoming = read(tmp_path, tasks, here=True)
     assert (incoming.work, incoming.problems) == ((), ())
     assert incoming.notes == ("1 annotation came back unchanged, already here",)
+    task = own_annotation(3, REGION)
+    task["annotations"][0]["was_cancelled"] = True
+    skipped = read(tmp_path, [task])
+    assert skipped.work == ()
+    assert "1 annotation left out, skipped there" in skipped.notes[0]
 
 
 def own_annotation(who: object, *results: object) -> dict[str, Any]:
@@ -182,50 +190,32 @@ def own_annotation(who: object, *results: object) -> dict[str, Any]:
     return task | {"annotations": [annotation]}
 
 
-REGION: dict[str, Any] = {
-    "id": "x",
-    "from_name": MODES,
-    "to_name": "trace",
-    "type": "paragraphlabels",
-    "value": {
-        "start": 0,
-        "end": 0,
-        "startOffset": 6,
-        "endOffset": 8,
-        "paragraphlabels": ["1.3 Step repetition"],
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("who", "name"),
-    [
+def test_work_begun_there_has_an_imported_annotator(tmp_path: Path) -> None:
+    for who, name in [
         ({"id": 3, "email": "bob@example.org"}, "bob@example.org"),
         (3, "label-studio user 3"),
         ("bob", "bob"),
-    ],
-)
-def test_work_that_began_there_is_somebodys_who_is_imported(
-    tmp_path: Path, who: object, name: str
-) -> None:
-    (found,) = read(tmp_path, [own_annotation(who, REGION)]).work
-    assert (found.annotator, found.author_kind, found.finished_at) == (
-        name,
-        AnnotatorKind.IMPORTED,
-        "2026-06",
-    )
-    assert [x.target for x in found.labels.values()] == [Target("k0", "k0", "🚀", 6, 7)]
-    (renamed,) = read(tmp_path, [own_annotation(who, REGION)], annotator="carol").work
-    assert (renamed.annotator, next(iter(renamed.labels.values())).annotator) == ("carol", "carol")
+    ]:
+        (found,) = read(tmp_path, [own_annotation(who, REGION)]).work
+        assert (found.annotator, found.author_kind, found.finished_at) == (
+            name,
+            AnnotatorKind.IMPORTED,
+            "2026-06",
+        )
+        assert [x.target for x in found.labels.values()] == [Target("k0", "k0", "🚀", 6, 7)]
+        (renamed,) = read(tmp_path, [own_annotation(who, REGION)], annotator="carol").work
+        assert (renamed.annotator, next(iter(renamed.labels.values())).annotator) == (
+            "carol",
+            "carol",
+        )
 
 
 def changed(**value: object) -> dict[str, Any]:
     return REGION | {"value": REGION["value"] | value}
 
 
-@pytest.mark.parametrize(
-    ("task", "words"),
-    [
+def test_bad_parts_are_named_with_their_place(tmp_path: Path) -> None:
+    for task, words in [
         (7, "task 1: Expected an object"),
         ({"data": {"text": "x"}}, "task 1: has no 'trace_id' in its data"),
         (own_annotation(None, REGION), "annotation 1: does not say who labelled it"),
@@ -233,31 +223,15 @@ def changed(**value: object) -> dict[str, Any]:
         (own_annotation(3, changed(startOffset=-1)), "'startOffset' is -1, not a number from 0"),
         (own_annotation(3, changed(endOffset=6)), "result 1: is empty"),
         (own_annotation(3, changed(paragraphlabels=["7.7 No"])), "'7.7 No' is no mode of mast@3"),
-        (
-            own_annotation(3) | {"data": {"trace_id": "t", "spans": 1}},
-            "data.spans: Expected",
-        ),
+        (own_annotation(3) | {"data": {"trace_id": "t", "spans": 1}}, "data.spans: Expected"),
         (own_annotation(3) | {"meta": {"mast_tui": {"taxonomy": "x@1"}}}, "taxonomy 'x@1' is"),
-        (
-            own_annotation(3) | {"meta": {"mast_tui": {"by": {"1": 2}}}},
-            "meta.mast_tui.by[...]: ",
-        ),
-    ],
-)
-def test_a_bad_part_is_named_with_its_place(tmp_path: Path, task: object, words: str) -> None:
-    incoming = read(tmp_path, [task])
-    assert [words in str(problem) for problem in incoming.problems] == [True]
+        (own_annotation(3) | {"meta": {"mast_tui": {"by": {"1": 2}}}}, "meta.mast_tui.by[...]: "),
+    ]:
+        incoming = read(tmp_path, [task])
+        assert [words in str(problem) for problem in incoming.problems] == [True]
 
 
-def test_skipped_annotations_are_left_out_and_counted(tmp_path: Path) -> None:
-    task = own_annotation(3, REGION)
-    task["annotations"][0]["was_cancelled"] = True
-    incoming = read(tmp_path, [task])
-    assert incoming.work == ()
-    assert "1 annotation left out, skipped there" in incoming.notes[0]
-
-
-def test_the_configuration_names_every_mode_once_per_control() -> None:
+def test_the_configuration_has_every_mode_once_per_control() -> None:
     odd = replace(MAST, modes=(replace(MAST.modes[0], name="<&\"'> \u202e"), *MAST.modes[1:]))
     root = ET.fromstring(label_config(odd))
     names = [label_name(mode) for mode in (*odd.modes, odd.open_mode)]

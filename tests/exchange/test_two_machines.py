@@ -1,4 +1,4 @@
-"""Two people on two machines: whatever they do and however they exchange it, it comes together."""
+"""Two annotators on two machines, whose workspaces merge."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STUDY = Study(MAST.ref, ("alice", "bob"), ("alice",), batches=(TRACES,), seed=3)
 NOTES = ("", "🚀 why", "שלום")
 
 Step = tuple[str, str, str, int]
-"""What somebody does: the kind of step, a trace, a mode, and a small number."""
+"""A kind of step, a trace, a mode, and a small number."""
 
 STEPS = st.lists(
     st.tuples(
@@ -51,7 +51,7 @@ STEPS = st.lists(
 
 
 class Machine:
-    """One person's workspace, and what that person does there."""
+    """An annotator's workspace."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -106,7 +106,7 @@ class Machine:
         return merge_content(read_jsonl(file), self.workspace, replacing=("alice", "bob"))
 
     def state(self) -> object:
-        """Everything that both must agree on in the end."""
+        """Return all that both workspaces must agree on."""
         here = self.workspace
         words = words_by_trace(here, MAST)
         return (
@@ -126,7 +126,7 @@ def decision(who: str, mode: str) -> Decision:
 
 @settings(max_examples=3)
 @given(STEPS, STEPS, STEPS, STEPS, st.booleans())
-def test_exchanging_in_any_order_and_twice_gives_the_same(
+def test_exchange_in_any_order_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     of_alice: list[Step],
     of_bob: list[Step],
@@ -161,9 +161,7 @@ def test_exchanging_in_any_order_and_twice_gives_the_same(
 
 
 @pytest.mark.slow
-def test_a_decision_stands_when_a_side_changes_its_word_on_another_machine(
-    tmp_path: Path,
-) -> None:
+def test_a_decision_stays_when_a_side_changes_later(tmp_path: Path) -> None:
     alice, bob = Machine("alice"), Machine("bob")
     mode = SLUGS[0]
     bob.work([("label", "t1", mode, 1), ("finish", "t1", mode, 1)])

@@ -1,4 +1,4 @@
-"""What was said under one codebook, said under the next: nothing is lost, and it can be undone."""
+"""Migration of labels from one version of a codebook to the next, and its undo."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SAME = MODES[5]
 
 
 def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of all state tables, of one taxonomy or all; a pass that was withdrawn is none."""
+    """Return the rows of all state tables, of one taxonomy or all, without withdrawn passes."""
     found = {}
     with workspace._database.reading() as connection:
         for table in schema.STATE_TABLES:
@@ -79,7 +79,7 @@ def tables(workspace: Workspace, ref: str | None = None) -> dict[str, list[tuple
 def tables_of(
     found: dict[str, list[tuple[Any, ...]]], ref: str
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """Those of the rows that are of one taxonomy, or of none."""
+    """Keep the rows of one taxonomy and those without a taxonomy."""
     with_one = {table.name for table in schema.STATE_TABLES if "taxonomy" in table.columns}
     return {
         name: [row for row in rows if name not in with_one or ref in row]
@@ -111,7 +111,7 @@ def carried(room: Class) -> Migrated:
     return migrate(room.workspace, MAP, "alice")
 
 
-def test_a_renamed_mode_keeps_its_labels_with_all_that_stands_beside_them(room: Class) -> None:
+def test_a_renamed_mode_keeps_labels_notes_and_verdicts(room: Class) -> None:
     session = room.open("t00")
     put(session, RENAMED, span(1))
     session.note_span("k0", "look here")
@@ -133,7 +133,7 @@ def test_a_renamed_mode_keeps_its_labels_with_all_that_stands_beside_them(room: 
     assert (done.lost, done.look_again, done.dropped, done.left) == ([], [], [], [])
 
 
-def test_two_modes_that_become_one_are_present_where_either_is(room: Class) -> None:
+def test_merged_modes_are_present_where_either_is(room: Class) -> None:
     for trace_id, mode in (("t00", MERGED), ("t01", INTO)):
         room.finish(trace_id, mode=mode)
     room.finish("t02")
@@ -147,7 +147,7 @@ def test_two_modes_that_become_one_are_present_where_either_is(room: Class) -> N
     assert found == [PRESENT, PRESENT, ABSENT, UNSURE, None]
 
 
-def test_labels_of_merged_modes_at_one_place_become_one_with_both_notes(room: Class) -> None:
+def test_labels_of_merged_modes_are_joined(room: Class) -> None:
     session = room.open("t00")
     for mode in (MERGED, INTO):
         put(session, mode, span(0))
@@ -161,7 +161,7 @@ def test_labels_of_merged_modes_at_one_place_become_one_with_both_notes(room: Cl
     assert (len(done.carried), len(done.joined), done.lost) == (3, 1, [])
 
 
-def test_a_split_opens_just_what_nobody_knows(room: Class) -> None:
+def test_a_split_mode_is_open_where_it_was_present(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=SAME)
     room.finish("t00", annotator="bob")
@@ -190,7 +190,7 @@ def test_a_split_opens_just_what_nobody_knows(room: Class) -> None:
     assert queue(room.workspace, NEXT, "bob", QueueKind.CHANGED) == ()
 
 
-def test_looking_again_goes_on_in_the_same_pass_and_empties_the_queue(room: Class) -> None:
+def test_labelling_a_part_continues_the_pass_and_empties_the_queue(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     carried(room)
     session = go_on(room, "t00")
@@ -204,7 +204,7 @@ def test_looking_again_goes_on_in_the_same_pass_and_empties_the_queue(room: Clas
     assert said(room.workspace, "t00")[FIRST] is ABSENT
 
 
-def test_finishing_without_a_look_says_nothing_of_the_parts(room: Class) -> None:
+def test_finishing_leaves_the_parts_open(room: Class) -> None:
     put(room.open("t00"), SPLIT, span(0))
     carried(room)
     session = go_on(room, "t00")
@@ -215,7 +215,7 @@ def test_finishing_without_a_look_says_nothing_of_the_parts(room: Class) -> None
     assert len(queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)) == 1
 
 
-def test_labels_of_a_dropped_mode_are_listed_and_stay_in_the_old_one(room: Class) -> None:
+def test_labels_of_a_dropped_mode_are_listed(room: Class) -> None:
     room.finish("t00", mode=DROPPED)
     done = carried(room)
     (dropped,) = done.dropped
@@ -225,16 +225,16 @@ def test_labels_of_a_dropped_mode_are_listed_and_stay_in_the_old_one(room: Class
     assert done.lost == []
 
 
-def test_suggestions_and_answers_to_them_cross(room: Class) -> None:
+def test_suggestions_and_reviews_are_carried(room: Class) -> None:
     room.judge("t00")
     session = room.open("t00")
     (suggestion,) = session.suggestions
     session.accept(suggestion.id)
     session.finish(open_modes="absent")
     carried(room)
-    judged, own = sorted(room.workspace.labels(taxonomy=NEXT.ref), key=lambda one: one.origin)[::-1]
-    if judged.annotator == "alice":
-        judged, own = own, judged
+    labels = {one.annotator: one for one in room.workspace.labels(taxonomy=NEXT.ref)}
+    own = labels.pop("alice")
+    (judged,) = labels.values()
     assert own.suggestion == judged.id
     (review,) = room.workspace.reviews(taxonomy=NEXT.ref)
     assert (review.suggestion, review.label) == (judged.id, own.id)
@@ -247,26 +247,16 @@ def test_suggestions_and_answers_to_them_cross(room: Class) -> None:
 
 def decide(room: Class, mode: str, value: VerdictValue, item: str | None = None) -> None:
     target = Target("k0", "k0")
-    given = [
-        Said("alice", PRESENT, (target,)),
-        Said("bob", ABSENT),
-    ]
-    decision = Decision(
-        mode,
-        item or mode,
-        value,
-        (target,) if value is PRESENT else (),
-        ("alice",),
-        tuple(given),
-        "carol",
-        f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z",
-        reason=f"about {mode}",
-    )
+    given = [Said("alice", PRESENT, (target,)), Said("bob", ABSENT)]
+    targets = (target,) if value is PRESENT else ()
+    at = f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z"
+    decided = (targets, ("alice",), tuple(given), "carol", at)
+    decision = Decision(mode, item or mode, value, *decided, reason=f"about {mode}")
     fact = Decided(decision.item, None, decision)
     room.workspace.append([NewEvent("carol", "t00", MAST.ref, None, fact)])
 
 
-def test_decisions_cross_and_those_of_a_split_mode_only_where_it_is_absent(room: Class) -> None:
+def test_decisions_are_carried_unless_a_split_mode_is_present(room: Class) -> None:
     room.finish("t00", mode=RENAMED)
     place = item_id(RENAMED, Target("k0", "k0"))
     for mode, value, item in (
@@ -288,7 +278,7 @@ def test_decisions_cross_and_those_of_a_split_mode_only_where_it_is_absent(room:
     }
 
 
-def test_a_decision_on_one_of_two_that_merge_does_not_speak_for_the_other(room: Class) -> None:
+def test_a_merged_mode_needs_decisions_on_both(room: Class) -> None:
     room.finish("t00", mode=INTO)
     decide(room, MERGED, ABSENT)
     carried(room)
@@ -301,7 +291,7 @@ def test_a_decision_on_one_of_two_that_merge_does_not_speak_for_the_other(room: 
     assert decision.reason == f"about {MERGED}\nabout {INTO}"
 
 
-def test_the_study_and_guidelines_cross(room: Class) -> None:
+def test_study_and_guidelines_are_carried(room: Class) -> None:
     room.finish("t00")
     for name, mode in (("one", MERGED), ("two", SPLIT)):
         words = Guideline(name, mode, f"of {mode}", "carol", "2026-05-04T10:20:30Z")
@@ -314,7 +304,7 @@ def test_the_study_and_guidelines_cross(room: Class) -> None:
     assert (guideline.mode, guideline.text) == (INTO, f"of {MERGED}")
 
 
-def test_what_stands_under_the_new_codebook_already_is_left_and_told(room: Class) -> None:
+def test_existing_work_is_left_and_reported(room: Class) -> None:
     room.finish("t00", "t01", mode=RENAMED)
     session = go_on(room, "t00")
     session.finish(open_modes="absent")
@@ -326,9 +316,7 @@ def test_what_stands_under_the_new_codebook_already_is_left_and_told(room: Class
     assert said(room.workspace, "t01")[NAMED] is PRESENT
 
 
-def test_what_is_labelled_under_the_old_one_later_crosses_when_it_is_asked_again(
-    room: Class,
-) -> None:
+def test_later_labels_are_carried_by_a_second_migration(room: Class) -> None:
     room.finish("t00", mode=RENAMED)
     carried(room)
     room.finish("t01", mode=RENAMED)
@@ -340,7 +328,7 @@ def test_what_is_labelled_under_the_old_one_later_crosses_when_it_is_asked_again
     assert len(room.workspace.imports()) == 2
 
 
-def test_what_has_gone_on_under_the_old_one_since_it_crossed_is_told(room: Class) -> None:
+def test_later_changes_of_carried_work_are_reported(room: Class) -> None:
     room.finish("t00", mode=RENAMED)
     carried(room)
     put(room.open("t00"), SAME, span(1))
@@ -348,7 +336,7 @@ def test_what_has_gone_on_under_the_old_one_since_it_crossed_is_told(room: Class
     assert [one.mode for one in room.workspace.labels(taxonomy=NEXT.ref)] == [NAMED]
 
 
-def test_the_same_migration_on_two_machines_is_one_once_they_merge(room: Class) -> None:
+def test_equal_migrations_on_two_machines_merge(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=RENAMED, annotator="bob")
     with closing(Workspace.open(":memory:")) as other, closing(Workspace.open(":memory:")) as third:
@@ -363,7 +351,7 @@ def test_the_same_migration_on_two_machines_is_one_once_they_merge(room: Class) 
         assert tables(room.workspace) == before
 
 
-def test_it_is_not_undone_over_work_that_was_built_on_it(room: Class) -> None:
+def test_a_migration_with_later_work_is_not_undone(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     carried(room)
     put(go_on(room, "t00"), FIRST, span(0))
@@ -373,7 +361,7 @@ def test_it_is_not_undone_over_work_that_was_built_on_it(room: Class) -> None:
     assert tables(room.workspace) == before
 
 
-def test_it_can_be_undone_and_done_again(room: Class) -> None:
+def test_a_migration_can_be_undone_and_repeated(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=RENAMED)
     before = tables(room.workspace)
@@ -392,7 +380,7 @@ def test_it_can_be_undone_and_done_again(room: Class) -> None:
     assert room.workspace.current_taxonomies() == (NEXT.ref,)
 
 
-def test_a_change_after_a_change_keeps_what_is_still_to_be_looked_at(room: Class) -> None:
+def test_a_second_migration_keeps_the_open_parts(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     carried(room)
     later = replace(NEXT, version="5")
@@ -402,14 +390,14 @@ def test_a_change_after_a_change_keeps_what_is_still_to_be_looked_at(room: Class
     assert len(queue(room.workspace, later, "alice", QueueKind.CHANGED)) == 1
 
 
-def test_nothing_to_carry_is_told() -> None:
+def test_nothing_to_carry_is_refused() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         workspace.add_taxonomy(MAST)
         with pytest.raises(ExchangeError, match="nobody has labelled under mast@3"):
             migrate(workspace, MAP, None)
 
 
-def test_an_export_brings_the_migration_along(room: Class, tmp_path: Path) -> None:
+def test_an_export_has_the_migration(room: Class, tmp_path: Path) -> None:
     room.finish("t00", mode=SPLIT)
     carried(room)
     file = tmp_path / "all.jsonl"
@@ -520,7 +508,7 @@ def work(room: Class, steps: list[Step]) -> None:
 
 @settings(deadline=None, max_examples=6)
 @given(STEPS, TOLD)
-def test_migrating_and_undoing_gives_the_same_workspace(steps: list[Step], told: Targets) -> None:
+def test_migrating_and_undoing_restores_the_workspace(steps: list[Step], told: Targets) -> None:
     room = Class(2)
     with closing(room.workspace) as workspace:
         work(room, steps)
@@ -538,9 +526,7 @@ def test_migrating_and_undoing_gives_the_same_workspace(steps: list[Step], told:
 
 @settings(deadline=None, max_examples=5)
 @given(histories(), TOLD)
-def test_every_label_is_carried_looked_at_again_or_listed(
-    events: list[NewEvent], told: Targets
-) -> None:
+def test_every_label_is_carried_or_listed(events: list[NewEvent], told: Targets) -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         recorded(workspace, events)
         old = workspace.labels(taxonomy=MAST.ref, pass_number=None)
@@ -575,7 +561,7 @@ def _state_or_refusal(into: Workspace, other: Workspace) -> dict[str, Any] | Non
 
 @settings(deadline=None, max_examples=4)
 @given(STEPS, STEPS, STEPS, TOLD)
-def test_two_machines_of_which_one_has_migrated_come_out_the_same_or_are_refused(
+def test_one_migrated_machine_merges_to_the_same_or_is_refused(
     steps: list[Step], here_later: list[Step], there_later: list[Step], told: Targets
 ) -> None:
     here, there = Class(2), Class(2)

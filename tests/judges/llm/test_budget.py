@@ -1,4 +1,4 @@
-"""Allowances: nothing is sent that would go beyond, whatever the answers turn out to take."""
+"""Allowances of tokens and money."""
 
 from __future__ import annotations
 
@@ -15,40 +15,12 @@ from mast_tui.judges.llm.errors import AllowanceSpent
 from mast_tui.workspace import Usage
 
 
-async def test_a_budget_without_bounds_only_counts() -> None:
+async def test_budgets_count_settled_and_release_unsettled_reservations() -> None:
     budget = Budget(used=Usage(1, 1_000, 100))
     reserved = await budget.reserve(500_000, 4_000)
     budget.settle(reserved, 499_000, 900)
     assert budget.used == Usage(2, 500_000, 1_000)
     assert budget.tokens == 501_000
-
-
-async def test_what_was_spent_before_counts() -> None:
-    budget = Budget(Allowance(10_000), used=Usage(9, 8_000, 1_500))
-    with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
-        await budget.reserve(600, 100)
-    await budget.reserve(400, 100)
-
-
-async def test_money_is_kept_to_as_well_as_tokens() -> None:
-    with pytest.raises(ValueError, match="price"):
-        Budget(Allowance(cost=1.0))
-    budget = Budget(Allowance(cost=0.01), prices=Prices(1.0, 10.0))
-    budget.settle(await budget.reserve(1_000, 100), 1_000, 850)
-    with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
-        await budget.reserve(1_000, 100)
-
-
-async def test_a_request_that_alone_is_too_much_is_told_as_that() -> None:
-    words = re.escape("one request alone may take 1,100 of the 1,000 tokens allowed")
-    with pytest.raises(AllowanceSpent, match=words):
-        await Budget(Allowance(1_000), used=Usage(1, 500)).reserve(1_000, 400)
-    dear = Budget(Allowance(cost=0.001), prices=Prices(1.0, 10.0))
-    with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
-        await dear.reserve(1_000, 400)
-
-
-async def test_what_is_given_back_is_not_spent_unless_it_was_settled() -> None:
     budget = Budget(Allowance(10_000))
     for _ in range(5):
         budget.release(await budget.reserve(9_900, 100))
@@ -60,7 +32,27 @@ async def test_what_is_given_back_is_not_spent_unless_it_was_settled() -> None:
     assert budget.tokens == 1_000
 
 
-async def test_the_rest_that_requests_under_way_hold_is_waited_for() -> None:
+async def test_an_allowance_counts_earlier_spending_and_money() -> None:
+    budget = Budget(Allowance(10_000), used=Usage(9, 8_000, 1_500))
+    with pytest.raises(AllowanceSpent, match=re.escape("9,500 of the 10,000 tokens")):
+        await budget.reserve(600, 100)
+    await budget.reserve(400, 100)
+    with pytest.raises(ValueError, match="price"):
+        Budget(Allowance(cost=1.0))
+    budget = Budget(Allowance(cost=0.01), prices=Prices(1.0, 10.0))
+    budget.settle(await budget.reserve(1_000, 100), 1_000, 850)
+    with pytest.raises(AllowanceSpent, match=re.escape("0.0095 of the 0.0100")):
+        await budget.reserve(1_000, 100)
+    # A request that is too large by itself is reported as such.
+    words = re.escape("one request alone may take 1,100 of the 1,000 tokens allowed")
+    with pytest.raises(AllowanceSpent, match=words):
+        await Budget(Allowance(1_000), used=Usage(1, 500)).reserve(1_000, 400)
+    dear = Budget(Allowance(cost=0.001), prices=Prices(1.0, 10.0))
+    with pytest.raises(AllowanceSpent, match=re.escape("0.0020 of the 0.0010 allowed")):
+        await dear.reserve(1_000, 400)
+
+
+async def test_reservations_of_running_requests_are_awaited() -> None:
     budget = Budget(Allowance(10_000))
     first = await budget.reserve(6_000, 0)
     second = asyncio.create_task(budget.reserve(6_000, 0))
@@ -73,7 +65,7 @@ async def test_the_rest_that_requests_under_way_hold_is_waited_for() -> None:
         await third
 
 
-async def test_longer_answers_than_thought_make_later_requests_ask_for_more() -> None:
+async def test_reservations_grow_with_longer_answers() -> None:
     budget = Budget(Allowance(10_000))
     budget.settle(await budget.reserve(1_000, 4_000), 1_000, 3_000)
     reserved = await budget.reserve(1_000, 4_000)
@@ -93,7 +85,7 @@ WORKERS = 8
         max_size=40,
     ),
 )
-def test_eight_workers_go_beyond_by_less_than_one_request_each(
+def test_workers_exceed_an_allowance_by_one_request_each_at_most(
     allowed: int, sizes: list[tuple[int, float, int, bool]]
 ) -> None:
     async def worker(budget: Budget, work: list[tuple[int, float, int, bool]]) -> None:

@@ -1,4 +1,4 @@
-"""The decisive step: one finding, with what should have been done and what would have followed."""
+"""Requests for the decisive step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def says(request: Request, *steps: dict[str, object]) -> Reply:
     return notes(request) or Reply(json.dumps(body), "stop", "json_schema", request.tokens, 50)
 
 
-async def test_it_is_a_finding_of_its_own_kind_with_a_remedy() -> None:
+async def test_the_decisive_step_is_a_finding_with_a_remedy() -> None:
     result = await judge(run_of(10), Model(lambda r, _: says(r, step(4))), parameters=WHOLE)
     [found] = result.judgement.findings
     assert (found.mode, found.first, found.last) == (
@@ -53,7 +53,7 @@ async def test_it_is_a_finding_of_its_own_kind_with_a_remedy() -> None:
     assert result.remarks == ()
 
 
-async def test_of_several_windows_the_surest_counts() -> None:
+async def test_the_surest_window_and_most_samples_count() -> None:
     def answers(request: Request, _: int) -> Reply:
         if asks_for(request) != "notes":
             return says(request)
@@ -66,18 +66,16 @@ async def test_of_several_windows_the_surest_counts() -> None:
     assert len(model.asked) > 2
     [found] = result.judgement.findings
     assert found.confidence == 0.9
-
-
-async def test_of_several_samples_the_step_that_most_name_counts() -> None:
+    # Of samples the step counts that most of them name.
     places = iter((7, 4, 4))
-    model = Model(lambda r, _: says(r, step(next(places), confidence=0.1)))
-    result = await judge(run_of(10), model, parameters=replace(WHOLE, samples=3))
+    sampled = Model(lambda r, _: says(r, step(next(places), confidence=0.1)))
+    result = await judge(run_of(10), sampled, parameters=replace(WHOLE, samples=3))
     [found] = result.judgement.findings
     assert found.first == "line 4"
     assert found.confidence == pytest.approx(2 / 3)
 
 
-async def test_step_by_step_ends_with_the_first_and_shows_nothing_behind_it() -> None:
+async def test_step_by_step_ends_with_the_first_step() -> None:
     def answers(request: Request, _: int) -> Reply:
         _, last = shown_by(request)
         return says(request, *([step(last)] if last in (5, 8) else []))
@@ -89,7 +87,7 @@ async def test_step_by_step_ends_with_the_first_and_shows_nothing_behind_it() ->
     assert [found.first for found in result.judgement.findings] == ["line 5"]
 
 
-async def test_step_by_step_wants_a_short_run_and_a_model_that_reads_it_whole() -> None:
+async def test_step_by_step_needs_a_short_run() -> None:
     model = Model(lambda r, _: says(r, step(61)))
     await judge(run_of(61, words=1), model, parameters=STEPS)
     assert len(model.asked) == 1
@@ -101,7 +99,7 @@ async def test_step_by_step_wants_a_short_run_and_a_model_that_reads_it_whole() 
         await judge(run_of(10), Model(reads_nothing), parameters=STEPS)
 
 
-async def test_what_fits_no_mode_and_whose_it_is_not_are_said() -> None:
+async def test_misfits_of_mode_and_agent_are_remarked() -> None:
     said = step(4, fits=False, agent="the planner", mode="FM-2.6")
     result = await judge(run_of(10), Model(lambda r, _: says(r, said)), parameters=WHOLE)
     [found] = result.judgement.findings
@@ -119,9 +117,7 @@ async def test_what_fits_no_mode_and_whose_it_is_not_are_said() -> None:
         ({"correction": " "}, "no correction"),
     ],
 )
-async def test_what_cannot_be_used_is_asked_for_once_more(
-    said: dict[str, object], words: str
-) -> None:
+async def test_an_unusable_step_is_requested_once_more(said: dict[str, object], words: str) -> None:
     model = Model(lambda r, _: says(r, step(4) | said))
     with pytest.raises(Unanswered, match=words):
         await judge(run_of(10), model, parameters=WHOLE)
@@ -137,7 +133,7 @@ async def test_other_shapes_are_read_or_refused() -> None:
         await judge(run_of(10), Model(lambda r, _: Reply("{}", "stop", "text", 1, 1)), None, WHOLE)
 
 
-def test_how_it_is_asked_for_is_a_part_of_the_judges_name() -> None:
+def test_the_way_of_asking_is_part_of_the_judge_s_name() -> None:
     verifying = Parameters("a-model", verify=True)
     ways = (Parameters("a-model"), WHOLE, STEPS, verifying)
     assert len({Prompt(MAST, parameters).hash for parameters in ways}) == 4

@@ -1,4 +1,4 @@
-"""A trace is judged window by window; whatever a model says, a result can be checked."""
+"""Judging of one trace, window by window."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.judges.llm.scripted_model import (
 from tests.judges.memory_trace import MemoryTrace
 
 
-async def test_a_claim_becomes_a_finding_with_its_words_in_the_trace() -> None:
+async def test_a_claim_becomes_a_finding_with_its_quote() -> None:
     trace = run_of(10)
     model = Model(lambda r, _: answer(r, m1_3=[finding(4, "This is step 3 of the work.")]))
     result = await judge(trace, model)
@@ -49,7 +49,7 @@ async def test_a_claim_becomes_a_finding_with_its_words_in_the_trace() -> None:
     assert result.remarks == ()
 
 
-async def test_what_must_be_checked_is_said_in_remarks() -> None:
+async def test_doubtful_findings_are_remarked() -> None:
     def says(request: Request, room: int) -> Reply:
         found = [finding(9, "This is step 3 of the work."), finding(2, "nobody has ever said this")]
         said = answer(request, m1_3=found, m2_2=None)
@@ -65,7 +65,7 @@ async def test_what_must_be_checked_is_said_in_remarks() -> None:
     assert "answers as text" in remarks
 
 
-async def test_the_windows_are_summarised_and_judged_with_the_story_of_the_run() -> None:
+async def test_windows_are_summarised_then_judged_with_the_story() -> None:
     trace = run_of(40)
     seen: list[Judgement] = []
 
@@ -99,7 +99,7 @@ async def test_the_windows_are_summarised_and_judged_with_the_story_of_the_run()
 
 
 class Waves(ModelClient):
-    """A model that answers all requests that wait at once, and counts how often it does."""
+    """A model that answers all waiting requests together, and counts the rounds."""
 
     def __init__(self) -> None:
         self.waves = 0
@@ -133,9 +133,7 @@ class Waves(ModelClient):
             turn.set_result(None)
 
 
-async def test_a_million_tokens_take_five_requests_in_sequence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_million_tokens_take_five_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     # All work is done on the event loop, so that every wave is complete.
     monkeypatch.setattr(judging, "SMALL", 10**9)
     trace = run_of(500, words=2_000)
@@ -147,7 +145,7 @@ async def test_a_million_tokens_take_five_requests_in_sequence(
     assert model.waves == 5
 
 
-async def test_what_two_windows_see_in_their_overlap_is_found_once() -> None:
+async def test_findings_in_overlaps_are_joined() -> None:
     trace = run_of(40, words=4)
 
     def says(request: Request, room: int) -> Reply:
@@ -164,7 +162,7 @@ async def test_what_two_windows_see_in_their_overlap_is_found_once() -> None:
     assert [f.first for f in result.judgement.findings] == [f"line {n}" for n in range(2, 41)]
 
 
-async def test_windows_that_are_too_long_are_asked_in_smaller_ones() -> None:
+async def test_too_long_windows_are_split() -> None:
     trace = run_of(40)
     said: list[tuple[int, int]] = []
     told: list[str] = []
@@ -195,7 +193,7 @@ def reads_nothing(request: Request, room: int) -> Reply:
     raise ContextOverflow("too long")
 
 
-async def test_a_model_that_reads_nothing_ends_in_words_and_is_asked_again_later() -> None:
+async def test_a_model_that_reads_nothing_fails_the_trace() -> None:
     ledger = Kept()
     for _ in range(2):
         with pytest.raises(TraceFails, match="reads"):
@@ -211,7 +209,7 @@ def fails(request: Request, room: int) -> Reply:
     raise AssertionError("nothing should be asked any more")
 
 
-async def test_samples_are_asked_apart_and_counted_together() -> None:
+async def test_samples_are_asked_separately_and_counted() -> None:
     def says(request: Request, room: int) -> Reply:
         found = [finding(4, "This is step 3 of the work.")] if request.sample < 2 else []
         return answer(request, m1_3=found, m1_1="unsure" if request.sample else [])
@@ -227,7 +225,7 @@ async def test_samples_are_asked_apart_and_counted_together() -> None:
 
 
 class Whims(ModelClient):
-    """A model that answers well, badly, or not at all, the same way to the same question."""
+    """A model whose answers are right, wrong or missing by chance, from a seed."""
 
     def __init__(self, seed: int, trace: MemoryTrace) -> None:
         self._seed = seed
@@ -273,15 +271,8 @@ class Whims(ModelClient):
         text = self._trace.text(chance.randrange(spans))
         start = chance.randrange(len(text))
         quote = text[start : start + chance.choice([3, 20, 60, 400])]
-        dressed = [
-            quote,
-            quote,
-            f'"{quote}"',
-            quote.replace(" ", "\n"),
-            quote[::-1],
-            "made up",
-            None,
-        ]
+        wrapped = (f'"{quote}"', quote.replace(" ", "\n"), quote[::-1], "made up", None)
+        dressed = [quote, quote, *wrapped]
         return {
             "first": chance.choice([None, 1, "#3", spans, spans + 9, -1, chance.randint(1, spans)]),
             "last": chance.choice([None, 2, "7", spans, chance.randint(1, spans)]),
@@ -293,7 +284,7 @@ class Whims(ModelClient):
 
 
 def check(trace: MemoryTrace, result: TraceResult) -> None:
-    """All that a person may rely on."""
+    """Check what holds for every result."""
     judgement = result.judgement
     places = [(f.mode, f.target) for f in judgement.findings]
     assert len(places) == len(set(places))
@@ -323,7 +314,7 @@ def check(trace: MemoryTrace, result: TraceResult) -> None:
     st.integers(1, 3),
     st.sampled_from([1_000, 3_000, 24_000]),
 )
-def test_whatever_a_model_does_the_result_holds_or_an_error_is_told(
+def test_any_model_gives_a_sound_result_or_an_error(
     seed: int, spans: int, samples: int, window_tokens: int
 ) -> None:
     trace, ledger = run_of(spans), Kept()
@@ -343,7 +334,7 @@ def test_whatever_a_model_does_the_result_holds_or_an_error_is_told(
     asyncio.run(many())
 
 
-async def test_what_is_odd_a_thousand_times_is_told_in_short() -> None:
+async def test_remarks_are_limited() -> None:
     def odd(request: Request, _: int) -> Reply:
         body = json.loads(answer(request).text)
         body["modes"] |= {f"mode {n}": "absent" for n in range(900)}

@@ -1,4 +1,4 @@
-"""How many requests are under way: all of them with a healthy server, few with a busy one."""
+"""The number of concurrent requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_all_stay_under_way_with_a_healthy_server() -> None:
+async def test_a_healthy_server_gets_all_requests() -> None:
     with pytest.raises(ValueError, match="at least one"):
         RateLimiter(0)
     limiter, release = RateLimiter(16), asyncio.Event()
@@ -39,7 +39,7 @@ async def test_all_stay_under_way_with_a_healthy_server() -> None:
     assert limiter.running_count == 0
 
 
-async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() -> None:
+async def test_concurrent_refusals_halve_the_limit_once() -> None:
     limiter = RateLimiter(16)
     async with limiter.turn() as first, limiter.turn() as second:
         limiter.slow_down(first, None)
@@ -50,7 +50,7 @@ async def test_a_busy_server_halves_once_for_requests_sent_at_the_same_time() ->
     assert limiter.allowed == 4
 
 
-async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers() -> None:
+async def test_the_limit_stays_above_zero_and_grows_by_one_per_round() -> None:
     limiter = RateLimiter(4)
     for _ in range(5):
         async with limiter.turn() as turn:
@@ -68,20 +68,20 @@ async def test_it_is_never_less_than_one_and_grows_by_one_for_a_round_of_answers
     assert limiter.allowed == 4
 
 
-@pytest.mark.parametrize("chance", [0.0, 0.5, 0.99])
-async def test_everybody_waits_for_as_long_as_the_server_asked(chance: float) -> None:
-    time = FakeTime(chance)
-    limiter = RateLimiter(4, timing=time.timing)
-    async with limiter.turn() as turn:
-        assert limiter.slow_down(turn, 20.0)
-        assert not limiter.slow_down(turn, 20.0)
-        assert not limiter.slow_down(turn, 5.0)
-    async with limiter.turn():
-        # By chance, so that those who waited together do not come back at one moment.
-        assert time.time == pytest.approx(120.0 + chance * MOST_SPREAD)
+async def test_requested_waits_hold_for_all_requests() -> None:
+    for chance in [0.0, 0.5, 0.99]:
+        time = FakeTime(chance)
+        limiter = RateLimiter(4, timing=time.timing)
+        async with limiter.turn() as turn:
+            assert limiter.slow_down(turn, 20.0)
+            assert not limiter.slow_down(turn, 20.0)
+            assert not limiter.slow_down(turn, 5.0)
+        async with limiter.turn():
+            # By chance, so that those who waited together do not come back at one moment.
+            assert time.time == pytest.approx(120.0 + chance * MOST_SPREAD)
 
 
-async def test_the_first_requests_begin_one_after_the_other_and_later_ones_at_once() -> None:
+async def test_the_first_requests_are_staggered() -> None:
     time = FakeTime()
     limiter, begun = RateLimiter(3, timing=time.timing, ramp=0.5), []
     for _ in range(6):
@@ -90,7 +90,7 @@ async def test_the_first_requests_begin_one_after_the_other_and_later_ones_at_on
     assert [moment - begun[0] for moment in begun] == [0.0, 0.5, 1.0, 1.5, 1.5, 1.5]
 
 
-async def test_one_that_waits_in_line_waits_out_what_the_server_asked_meanwhile() -> None:
+async def test_waiting_requests_keep_their_order_and_wait_as_asked() -> None:
     time = FakeTime()
     limiter = RateLimiter(1, timing=time.timing)
     async with limiter.turn() as turn:
@@ -101,10 +101,8 @@ async def test_one_that_waits_in_line_waits_out_what_the_server_asked_meanwhile(
         limiter.slow_down(turn, 30.0)
     await second
     assert time.time >= 130.0
-
-
-async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
-    limiter, order = RateLimiter(1), []
+    limiter = RateLimiter(1)
+    order: list[int] = []
 
     async def take(name: int) -> None:
         async with limiter.turn():
@@ -115,7 +113,7 @@ async def test_those_who_wait_come_in_the_order_in_which_they_came() -> None:
     assert order == list(range(6))
 
 
-async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
+async def test_cancelled_requests_free_their_place() -> None:
     limiter = RateLimiter(1)
     async with limiter.turn():
         waiting = [asyncio.create_task(hold(limiter, asyncio.Event())) for _ in range(3)]
@@ -131,6 +129,6 @@ async def test_those_who_are_cancelled_in_line_take_no_place() -> None:
 
 
 @given(st.integers(1, 50), st.floats(0, 1, exclude_max=True))
-def test_backing_off_is_anything_up_to_a_limit_that_doubles(tries: int, chance: float) -> None:
+def test_back_off_is_random_up_to_a_doubling_limit(tries: int, chance: float) -> None:
     assert 0 <= back_off(tries, chance) <= min(MOST_BACK_OFF, 2.0 ** (tries - 1))
     assert back_off(tries, chance) <= back_off(tries + 1, chance)

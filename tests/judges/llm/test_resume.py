@@ -1,4 +1,4 @@
-"""A run that is killed in the midst goes on where it was, and pays for nothing twice."""
+"""Resumption of runs after kills and signals."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Killing:
         return right(body, n)
 
 
-def test_a_run_that_is_killed_many_times_loses_and_doubles_nothing(runner: Runner) -> None:
+def test_a_killed_run_loses_and_doubles_nothing(runner: Runner) -> None:
     traces = "killed.jsonl"
     write_conversations(runner.folder / traces, TRACES)
     script = Killing()
@@ -164,9 +164,7 @@ def state(workspace: Workspace) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_run_cleanly_and_says_how_to_go_on(
-    runner: Runner, name: signal.Signals
-) -> None:
+def test_a_signal_ends_a_run_cleanly(runner: Runner, name: signal.Signals) -> None:
     traces = f"{name.name}.jsonl"
     write_conversations(runner.folder / traces, 20)
     pid = 0

@@ -1,4 +1,4 @@
-"""One run of a judge at a time over a workspace."""
+"""The lock of a judge's run on a workspace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such locks t
 JUDGE = "judge:m@12345678"
 
 
-def test_nobody_else_has_the_same_judge_at_work(tmp_path: Path) -> None:
+def test_one_process_runs_a_judge_on_a_workspace(tmp_path: Path) -> None:
     place = tmp_path / "workspace.db"
     with run_lock(place, JUDGE):
         with (
@@ -29,9 +29,13 @@ def test_nobody_else_has_the_same_judge_at_work(tmp_path: Path) -> None:
     with run_lock(place, JUDGE):
         pass
     assert list(tmp_path.iterdir()) == []
+    # Without a file there is no lock.
+    for unlocked in (None, tmp_path / "nowhere" / "workspace.db"):
+        with run_lock(unlocked, JUDGE), run_lock(unlocked, JUDGE):
+            pass
 
 
-def test_what_a_killed_process_left_keeps_nobody_out(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
     place = tmp_path / "workspace.db"
     pid = os.fork()
     if pid == 0:
@@ -42,9 +46,3 @@ def test_what_a_killed_process_left_keeps_nobody_out(tmp_path: Path) -> None:
     with run_lock(place, JUDGE):
         pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_where_there_can_be_no_lock_nobody_is_kept_out(tmp_path: Path) -> None:
-    for place in (None, tmp_path / "nowhere" / "workspace.db"):
-        with run_lock(place, JUDGE), run_lock(place, JUDGE):
-            pass

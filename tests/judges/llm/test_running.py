@@ -1,4 +1,4 @@
-"""A run over many traces, asked through the real client of a scripted server."""
+"""Runs of a model judge over files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def many(bench: Bench) -> Bench:
     return bench
 
 
-def test_every_trace_is_judged_once_with_places_that_were_checked(six: Bench) -> None:
+def test_a_run_stores_labels_verdicts_and_usage(six: Bench) -> None:
     told: list[Progress] = []
     used: list[Usage] = []
     summary = six.judge(watch=Watch(on_trace=told.append, on_use=used.append))
@@ -83,7 +83,7 @@ def test_every_trace_is_judged_once_with_places_that_were_checked(six: Bench) ->
     assert (run.quotes, run.usage) == (summary.quotes, summary.usage)
 
 
-def test_what_was_judged_is_passed_over_and_again_asks_anew(six: Bench) -> None:
+def test_traces_are_judged_once_and_again_when_they_have_grown(six: Bench) -> None:
     six.judge()
     second = six.judge()
     assert (dict(second.traces), second.run_id) == ({TraceStatus.KNOWN: 6}, None)
@@ -91,10 +91,7 @@ def test_what_was_judged_is_passed_over_and_again_asks_anew(six: Bench) -> None:
     assert dict(six.judge(again=True).traces) == {TraceStatus.JUDGED: 6}
     assert len(six.chats) == 12
     assert len({label.id for label in six.workspace.labels()}) == 6
-
-
-def test_a_grown_trace_is_judged_anew_also_when_the_first_try_fails(six: Bench) -> None:
-    six.judge()
+    # A grown trace is judged again, also if the first try fails.
     six.write(1, spans=7)
     six.server.script = lambda _body, _n: status(400, "no such thing")
     assert six.judge().traces[TraceStatus.FAILED] == 1
@@ -102,7 +99,7 @@ def test_a_grown_trace_is_judged_anew_also_when_the_first_try_fails(six: Bench) 
     assert dict(six.judge().traces) == {TraceStatus.KNOWN: 5, TraceStatus.JUDGED: 1}
 
 
-def test_a_trace_without_an_answer_is_told_and_tried_again_by_the_same_command(six: Bench) -> None:
+def test_a_failed_trace_is_reported_and_retried_by_the_same_command(six: Bench) -> None:
     six.server.script = lambda body, n: (
         reply("no JSON at all") if "run 3 " in str(body) else right(body, n)
     )
@@ -147,9 +144,7 @@ ODD_SERVERS: dict[str, Script] = {
 
 
 @pytest.mark.parametrize("name", ODD_SERVERS)
-def test_whatever_the_server_does_nothing_is_lost_and_nothing_doubled(
-    six: Bench, name: str
-) -> None:
+def test_odd_servers_lose_and_double_nothing(six: Bench, name: str) -> None:
     heard: list[str] = []
     six.server.script = ODD_SERVERS[name]
     summary = six.judge(watch=Watch(on_wait=heard.append))
@@ -170,7 +165,7 @@ def test_whatever_the_server_does_nothing_is_lost_and_nothing_doubled(
         (status(404, "gone", code="model_not_found"), "test-model"),
     ],
 )
-def test_what_stops_a_run_is_told_and_the_same_command_goes_on(
+def test_a_stopped_run_is_resumed_by_the_same_command(
     six: Bench, action: Action, word: str
 ) -> None:
     six.server.script = lambda body, n: right(body, n) if n < 2 else action
@@ -191,9 +186,7 @@ def test_what_stops_a_run_is_told_and_the_same_command_goes_on(
 @pytest.mark.parametrize(
     "allowance", [Allowance(tokens=9_000), Allowance(cost=0.009)], ids=["tokens", "cost"]
 )
-def test_an_allowance_is_kept_and_the_next_run_has_a_new_one(
-    six: Bench, allowance: Allowance
-) -> None:
+def test_each_run_keeps_to_its_allowance(six: Bench, allowance: Allowance) -> None:
     asked = spent = 0
     for _ in range(20):
         summary = six.judge(allowance=allowance, prices=Prices(1.0, 1.0), concurrency=1)
@@ -210,7 +203,7 @@ def test_an_allowance_is_kept_and_the_next_run_has_a_new_one(
     six.assert_each_judged_once(6)
 
 
-def test_a_run_that_was_broken_off_goes_on_within_its_allowance(six: Bench) -> None:
+def test_a_resumed_run_keeps_its_allowance(six: Bench) -> None:
     async def cancelled() -> None:
         two, seen = asyncio.Event(), []
 
@@ -240,14 +233,14 @@ def test_a_run_that_was_broken_off_goes_on_within_its_allowance(six: Bench) -> N
     assert summary.run_id == run.id
 
 
-def test_a_judge_that_another_process_has_at_work_is_not_asked_twice(six: Bench) -> None:
+def test_a_judge_runs_in_one_process_at_a_time(six: Bench) -> None:
     with run_lock(six.workspace.path, six.setup().judge), pytest.raises(RunStops):
         six.judge()
     assert not six.chats
     assert six.judge().traces == {TraceStatus.JUDGED: 6}
 
 
-def test_few_more_traces_are_open_than_are_asked_about_at_once(many: Bench) -> None:
+def test_few_traces_are_open_at_once(many: Bench) -> None:
     drawn: list[Trace] = []
     open_ones: list[int] = []
 
@@ -269,7 +262,7 @@ def test_few_more_traces_are_open_than_are_asked_about_at_once(many: Bench) -> N
     assert many.server.most_in_flight == 4
 
 
-def test_what_is_found_in_each_window_is_kept_at_once(bench: Bench) -> None:
+def test_findings_are_stored_after_each_window(bench: Bench) -> None:
     bench.write(1, spans=120)
     parts: list[int] = []
     bench.server.script = lambda body, _n: answer(
@@ -296,7 +289,7 @@ USELESS: dict[str, Action] = {
 
 
 @pytest.mark.parametrize("name", USELESS)
-def test_a_run_in_which_every_request_fails_ends_after_eight(
+def test_a_run_of_failures_stops_after_eight_requests(
     name: str, many: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "back_off", lambda *_: 0.0)
@@ -308,7 +301,7 @@ def test_a_run_in_which_every_request_fails_ends_after_eight(
     assert not many.workspace.labels()
 
 
-def test_traces_that_fail_for_one_reason_end_a_run_also_later(many: Bench) -> None:
+def test_repeated_failures_stop_a_run_also_later(many: Bench) -> None:
     many.server.script = lambda body, n: (
         right(body, n) if n < 4 else status(400, f"no such thing as {n}")
     )
@@ -322,7 +315,7 @@ def test_traces_that_fail_for_one_reason_end_a_run_also_later(many: Bench) -> No
     assert dict(many.judge(concurrency=1).traces) == {TraceStatus.KNOWN: 4, TraceStatus.JUDGED: 8}
 
 
-def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(many: Bench) -> None:
+def test_earlier_failures_do_not_stop_a_resumed_run(many: Bench) -> None:
     refused = status(400, "no such thing")
     many.server.script = lambda _body, _n: refused
     assert many.judge(concurrency=1).stopped is not None
@@ -337,7 +330,7 @@ def test_traces_that_failed_before_do_not_end_the_run_that_goes_on(many: Bench) 
     assert second.traces == {TraceStatus.FAILED: len(failed), TraceStatus.JUDGED: 12 - len(failed)}
 
 
-def test_what_is_taken_out_is_part_of_the_judges_name(bench: Bench, tmp_path: Path) -> None:
+def test_redaction_is_part_of_the_judge_s_name(bench: Bench, tmp_path: Path) -> None:
     patterns = tmp_path / "patterns.txt"
     patterns.write_text("customer = cust-[0-9]{6}\n", "utf-8")
     keyed = bench.setup(redaction=Redaction.default().with_secret("a-secret-of-mine"))
@@ -350,7 +343,7 @@ def test_what_is_taken_out_is_part_of_the_judges_name(bench: Bench, tmp_path: Pa
     assert dict(bare.settings().parameters)["redaction"] == "none"
 
 
-def test_a_text_on_which_a_pattern_takes_too_long_fails_its_trace_only(six: Bench) -> None:
+def test_a_slow_pattern_fails_its_trace_only(six: Bench) -> None:
     words = "the pattern “x.*?y|x” takes too long"
 
     def places(text: str) -> Iterator[tuple[int, int]]:
@@ -364,7 +357,7 @@ def test_a_text_on_which_a_pattern_takes_too_long_fails_its_trace_only(six: Benc
     assert (failed.path.name, failed.problem) == ("run-0004.json", words)
 
 
-def test_texts_that_are_not_shown_whole_are_counted(bench: Bench) -> None:
+def test_shortened_texts_are_counted(bench: Bench) -> None:
     bench.write(2)
     path = bench.runs / "run-0001.json"
     path.write_text(path.read_text().replace("line 2", "line 2 " + "word " * 40_000))

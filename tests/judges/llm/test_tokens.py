@@ -1,17 +1,15 @@
-"""The estimate of tokens: by kind of text, and never far too low."""
+"""Estimates of tokens."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.prompt.tokens import estimate
 
 
-@pytest.mark.parametrize(
-    ("text", "least", "most"),
-    [
+def test_estimates_by_kind_of_text() -> None:
+    for text, least, most in [
         # Lower bounds are what a widespread tokenizer counts at least.
         ("The service came back after it, and nobody looked at the logs. " * 60, 750, 1150),
         ("", 0, 0),
@@ -22,18 +20,16 @@ from mast_tui.judges.llm.prompt.tokens import estimate
         ("Сбой произошёл в службе оплаты. " * 40, 300, 1200),
         ("🚀🔥🤖" * 40, 200, 800),
         ("0123456789" * 100, 330, 1000),
-    ],
-)
-def test_kinds_of_text(text: str, least: int, most: int) -> None:
-    assert least <= estimate(text) <= most
+    ]:
+        assert least <= estimate(text) <= most
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
-def test_more_text_is_never_fewer_tokens(text: str, more: str) -> None:
+def test_estimates_grow_with_text(text: str, more: str) -> None:
     assert estimate(text) <= estimate(text + more)
     assert abs(estimate(text) + estimate(more) - estimate(text + more)) <= 5
 
 
 @given(st.text(st.characters(), min_size=1, max_size=100))
-def test_any_text_has_an_estimate(text: str) -> None:
+def test_estimates_are_bounded_for_any_text(text: str) -> None:
     assert 1 <= estimate(text) <= 4 * len(text) + 1

@@ -15,7 +15,7 @@ import pytest
 from mast_tui.judges.llm.run.writer_thread import WriterThread
 
 
-async def test_what_fails_after_its_task_was_cancelled_is_not_printed() -> None:
+async def test_an_error_after_cancellation_is_not_printed() -> None:
     printed: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: printed.append(context))
@@ -78,7 +78,7 @@ async def added_while_busy(kept: Kept, *numbers: int) -> list[int | BaseExceptio
     return came
 
 
-async def test_what_came_while_it_was_busy_is_done_together_and_fails_alone() -> None:
+async def test_waiting_work_is_done_together_and_fails_separately() -> None:
     kept = Kept()
     assert await added_while_busy(kept, 1, 2, 3) == [1, 2, 3]
     assert kept.blocks == [[1, 2, 3]]
@@ -89,7 +89,7 @@ async def test_what_came_while_it_was_busy_is_done_together_and_fails_alone() ->
     assert kept.blocks == [[1], [3]]
 
 
-async def test_what_nobody_waits_for_is_done_alone_and_in_its_turn() -> None:
+async def test_handed_over_work_is_done_in_order() -> None:
     kept = Kept()
     writer, busy = WriterThread(), threading.Event()
     writer.together = kept.together
