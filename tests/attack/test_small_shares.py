@@ -1,4 +1,4 @@
-"""A small share of what ``scripts/attack.py`` does: nothing falls."""
+"""A small share of the attacks of scripts/attack.py."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
 def corpus(name: str) -> Path:
-    """A part of the corpus; the test is skipped where it is absent."""
+    """Return a part of the corpus, or skip the test where it is absent."""
     path = CORPUS / name
     if not path.exists():
         pytest.skip("the corpus is not here")

@@ -260,7 +260,7 @@ TABLE = st.lists(st.tuples(CELL, CELL, CELL), max_size=6)
 
 
 def table_in(file: Path, *columns: str) -> tuple[list[CsvRow], list[RowProblem]]:
-    """The sound rows of a file with these columns, and what is wrong with the others."""
+    """Return the sound rows of a file and the problems of the others."""
     problems: list[RowProblem] = []
     return list(stream_rows([file], problems, allowed=columns, needed=columns)), problems
 

@@ -29,7 +29,7 @@ def written(path: Path, data: bytes | object) -> Path:
 
 
 def span_id(atif: dict[str, Any], step: int, child: int) -> str:
-    """As Pisama 0.7 makes it: the hash of trace, document, agent, step and tool."""
+    """Return the span id of Pisama 0.7: a hash of trace, document, agent, step and tool."""
     run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
     named = [run, [atif["trajectory_id"]], [atif["agent"]["name"]], step, child]
     return hashlib.sha256(json.dumps(named, separators=(",", ":")).encode()).hexdigest()[:16]
@@ -110,7 +110,7 @@ def test_pisama_s_answer_and_trajectory_may_be_one_file(tmp_path: Path) -> None:
 
 
 def pisama_file(path: Path) -> Path:
-    """An answer of Pisama and the trajectory that it is about, as two lines of one file."""
+    """Write an answer of Pisama and its trajectory as two lines of one file."""
     atif = json.loads(atif_line(trace()))
     run = hashlib.sha256(atif["session_id"].encode()).hexdigest()[:32]
     last = atif["steps"][-1]["step_id"]
@@ -120,7 +120,6 @@ def pisama_file(path: Path) -> Path:
 
 
 def agentdebugx_report() -> dict[str, Any]:
-    """A report of AgentDebugX with two findings."""
     trajectory = json.loads(agentdebugx_line(trace()))
     events = [event["event_id"] for event in trajectory["events"]]
     finding = {

@@ -139,7 +139,7 @@ def test_any_table_is_read_or_refused(
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An export with something of everything that a table can bring."""
+    """An export with all that a table can bring."""
     table = tmp_path_factory.mktemp("export") / "source.csv"
     table.write_text("trace_id,annotator,outcome,1.1,1.2\nt,alice,failed,1,0\nu,judge:x@1,,0,?\n")
     workspace = Workspace.open(":memory:")
@@ -169,7 +169,7 @@ def test_any_change_to_an_export_is_read_or_refused(
 
 
 def valid_documents() -> dict[str, Any]:
-    """A document per format that is read without a problem."""
+    """Return a readable document of each format."""
     target = Target("k", "k", "🚀", 0, 1)
     labels = [
         Label("x", "alice", "t", MAST.ref, "step_repetition", target, note="why"),
@@ -193,7 +193,7 @@ def valid_documents() -> dict[str, Any]:
 
 
 def places_in(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a document, as the keys and numbers that lead to it."""
+    """Return the paths to all places in a document."""
     found = [place]
     if isinstance(value, dict):
         found += [x for key, inner in value.items() for x in places_in(inner, (*place, key))]

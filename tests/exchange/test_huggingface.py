@@ -63,7 +63,6 @@ EVENTS = "0" * 64
 
 
 def exported(workspace: Workspace, report: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The gold document of all that the workspace holds."""
     document = gold_document(workspace, MAST, report, gold_entries(workspace, MAST))
     return with_set_facts(document, None, EVENTS)
 
@@ -73,7 +72,6 @@ def sheet(
     agreement: Agreement = AGREEMENT,
     judges: Mapping[str, JudgeReport] | None = None,
 ) -> str:
-    """The datasheet of all that the workspace holds."""
     return datasheet(exported(workspace, agreement_json(agreement)), agreement, judges)
 
 

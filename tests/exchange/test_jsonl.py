@@ -78,7 +78,7 @@ def label(trace: str, name: str, **fields: Any) -> Label:
 
 
 def full_workspace(path: Path) -> Workspace:
-    """One of everything that a workspace can hold."""
+    """Make a workspace with one record of every kind."""
     workspace = Workspace.open(path)
     workspace.add_taxonomy(MAST)
     identity = TraceIdentity("t", "ab" * 32, 10, "codex", 1, True)
@@ -181,7 +181,7 @@ OF_ONE_MACHINE = {
 
 
 def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything in the file that belongs to more than one machine."""
+    """Return all rows that are the same on every machine."""
     found = {}
     with create_engine(f"sqlite:///{path}").connect() as connection:
         for table in schema.metadata.sorted_tables:
@@ -361,9 +361,8 @@ def test_span_indices_are_imported_if_keys_are_of_one_scheme(tmp_path: Path) -> 
         merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)
         assert workspace.span_indices("t") == {"t": {"k": SpanIndex(4), "l": SpanIndex(0, 12)}}
     # Indices by another scheme of keys are left out.
-    text = exported(full_workspace(tmp_path / "a.db"))
     identity = TraceIdentity("t", "ab" * 32, 10, "codex", 2, True)
-    with closing(Workspace.open(tmp_path / "b.db")) as workspace:
+    with closing(Workspace.open(tmp_path / "c.db")) as workspace:
         workspace.register_trace(TraceRecord("t", identity))
         (tmp_path / "export.jsonl").write_text(text)
         merge_content(read_jsonl(tmp_path / "export.jsonl"), workspace)

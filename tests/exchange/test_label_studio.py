@@ -85,7 +85,7 @@ def work(*labels: Label, finished_at: str | None = "", **verdicts: VerdictValue)
 
 
 def back_from_label_studio(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tasks as its JSON export has them: with numbers of its own for everything."""
+    """Return the tasks as Label Studio exports them, with its own numbers."""
     tasks = json.loads(json.dumps(tasks))
     for number, task in enumerate(tasks, start=900):
         task["id"] = number

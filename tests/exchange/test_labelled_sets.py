@@ -190,7 +190,7 @@ def test_bad_failures_are_problems_and_files_without_labels_refused(tmp_path: Pa
 
 
 def tasks(path: Path, *ids: int, trial: int = 0) -> Path:
-    """A file of runs as τ-bench writes it."""
+    """Write runs in the format of τ-bench."""
     roles = ("system", "user", "assistant")
     runs = [
         {
@@ -206,7 +206,7 @@ def tasks(path: Path, *ids: int, trial: int = 0) -> Path:
 
 
 def labelled_tasks(path: Path, *steps: tuple[int, int]) -> Path:
-    """A label file on steps (from 1) of tasks."""
+    """Write labels on steps (from 1) of tasks."""
     failure = {"failure_id": 1, "failure_category": "System Failure"}
     records = [
         {"trajectory_id": task, "failures": [failure | {"step_number": step}], "root_cause": {}}

@@ -197,7 +197,6 @@ def test_the_published_labels_are_all_imported() -> None:
 
 
 def records() -> list[dict[str, object]]:
-    """The label records of both rounds."""
     path = corpus("mast-human") / "annotations_rounds_1_2.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     assert isinstance(found, list)
@@ -205,7 +204,6 @@ def records() -> list[dict[str, object]]:
 
 
 def answers_by_heading(record: dict[str, object]) -> dict[str, dict[str, bool]]:
-    """The answers of a record by heading and annotator."""
     found = record["hf_annotations"]
     assert isinstance(found, dict)
     return found

@@ -98,7 +98,7 @@ def test_the_script_makes_the_same_content(tmp_path: Path) -> None:
 
 
 def without_times(path: Path) -> list[object]:
-    """Read the records of an export without the ids and times of the run that made it."""
+    """Read the records of an export without ids and times."""
     return [
         json.loads(
             line, object_hook=lambda record: {k: record[k] for k in record.keys() - OF_A_RUN}

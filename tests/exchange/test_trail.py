@@ -29,7 +29,7 @@ ERROR: dict[str, object] = {
 
 
 def labels_file(folder: Path, *errors: Mapping[str, object], name: str = TRACE_ID) -> Path:
-    """A label file in the published layout, which does not name its trace."""
+    """Write labels in the published layout, which does not name the trace."""
     scores = [{"reliability_score": 3, "overall": 3.5}]
     document = {"errors": [ERROR | dict(error) for error in errors], "scores": scores}
     return write_json(folder / f"{name}.json", document)
@@ -43,7 +43,7 @@ def only_labels(incoming: Incoming) -> tuple[Label, ...]:
 
 @pytest.fixture
 def trace_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A file of which three spans are read: two of one span of the source, and one of another."""
+    """A file with two spans of one source span, and one of another."""
     steps = StepList()
     place = "/spans/0"
     said = (SpanKind.MESSAGE, Role.AGENT, "assistant")
@@ -83,7 +83,7 @@ def test_evidence_becomes_a_quote(trace_at_hand: Path, tmp_path: Path) -> None:
 
 
 def published_layout_of_a_trace() -> dict[str, object]:
-    """Spans in each other, as the set has them; the labels name the tool's and the last one."""
+    """Return nested spans in the published layout."""
     times: dict[str, object] = {"timestamp": "2025-03-19T16:31:00.000000Z", "duration": "PT1S"}
     model = {
         "openinference.span.kind": "LLM",

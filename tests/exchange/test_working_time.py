@@ -37,7 +37,7 @@ def workspace() -> Workspace:
 def did(
     workspace: Workspace, who: str, trace: str, *facts: tuple[float, Fact], action: str = "a"
 ) -> None:
-    """Record what somebody did, each so many minutes after ten o'clock."""
+    """Record facts at so many minutes after ten o'clock."""
     before = sum(1 for _ in workspace.events(annotator=who))
     workspace.merge_events(
         Event(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.gold.overlaps import Order
 from mast_tui.judges.comparing import Case, Comparison, Mark, PresentSide, Side, compare
-from mast_tui.labels import WHOLE_TRACE, Target, VerdictValue
+from mast_tui.labels import WHOLE_TRACE, Evidence, Finding, Target, VerdictValue
 
 TRACES = ("t1", "t2", "t3")
 MODES = ("repetition", "derailment")
@@ -15,7 +18,6 @@ PRESENT, ABSENT, UNSURE = VerdictValue.PRESENT, VerdictValue.ABSENT, VerdictValu
 
 
 def order_of(_trace_id: str) -> Order:
-    """Spans are called by their index."""
     return int
 
 
@@ -84,7 +86,7 @@ def test_left_out_traces_are_in_no_count(
 
 
 def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue | None) -> Case:
-    """The one case of a trace in which each side says this of a mode."""
+    """Return the case of a trace on which the sides report this of a mode."""
     said = []
     for word in (first, second):
         key = ("t1", "repetition")
@@ -134,3 +136,32 @@ def test_differences_come_first() -> None:
     found = compare(side(0), side(1), list(words), ["m"], order_of)
     assert [case.trace_id for case in found.cases["m"]] == ["d", "c", "b", "a"]
     assert (found.total.precision, found.total.recall) == (2 / 3, 2 / 3)
+
+
+# Findings
+
+
+SOUND = Finding(
+    mode="step_repetition",
+    first="call_1:call",
+    last="call_3:result",
+    rationale="#7 is #3 over again, with no change between.",
+    confidence=0.8,
+    evidence=Evidence(key="call_3:call", quote="kubectl get pods", char_start=12, char_end=28),
+)
+
+
+def test_contradicting_parts_are_refused() -> None:
+    for parts in [
+        {"confidence": 1.01},
+        {"confidence": -0.1},
+        {"confidence": float("nan")},
+        {"last": None},
+        {"evidence": Evidence(key="call_3:call", quote="kubectl get pods", char_start=12)},
+    ]:
+        lost = Evidence(key="call_3:call", quote="kubectl get pods")  # a quote that was not found
+        assert replace(SOUND, evidence=lost).evidence == lost
+        with pytest.raises(ValueError, match=r"confidence|quote|range"):
+            replace(SOUND, **parts)  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(ValueError, match="needs a span"):
+        Evidence(key=None, quote="kubectl get pods", char_start=12, char_end=28)

@@ -29,8 +29,6 @@ TEXTS = (
 
 @dataclass(frozen=True)
 class Claimed:
-    """What a judge claims of one mode."""
-
     quote: str | None
     first: int | None = None
     last: int | None = None
@@ -49,7 +47,7 @@ def trace_of(*texts: str) -> MemoryTrace:
 
 @dataclass(frozen=True)
 class Looked:
-    """A finding that was looked for, with the indices of its range and of its words' span."""
+    """An anchored finding, with the indices of its range and of its quote's span."""
 
     finding: Finding
     first: int | None
@@ -66,7 +64,7 @@ NO_WORDS = Evidence(key=None, quote="")
 
 
 def look(trace: MemoryTrace, claim: Claimed, redaction: Redaction | None = None) -> Looked:
-    """What becomes of a claim; whatever counts as found stands there to the letter."""
+    """Anchor a claim, and check that a located quote is in the trace verbatim."""
     view = RedactedView(trace, redaction or Redaction.none())
     ends = [f"line {end + 1}" for end in (claim.first, claim.last) if end is not None]
     said = Finding(
@@ -304,7 +302,7 @@ def test_any_claim_becomes_a_finding(
 
 @dataclass
 class Endless:
-    """A trace of very many long texts, of which it is noted which were read."""
+    """A trace of many long texts that records which were read."""
 
     read: list[int] = field(default_factory=list)
     size: int = 100_000

@@ -18,7 +18,6 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "quote_figures.py"
 
 
 def figures(folder: Path) -> dict[str, Any]:
-    """A share of the figures, always the same one."""
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--json", "--per-kind", "10", "--corpus", str(folder)],
         capture_output=True,

@@ -30,7 +30,7 @@ def start() -> MemoryTrace:
 
 
 def found(trace: MemoryTrace, mode: str) -> list[tuple[int, int]]:
-    """Where the mode is suggested, in the numbers that people see."""
+    """Return the span numbers at which a mode is suggested."""
     places = []
     for finding in RulesJudge(RULES).judge(trace).findings:
         if finding.mode == mode:
@@ -53,14 +53,14 @@ Places = list[tuple[int, int]]
 
 
 def of(mode: str, *cases: tuple[str, Places, Builder]) -> list[object]:
-    """The cases of a mode, each named, with the places that are found, and the steps."""
+    """Return the cases of a mode: name, expected places, steps."""
     return [
         pytest.param(mode, places, steps, id=f"{mode}: {name}") for name, places, steps in cases
     ]
 
 
 def each(values: Iterable[object], steps: Callable[[MemoryTrace, Any], object]) -> Builder:
-    """The same steps for each value."""
+    """Repeat steps for each value."""
 
     def all_steps(trace: MemoryTrace) -> None:
         for value in values:
@@ -70,21 +70,21 @@ def each(values: Iterable[object], steps: Callable[[MemoryTrace, Any], object]) 
 
 
 def polled(values: Sequence[str], seconds: float | None = None) -> Builder:
-    """The same look for each value, one every so many seconds."""
+    """Repeat a command with these results, one every so many seconds."""
     look = "curl -s 'http://prom/api/v1/query?query=p95'"
     starts = [None if seconds is None else 1_000.0 + turn * seconds for turn in range(len(values))]
     return each(zip(values, starts, strict=True), lambda t, at: t.run(look, at[0], start=at[1]))
 
 
 def said(words: str, *names: str) -> Builder:
-    """Words with each name in them, each followed by another agent's answer."""
+    """Say the words with each name, each followed by another agent's answer."""
     return each(
         names, lambda t, name: t.say(words.format(name), "lead").say(f"{name}: no", "other")
     )
 
 
 def waited(times: int) -> Builder:
-    """A change, and so many looks at whether it takes effect."""
+    """Change something, and poll for its effect."""
     looks = each(range(times), lambda t, _: t.run("sleep 30; kubectl get pods", PODS))
     return lambda t: looks(t.run("kubectl rollout restart deploy/ledger", "restarted"))
 
@@ -301,7 +301,7 @@ FIXED = "The incident is fixed."
 
 
 def checked(command: str, result: str, *later: str) -> Builder:
-    """A change, a look after it, further commands, and the claim that all is well."""
+    """Change something, check it, run further commands, and claim success."""
 
     later_steps = each(later, lambda t, other: t.run(other))
 

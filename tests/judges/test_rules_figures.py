@@ -53,7 +53,7 @@ def test_page_and_file_have_the_script_s_figures(judged: Judged) -> None:
 
 
 def study(folder: Path, yes: list[list[bool]]) -> Path:
-    """A corpus with records of one mode that no rule finds there, by what three people say."""
+    """Write a corpus with one mode that no rule finds, labelled by three annotators."""
     people = folder / "mast-human"
     people.mkdir(parents=True)
     traces = [

@@ -8,20 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from mast_tui.judges.llm.prompt.redacted_view import RedactedView
 from mast_tui.judges.protocol import Judgement
+from mast_tui.judges.rules import RulesJudge
 from mast_tui.judges.runner import Progress, TraceStatus, run_judge
 from mast_tui.labels import Finding, VerdictValue
+from mast_tui.redaction.engine import Redaction
 from mast_tui.taxonomy.loader import load_mast
+from mast_tui.traces.index import lines
+from mast_tui.traces.library import read_file, read_fully
 from mast_tui.traces.model import Trace
 from mast_tui.workspace import Workspace, WorkspaceError
 from tests.judges.llm.bench import traces
+from tests.traces.rollouts import message, meta, write
 
 MAST = load_mast()
 
 
 @dataclass
 class Echo:
-    """Finds step repetition in the last span of every trace, and notes which it has seen."""
+    """A judge that finds step repetition in the last span, and records what it has seen."""
 
     name: str = "judge:echo@1"
     looks_at: tuple[str, ...] = ("step_repetition", "conversation_reset", "of_another_world")
@@ -38,7 +44,6 @@ class Echo:
 
 
 def write_run(folder: Path, name: str, turns: int = 2) -> None:
-    """Write a run of so many messages."""
     messages = [
         {"role": ("user", "assistant")[turn % 2], "content": f"{name} {turn}"}
         for turn in range(turns)
@@ -124,3 +129,25 @@ def test_a_judge_without_a_mode_of_the_taxonomy_is_refused(folder: Path) -> None
     with pytest.raises(WorkspaceError, match="knows no mode of own@3"):
         run_judge(Echo(), own, traces(folder), workspace)
     assert workspace.taxonomies() == ()
+
+
+# Changed files
+
+
+@pytest.fixture
+def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
+    """A rollout that was cut after it was read, without cached texts."""
+    monkeypatch.setattr(lines, "_CACHED_CHARS", 0)
+    said = [message("assistant", f"{number} " + "word " * 40_000) for number in range(3)]
+    path = write(tmp_path, meta(), message("user", "go"), *said, name="run.jsonl")
+    (trace,) = read_file(path, named=True).traces
+    read_fully(trace)
+    path.write_bytes(path.read_bytes()[:1000])
+    return trace
+
+
+def test_a_changed_file_is_neither_judged_nor_sent(changed: Trace) -> None:
+    with pytest.raises(OSError, match="the file has been cut"):
+        RulesJudge().judge(changed)
+    with pytest.raises(OSError, match="the file has been cut"):
+        list(RedactedView(changed, Redaction()).spans(0, 3))

@@ -28,7 +28,7 @@ def run(name: str, outcome: Outcome, *commands: str, task: str = "7") -> MemoryT
 
 
 def trials(wrong: str, failed: int = 4, succeeded: int = 4) -> list[MemoryTrace]:
-    """Failed runs that do a wrong thing after two right ones, and runs that succeed."""
+    """Return failed runs with a wrong third step, and successful runs."""
     bad = (run(f"bad-{n}", Outcome.FAILED, *WAY[:2], wrong, OWN[n]) for n in range(failed))
     good = (run(f"good-{n}", Outcome.SUCCEEDED, *WAY) for n in range(succeeded))
     return [*bad, *good]

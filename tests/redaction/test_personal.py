@@ -1,4 +1,4 @@
-"""Masks find what another library plants, and leave what only looks like it."""
+"""Masks of personal data and secrets planted by another library."""
 
 from __future__ import annotations
 
@@ -61,12 +61,10 @@ SECRETS: dict[str, Callable[[], tuple[str, str]]] = {
 
 
 def twice(secret: str) -> tuple[str, str]:
-    """Return a secret as the text, and as the part that must go."""
     return secret, secret
 
 
 def within(text: str, secret: str) -> tuple[str, str]:
-    """Return a secret in a text, and the secret."""
     return text.format(secret), secret
 
 
@@ -101,7 +99,6 @@ HARMLESS: dict[str, Callable[[], str]] = {
 
 @cache
 def masks() -> Masks:
-    """The masks of personal data and secrets."""
     return Masks(Redaction.personal(), KEY)
 
 
@@ -113,7 +110,7 @@ def planted() -> tuple[tuple[str, str, str], ...]:
     return tuple((kind, *make()) for kind, make in SECRETS.items() for _ in range(10))
 
 
-def test_no_planted_secret_is_left() -> None:
+def test_planted_secrets_are_masked_and_few_look_alikes() -> None:
     assert len(planted()) == 200
     left = [
         (kind, secret)
@@ -122,10 +119,6 @@ def test_no_planted_secret_is_left() -> None:
         if secret in masks().text(shown)
     ]
     assert left == []
-
-
-def test_of_harmless_look_alikes_few_are_masked() -> None:
-    planted()
     texts = [f"It is {make()} now." for make in HARMLESS.values() for _ in range(40)]
     assert len(texts) == 1000
     masked = [text for text in texts if masks().text(text) != text]
@@ -141,12 +134,12 @@ def test_of_harmless_look_alikes_few_are_masked() -> None:
     ],
     ids=lambda text: text[:8],
 )
-def test_no_text_takes_more_than_its_length(text: str) -> None:
-    """A quadratic pattern would take hours here, which the time limit of a test ends."""
-    masks().apply(text * 4)
+def test_masking_takes_linear_time(text: str) -> None:
+    """A quadratic pattern would exceed the time limit of a test."""
+    masks().apply(text)
 
 
-def test_equal_secrets_have_equal_masks_in_any_trace_of_a_workspace() -> None:
+def test_equal_secrets_have_equal_masks_in_a_workspace() -> None:
     first = masks().text("ada@example.org and bob@example.org")
     assert first.count("[email ") == 2
     assert first.split(" and ")[0] != first.split(" and ")[1]
@@ -155,7 +148,7 @@ def test_equal_secrets_have_equal_masks_in_any_trace_of_a_workspace() -> None:
     assert Masks(Redaction.personal(), b"x" * 32).text("bob@example.org") not in first
 
 
-def test_offsets_lead_there_and_back() -> None:
+def test_offsets_map_both_ways() -> None:
     text = "Write to ada@example.org, then to bob@example.org soon."
     redacted = masks().apply(text)
     start, end = redacted.to_shown(text.index("then"), text.index("then") + 4)
@@ -196,7 +189,7 @@ def test_convert_masks_traces_of_any_format(cli: Cli, tmp_path: Path, name: str)
         assert [secret for secret in secrets if secret in written] == []
 
 
-def test_previews_and_names_are_masked_too(tmp_path: Path) -> None:
+def test_previews_and_names_are_masked(tmp_path: Path) -> None:
     secret = "ada.lovelace@example.org"
     messages = [
         {"role": "user", "content": f"{'x' * 190} {secret} and more"},
@@ -222,13 +215,17 @@ KEY_LINES: Final = (
 )
 
 
-@pytest.mark.parametrize(
-    "prefix", ["{n:6}\t", "{n:5}→", "-", "+", "> ", "| ", "id_rsa:", "home/me/id_rsa:{n}:", "    "]
+PREFIXES: Final = (
+    *("{n:6}\t", "{n:5}→", "-", "+", "> ", "| ", "id_rsa:", "home/me/id_rsa:{n}:", "    "),
 )
-def test_a_private_key_is_masked_whatever_stands_before_its_lines(prefix: str) -> None:
-    lines = [prefix.format(n=number) + line for number, line in enumerate(KEY_LINES, 1)]
-    masked = Masks(Redaction.personal(), b"key").text("\n".join(["before", *lines, "all is well"]))
-    assert masked.startswith("before\n")
-    assert masked.endswith("\nall is well")
-    assert "private key" in masked
-    assert not any(line[:12] in masked for line in KEY_LINES[1:-1])
+
+
+def test_a_private_key_is_masked_with_any_line_prefix() -> None:
+    masks_of_key = Masks(Redaction.personal(), b"key")
+    for prefix in PREFIXES:
+        lines = [prefix.format(n=number) + line for number, line in enumerate(KEY_LINES, 1)]
+        masked = masks_of_key.text("\n".join(["before", *lines, "all is well"]))
+        assert masked.startswith("before\n")
+        assert masked.endswith("\nall is well")
+        assert "private key" in masked
+        assert not any(line[:12] in masked for line in KEY_LINES[1:-1])

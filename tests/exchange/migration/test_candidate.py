@@ -1,10 +1,12 @@
-"""Open codes that become a mode of the next codebook, with first labels."""
+"""New modes made of open codes, and maps from a codebook to its next version."""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from mast_tui.exchange.errors import ExchangeError
 from mast_tui.exchange.migration.candidate import candidate_map, taxonomy_toml, with_mode
+from mast_tui.exchange.migration.mapping import ModeChange, codebook_map
 from mast_tui.exchange.migration.migrate import migrate
 from mast_tui.exchange.undo_import import find_import, undo_import
 from mast_tui.labels import VerdictValue
@@ -21,13 +24,26 @@ from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast
 from mast_tui.taxonomy.model import OPEN_SLUG
 from mast_tui.workspace import Workspace
 from mast_tui.workspace.merging import merge
+from tests.exchange.migration.codebooks import (
+    DROPPED,
+    FIRST,
+    INTO,
+    MAP,
+    MERGED,
+    NAMED,
+    NEXT,
+    RENAMED,
+    SECOND,
+    SPLIT,
+    TARGETS,
+)
 from tests.exchange.migration.test_migrate import STEPS, Step, tables, tables_of, work
 from tests.session.build import put, span
 from tests.session.studies import Class
 from tests.workspace.build import MAST, MODES
 
 CATEGORY = MAST.categories[0].id
-NEXT = with_mode(MAST, "Asks twice", CATEGORY, definition="It asks what it was told.")
+WITH_ASKS = with_mode(MAST, "Asks twice", CATEGORY, definition="It asks what it was told.")
 ASKS = "asks_twice"
 
 
@@ -44,7 +60,7 @@ def code_open(session: Session, words: str, number: int = 0) -> None:
 
 def make_mode(workspace: Workspace, search: str) -> None:
     found = open_coding(workspace, MAST, None, None).matching(search).codes
-    done = migrate(workspace, candidate_map(MAST, NEXT, ASKS, found), None)
+    done = migrate(workspace, candidate_map(MAST, WITH_ASKS, ASKS, found), None)
     assert (done.lost, done.look_again, done.dropped) == ([], [], [])
 
 
@@ -55,7 +71,7 @@ def undo(workspace: Workspace) -> tuple[str, ...]:
 def places(workspace: Workspace, mode: str) -> set[tuple[str, str, str | None, str]]:
     return {
         (one.annotator, one.trace_id, one.target.first, one.note)
-        for one in workspace.labels(taxonomy=NEXT.ref)
+        for one in workspace.labels(taxonomy=WITH_ASKS.ref)
         if one.mode == mode
     }
 
@@ -64,12 +80,12 @@ def places(workspace: Workspace, mode: str) -> set[tuple[str, str, str | None, s
 
 
 def test_the_new_mode_is_the_last_of_its_category_or_refused() -> None:
-    assert NEXT.ref == "mast@3+1"
-    assert NEXT.mode(ASKS).code == "1.6"
-    assert [mode for mode in NEXT.modes if mode.slug != ASKS] == list(MAST.modes)
-    place = [mode.slug for mode in NEXT.modes].index(ASKS)
-    assert {mode.category for mode in NEXT.modes[: place + 1]} == {CATEGORY}
-    again = with_mode(NEXT, "Another", MAST.categories[1].id, used_versions=["mast@3+2"])
+    assert WITH_ASKS.ref == "mast@3+1"
+    assert WITH_ASKS.mode(ASKS).code == "1.6"
+    assert [mode for mode in WITH_ASKS.modes if mode.slug != ASKS] == list(MAST.modes)
+    place = [mode.slug for mode in WITH_ASKS.modes].index(ASKS)
+    assert {mode.category for mode in WITH_ASKS.modes[: place + 1]} == {CATEGORY}
+    again = with_mode(WITH_ASKS, "Another", MAST.categories[1].id, used_versions=["mast@3+2"])
     assert (again.version, again.mode("another").code) == ("3+3", "2.7")
     for name, changes, told in [
         ("Step repetition", {}, "already names"),
@@ -85,7 +101,7 @@ def test_the_new_mode_is_the_last_of_its_category_or_refused() -> None:
 
 
 def test_a_taxonomy_file_is_complete() -> None:
-    for taxonomy in [load_mast(), NEXT]:
+    for taxonomy in [load_mast(), WITH_ASKS]:
         assert from_dict(tomllib.loads(taxonomy_toml(taxonomy))) == taxonomy
 
 
@@ -127,14 +143,16 @@ def test_open_codes_become_labels_of_their_authors(room: Class) -> None:
     assert places(room.workspace, MODES[0]) == {("alice", "t02", "k0", "")}
     said = {
         (one.trace_id, one.annotator): one.value
-        for one in room.workspace.verdicts(taxonomy=NEXT.ref)
+        for one in room.workspace.verdicts(taxonomy=WITH_ASKS.ref)
         if one.mode == ASKS
     }
     # Nobody has looked for it elsewhere.
     assert said == {("t00", "alice"): VerdictValue.PRESENT, ("t01", "bob"): VerdictValue.PRESENT}
-    (note,) = room.workspace.span_notes(taxonomy=NEXT.ref)
+    (note,) = room.workspace.span_notes(taxonomy=WITH_ASKS.ref)
     assert note.text == "asks twice here too"
-    finished = {one.trace_id for one in room.workspace.passes(taxonomy=NEXT.ref) if one.finished}
+    finished = {
+        one.trace_id for one in room.workspace.passes(taxonomy=WITH_ASKS.ref) if one.finished
+    }
     assert finished == {"t00", "t02"}
 
 
@@ -144,7 +162,7 @@ def test_open_codes_of_every_pass_become_labels(room: Class) -> None:
     session.finish(open_modes="absent")
     session.edit_label(session.labels[0].id, note="asks twice, and again")
     make_mode(room.workspace, "asks twice")
-    labels = room.workspace.labels(taxonomy=NEXT.ref, pass_number=None)
+    labels = room.workspace.labels(taxonomy=WITH_ASKS.ref, pass_number=None)
     assert [(one.pass_number, one.mode) for one in labels] == [(1, ASKS), (2, ASKS)]
 
 
@@ -181,3 +199,58 @@ def test_making_and_undoing_a_mode_restores_the_workspace(
         assert tables(workspace) == kept
         assert undo(workspace) == ()
         assert tables(workspace) == before
+
+
+# Maps between versions
+
+
+WORDS = f"""
+[modes]
+{RENAMED} = "{NAMED}"
+"1.2" = "1.3"
+{SPLIT} = ["{FIRST}", "{SECOND}"]
+{DROPPED} = []
+"""
+
+
+def test_a_map_names_what_changes_in_toml_and_json(tmp_path: Path) -> None:
+    file = tmp_path / "map.toml"
+    file.write_text(WORDS)
+    found = codebook_map(MAST, NEXT, file)
+    assert found.targets == TARGETS == MAP.targets
+    assert found.sources[INTO] == (MERGED, INTO)
+    assert found.added == ()
+    told = {slug: found.change(slug) for slug in MODES[:6]}
+    assert list(told.values()) == [
+        ModeChange.RENAMED,
+        ModeChange.MERGED,
+        ModeChange.MERGED,
+        ModeChange.SPLIT,
+        ModeChange.DROPPED,
+        ModeChange.SAME,
+    ]
+    file = tmp_path / "map.json"
+    modes: dict[str, object] = {RENAMED: NAMED, MERGED: INTO, SPLIT: [FIRST, SECOND], DROPPED: []}
+    file.write_text(json.dumps({MAST.ref: modes, "other@1": {"x": "y"}}))
+    assert codebook_map(MAST, NEXT, file).targets == TARGETS
+
+
+def test_impossible_maps_are_refused_also_onto_the_same_version(tmp_path: Path) -> None:
+    for words, told in [
+        (None, "has no mode 'disobey_task_specification'.*say with --map FILE"),
+        ("[modes]\nnowhere = []\n", "'nowhere' is no mode of mast@3"),
+        (f"{WORDS}step_repetition = 'nowhere'\n", "'nowhere' is no mode of mast@4"),
+        (f"{WORDS}[\"mast@3\"]\n{DROPPED} = '1.3'\n", "both dropped and kept"),
+        ("['other@1']\nx = 'y'\n", "says nothing of mast@3"),
+        ("modes = 1\n", "outside a table"),
+        ("[modes]\nx = 1\n", "wants a code"),
+        ("[modes\n", "not TOML"),
+    ]:
+        file = None
+        if words is not None:
+            file = tmp_path / "map.toml"
+            file.write_text(words)
+        with pytest.raises(ExchangeError, match=told):
+            codebook_map(MAST, NEXT, file)
+    with pytest.raises(ExchangeError, match="give the new one another version"):
+        codebook_map(MAST, MAST, None)

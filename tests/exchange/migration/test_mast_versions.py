@@ -51,7 +51,7 @@ def carried(workspace: Workspace, name: str) -> Migrated:
 
 
 def kappa(workspace: Workspace, ref: str) -> tuple[int, float | None]:
-    """Traces finished by all three, and the mean κ of their pairs, all modes pooled."""
+    """Return the traces finished by all three, and the mean pooled κ of their pairs."""
     study = study_from_workspace(
         workspace, workspace.taxonomy(ref), annotators=PEOPLE, which="first"
     )

@@ -133,35 +133,38 @@ def test_a_renamed_mode_keeps_labels_notes_and_verdicts(room: Class) -> None:
     assert (done.lost, done.look_again, done.dropped, done.left) == ([], [], [], [])
 
 
-def test_merged_modes_are_present_where_either_is(room: Class) -> None:
+def test_merged_modes_are_present_where_either_is_and_dropped_ones_listed(room: Class) -> None:
     for trace_id, mode in (("t00", MERGED), ("t01", INTO)):
         room.finish(trace_id, mode=mode)
     room.finish("t02")
     session = room.open("t03")
     session.set_verdict(MERGED, ABSENT)
     session.set_verdict(INTO, UNSURE)
-    session = room.open("t04")
-    session.set_verdict(MERGED, ABSENT)
-    carried(room)
-    found = [said(room.workspace, f"t0{n}").get(INTO) for n in range(5)]
-    assert found == [PRESENT, PRESENT, ABSENT, UNSURE, None]
-
-
-def test_labels_of_merged_modes_are_joined(room: Class) -> None:
-    session = room.open("t00")
+    room.open("t04").set_verdict(MERGED, ABSENT)
+    session = room.open("t05")
     for mode in (MERGED, INTO):
         put(session, mode, span(0))
         (own,) = [one for one in session.labels if one.mode == mode]
         session.edit_label(own.id, note=f"as {mode}")
     put(session, INTO, span(1))
+    room.finish("t00", mode=DROPPED, annotator="bob")
     done = carried(room)
-    labels = room.workspace.labels(taxonomy=NEXT.ref)
-    notes = {label.target.first: label.note for label in labels}
+    values = [said(room.workspace, f"t0{n}").get(INTO) for n in range(5)]
+    assert values == [PRESENT, PRESENT, ABSENT, UNSURE, None]
+    # Labels at one place are joined with both notes.
+    notes = {
+        one.target.first: one.note
+        for one in room.workspace.labels(trace_id="t05", taxonomy=NEXT.ref)
+    }
     assert notes == {"k0": f"as {MERGED}\nas {INTO}", "k1": ""}
-    assert (len(done.carried), len(done.joined), done.lost) == (3, 1, [])
+    assert (len(done.carried), len(done.joined), done.lost) == (5, 1, [])
+    (dropped,) = done.dropped
+    assert (dropped.mode, dropped.annotator, dropped.trace_id) == (DROPPED, "bob", "t00")
+    assert room.workspace.labels(annotator="bob", taxonomy=NEXT.ref) == ()
+    assert [one.mode for one in room.workspace.labels(annotator="bob")] == [DROPPED]
 
 
-def test_a_split_mode_is_open_where_it_was_present(room: Class) -> None:
+def test_a_split_mode_is_open_where_it_was_present(room: Class, tmp_path: Path) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=SAME)
     room.finish("t00", annotator="bob")
@@ -172,34 +175,38 @@ def test_a_split_mode_is_open_where_it_was_present(room: Class) -> None:
     (again,) = done.look_again
     assert (again.annotator, again.trace_id, again.modes) == ("alice", "t00", PARTS)
     assert [label.target for label in again.places] == [Target("k0", "k0")]
-    assert [said(room.workspace, "t00").get(part) for part in PARTS] == [None, None]
-    assert [said(room.workspace, "t00", "bob")[part] for part in PARTS] == [ABSENT, ABSENT]
-    assert [said(room.workspace, "t02")[part] for part in PARTS] == [UNSURE, UNSURE]
-    finished = {
-        (one.annotator, one.trace_id): one.finished
-        for one in room.workspace.passes(taxonomy=NEXT.ref)
-    }
-    assert finished == {
-        ("alice", "t00"): False,
-        ("alice", "t01"): True,
-        ("alice", "t02"): True,
-        ("bob", "t00"): True,
-    }
+    values = [
+        [said(room.workspace, trace_id, who).get(part) for part in PARTS]
+        for trace_id, who in (("t00", "alice"), ("t00", "bob"), ("t02", "alice"))
+    ]
+    assert values == [[None, None], [ABSENT, ABSENT], [UNSURE, UNSURE]]
+    passes = room.workspace.passes(taxonomy=NEXT.ref)
+    open_passes = [(one.annotator, one.trace_id) for one in passes if not one.finished]
+    assert (len(passes), open_passes) == (4, [("alice", "t00")])
     waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
     assert waiting == (QueueItem("t00", PARTS, begun=True),)
     assert queue(room.workspace, NEXT, "bob", QueueKind.CHANGED) == ()
-
-
-def test_labelling_a_part_continues_the_pass_and_empties_the_queue(room: Class) -> None:
-    room.finish("t00", mode=SPLIT)
-    carried(room)
+    # An export has the migration, and a second migration keeps the open parts.
+    file = tmp_path / "all.jsonl"
+    file.write_text("".join(workspace_lines(room.workspace)))
+    later = replace(NEXT, version="5")
+    same = CodebookMap(NEXT, later, {mode.slug: (mode.slug,) for mode in NEXT.modes})
+    with closing(Workspace.open(":memory:")) as copy:
+        merge_content(read_jsonl(file), copy)
+        assert tables(copy) == tables(room.workspace)
+        assert copy.edited_histories() == ()
+        assert queue(copy, NEXT, "alice", QueueKind.CHANGED) == waiting
+        (again,) = migrate(copy, same, None).look_again
+        assert (again.trace_id, again.modes) == ("t00", PARTS)
+        assert len(queue(copy, later, "alice", QueueKind.CHANGED)) == 1
+    # Labelling a part continues the pass and empties the queue.
     session = go_on(room, "t00")
     put(session, SECOND, span(0))
     waiting = queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)
     assert waiting == (QueueItem("t00", (FIRST,), begun=True),)
     session.finish(open_modes="absent")
     assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
-    (only,) = room.workspace.passes(taxonomy=NEXT.ref)
+    (only,) = room.workspace.passes(annotator="alice", trace_id="t00", taxonomy=NEXT.ref)
     assert (only.number, only.finished) == (1, True)
     assert said(room.workspace, "t00")[FIRST] is ABSENT
 
@@ -213,16 +220,6 @@ def test_finishing_leaves_the_parts_open(room: Class) -> None:
         mode.slug: ABSENT for mode in NEXT.modes if mode.slug not in PARTS
     }
     assert len(queue(room.workspace, NEXT, "alice", QueueKind.CHANGED)) == 1
-
-
-def test_labels_of_a_dropped_mode_are_listed(room: Class) -> None:
-    room.finish("t00", mode=DROPPED)
-    done = carried(room)
-    (dropped,) = done.dropped
-    assert (dropped.mode, dropped.trace_id) == (DROPPED, "t00")
-    assert room.workspace.labels(taxonomy=NEXT.ref) == ()
-    assert [one.mode for one in room.workspace.labels(taxonomy=MAST.ref)] == [DROPPED]
-    assert done.lost == []
 
 
 def test_suggestions_and_reviews_are_carried(room: Class) -> None:
@@ -245,28 +242,28 @@ def test_suggestions_and_reviews_are_carried(room: Class) -> None:
     assert room.workspace.labels(taxonomy=NEXT.ref) == ()
 
 
-def decide(room: Class, mode: str, value: VerdictValue, item: str | None = None) -> None:
+def decide(
+    room: Class, mode: str, value: VerdictValue, item: str | None = None, trace_id: str = "t00"
+) -> None:
     target = Target("k0", "k0")
-    given = [Said("alice", PRESENT, (target,)), Said("bob", ABSENT)]
+    sides = (Said("alice", PRESENT, (target,)), Said("bob", ABSENT))
     targets = (target,) if value is PRESENT else ()
     at = f"2026-05-04T10:20:3{len(tuple(room.workspace.events(annotator='carol')))}Z"
-    decided = (targets, ("alice",), tuple(given), "carol", at)
+    decided = (targets, ("alice",), sides, "carol", at)
     decision = Decision(mode, item or mode, value, *decided, reason=f"about {mode}")
     fact = Decided(decision.item, None, decision)
-    room.workspace.append([NewEvent("carol", "t00", MAST.ref, None, fact)])
+    room.workspace.append([NewEvent("carol", trace_id, MAST.ref, None, fact)])
 
 
-def test_decisions_are_carried_unless_a_split_mode_is_present(room: Class) -> None:
+def test_decisions_are_carried_unless_their_mode_was_split_or_half_merged(room: Class) -> None:
     room.finish("t00", mode=RENAMED)
+    room.finish("t01", mode=INTO)
     place = item_id(RENAMED, Target("k0", "k0"))
-    for mode, value, item in (
-        (RENAMED, PRESENT, None),
-        (RENAMED, PRESENT, place),
-        (MERGED, ABSENT, None),
-        (SPLIT, ABSENT, None),
-        (DROPPED, PRESENT, None),
-    ):
-        decide(room, mode, value, item)
+    decide(room, RENAMED, PRESENT)
+    decide(room, RENAMED, PRESENT, place)
+    for mode, value in ((MERGED, ABSENT), (SPLIT, ABSENT), (DROPPED, PRESENT)):
+        decide(room, mode, value)
+    decide(room, MERGED, ABSENT, trace_id="t01")
     carried(room)
     found = {one.item: (one.value, one.reason) for one in room.workspace.decisions("t00", NEXT.ref)}
     assert found == {
@@ -276,17 +273,11 @@ def test_decisions_are_carried_unless_a_split_mode_is_present(room: Class) -> No
         FIRST: (ABSENT, f"about {SPLIT}"),
         SECOND: (ABSENT, f"about {SPLIT}"),
     }
-
-
-def test_a_merged_mode_needs_decisions_on_both(room: Class) -> None:
-    room.finish("t00", mode=INTO)
-    decide(room, MERGED, ABSENT)
-    carried(room)
-    assert room.workspace.decisions("t00", NEXT.ref) == ()
+    assert room.workspace.decisions("t01", NEXT.ref) == ()
     undo(room.workspace)
-    decide(room, INTO, PRESENT)
+    decide(room, INTO, PRESENT, trace_id="t01")
     carried(room)
-    (decision,) = room.workspace.decisions("t00", NEXT.ref)
+    (decision,) = room.workspace.decisions("t01", NEXT.ref)
     assert (decision.item, decision.value) == (INTO, PRESENT)
     assert decision.reason == f"about {MERGED}\nabout {INTO}"
 
@@ -304,36 +295,23 @@ def test_study_and_guidelines_are_carried(room: Class) -> None:
     assert (guideline.mode, guideline.text) == (INTO, f"of {MERGED}")
 
 
-def test_existing_work_is_left_and_reported(room: Class) -> None:
+def test_a_second_migration_carries_new_work_and_reports_what_it_leaves(room: Class) -> None:
     room.finish("t00", "t01", mode=RENAMED)
-    session = go_on(room, "t00")
-    session.finish(open_modes="absent")
+    go_on(room, "t00").finish(open_modes="absent")
     before = tables(room.workspace, NEXT.ref)["verdicts"]
-    done = carried(room)
-    assert done.left == [Left("alice", "t00", OWN_WORK)]
-    after = tables(room.workspace, NEXT.ref)["verdicts"]
-    assert set(before) <= set(after)
+    own = Left("alice", "t00", OWN_WORK)
+    assert carried(room).left == [own]
+    assert set(before) <= set(tables(room.workspace, NEXT.ref)["verdicts"])
     assert said(room.workspace, "t01")[NAMED] is PRESENT
-
-
-def test_later_labels_are_carried_by_a_second_migration(room: Class) -> None:
-    room.finish("t00", mode=RENAMED)
-    carried(room)
-    room.finish("t01", mode=RENAMED)
-    done = carried(room)
-    assert done.works == [("alice", "t01")]
-    assert {one.trace_id for one in room.workspace.labels(taxonomy=NEXT.ref)} == {"t00", "t01"}
+    room.finish("t02", mode=RENAMED)
+    assert carried(room).works == [("alice", "t02")]
+    assert {one.trace_id for one in room.workspace.labels(taxonomy=NEXT.ref)} == {"t01", "t02"}
     again = carried(room)
-    assert (again.events, again.left) == (0, [])
+    assert (again.events, again.left) == (0, [own])
     assert len(room.workspace.imports()) == 2
-
-
-def test_later_changes_of_carried_work_are_reported(room: Class) -> None:
-    room.finish("t00", mode=RENAMED)
-    carried(room)
-    put(room.open("t00"), SAME, span(1))
-    assert carried(room).left == [Left("alice", "t00", GONE_ON)]
-    assert [one.mode for one in room.workspace.labels(taxonomy=NEXT.ref)] == [NAMED]
+    put(room.open("t01"), SAME, span(1))
+    assert carried(room).left == [own, Left("alice", "t01", GONE_ON)]
+    assert {one.mode for one in room.workspace.labels(taxonomy=NEXT.ref)} == {NAMED}
 
 
 def test_equal_migrations_on_two_machines_merge(room: Class) -> None:
@@ -351,17 +329,7 @@ def test_equal_migrations_on_two_machines_merge(room: Class) -> None:
         assert tables(room.workspace) == before
 
 
-def test_a_migration_with_later_work_is_not_undone(room: Class) -> None:
-    room.finish("t00", mode=SPLIT)
-    carried(room)
-    put(go_on(room, "t00"), FIRST, span(0))
-    before = tables(room.workspace)
-    built_on = undo(room.workspace)
-    assert built_on == ("alice on t00: labels added since",)
-    assert tables(room.workspace) == before
-
-
-def test_a_migration_can_be_undone_and_repeated(room: Class) -> None:
+def test_a_migration_can_be_undone_and_repeated_unless_work_was_built_on_it(room: Class) -> None:
     room.finish("t00", mode=SPLIT)
     room.finish("t01", mode=RENAMED)
     before = tables(room.workspace)
@@ -371,23 +339,16 @@ def test_a_migration_can_be_undone_and_repeated(room: Class) -> None:
     assert tables(room.workspace) == before
     assert queue(room.workspace, NEXT, "alice", QueueKind.CHANGED) == ()
     assert room.workspace.current_taxonomies() == (MAST.ref,)
-    done = carried(room)
-    assert [one.trace_id for one in done.look_again] == ["t00"]
+    assert [one.trace_id for one in carried(room).look_again] == ["t00"]
     again = tables(room.workspace)
     assert {name: len(rows) for name, rows in again.items()} == {
         name: len(rows) for name, rows in first.items()
     }
     assert room.workspace.current_taxonomies() == (NEXT.ref,)
-
-
-def test_a_second_migration_keeps_the_open_parts(room: Class) -> None:
-    room.finish("t00", mode=SPLIT)
-    carried(room)
-    later = replace(NEXT, version="5")
-    same = CodebookMap(NEXT, later, {mode.slug: (mode.slug,) for mode in NEXT.modes})
-    (again,) = migrate(room.workspace, same, None).look_again
-    assert (again.trace_id, again.modes) == ("t00", PARTS)
-    assert len(queue(room.workspace, later, "alice", QueueKind.CHANGED)) == 1
+    put(go_on(room, "t00"), FIRST, span(0))
+    before = tables(room.workspace)
+    assert undo(room.workspace) == ("alice on t00: labels added since",)
+    assert tables(room.workspace) == before
 
 
 def test_nothing_to_carry_is_refused() -> None:
@@ -397,19 +358,7 @@ def test_nothing_to_carry_is_refused() -> None:
             migrate(workspace, MAP, None)
 
 
-def test_an_export_has_the_migration(room: Class, tmp_path: Path) -> None:
-    room.finish("t00", mode=SPLIT)
-    carried(room)
-    file = tmp_path / "all.jsonl"
-    file.write_text("".join(workspace_lines(room.workspace)))
-    with closing(Workspace.open(":memory:")) as other:
-        merge_content(read_jsonl(file), other)
-        assert tables(other) == tables(room.workspace)
-        assert other.edited_histories() == ()
-        assert queue(other, NEXT, "alice", QueueKind.CHANGED)[0].modes == PARTS
-
-
-# Whatever was done
+# Random histories
 
 Targets = dict[str, tuple[str, ...]]
 TOLD = st.fixed_dictionaries(
@@ -421,7 +370,7 @@ TOLD = st.fixed_dictionaries(
 
 
 def map_of(told: Targets) -> CodebookMap:
-    """The map from MAST to its next version in which these modes do not keep their slugs."""
+    """Return a map in which these modes do not keep their slugs."""
     return CodebookMap(MAST, NEXT, {mode: told.get(mode, (mode,)) for mode in MODES})
 
 
@@ -431,7 +380,7 @@ def of_a_trace(fact: Fact) -> bool:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[NewEvent]:
-    """What two people and a judge did, in any order, sensible or not."""
+    """Draw events of two annotators and a judge, in any order."""
     events = []
     for _ in range(draw(st.integers(1, 14))):
         who = draw(st.sampled_from(["alice", "bob", "judge:m@1"]))
@@ -480,7 +429,7 @@ Step = tuple[str, str, str, str, int]
 
 
 def work(room: Class, steps: list[Step]) -> None:
-    """People and a judge at work, as far as what they do can be done."""
+    """Perform the steps that are possible."""
     for step, who, trace_id, mode, place in steps:
         if step == "judge":
             room.judge(trace_id, findings=[finding(mode, place)])

@@ -50,19 +50,18 @@ class Action:
     endless: bool = False
 
     def after(self, seconds: float) -> Action:
-        """The same, so many seconds later."""
         return replace(self, delay=seconds)
 
     def when_together(self, requests: int) -> Action:
-        """The same, once so many requests have been under way at the same time."""
+        """Return the same, once so many requests have been running together."""
         return replace(self, together=requests)
 
     def cut(self, after: int, *, reset: bool = False) -> Action:
-        """The same, with the connection gone after so many bytes of the body."""
+        """Return the same, with the connection closed after so many bytes of the body."""
         return replace(self, cut_after=after, reset=reset)
 
     def dripping(self, seconds: float) -> Action:
-        """The same, one byte at a time with so many seconds between."""
+        """Return the same, one byte in so many seconds."""
         return replace(self, drip=seconds)
 
 
@@ -71,7 +70,7 @@ Script = Callable[[dict[str, object], int], Action]
 
 
 def document(value: object, *, code: int = 200, headers: Mapping[str, str] | None = None) -> Action:
-    """Any JSON value as the whole answer."""
+    """Answer with any JSON value."""
     return Action(code, json.dumps(value).encode(), tuple((headers or {}).items()))
 
 
@@ -84,7 +83,7 @@ def answer(
     finish: str | None = "stop",
     **message: object,
 ) -> Action:
-    """A right answer that says ``text``; without a usage where ``tokens_in`` is None."""
+    """Answer with a text; without a usage where ``tokens_in`` is None."""
     said = {"role": "assistant", "content": text, **message}
     value: dict[str, object] = {
         "id": "chatcmpl-1",
@@ -111,27 +110,23 @@ def status(
     headers: Mapping[str, str] | None = None,
     **error: object,
 ) -> Action:
-    """An error as OpenAI words it; ``error`` adds fields such as ``code``, ``type``, ``param``."""
+    """Answer with an error of OpenAI; ``error`` adds fields such as ``code`` or ``param``."""
     return document({"error": {"message": message, **error}}, code=number, headers=headers)
 
 
 def raw(body: bytes, *, code: int = 200, content_type: str = "application/json") -> Action:
-    """Any bytes as the body."""
     return Action(code, body, content_type=content_type)
 
 
 def html(code: int = 200) -> Action:
-    """A web page."""
     return raw(b"<!doctype html><title>hello</title>", code=code, content_type="text/html")
 
 
 def empty(code: int = 200) -> Action:
-    """A body without a byte."""
     return raw(b"", code=code)
 
 
 def endless(body: bytes = b" " * 65_536, *, code: int = 200) -> Action:
-    """A body without an end."""
     return Action(code, body, endless=True)
 
 
@@ -148,18 +143,16 @@ def packed(megabytes: int, *, code: int = 200) -> Action:
 
 
 def hang() -> Action:
-    """No answer, ever; the connection stays open."""
     return Action(silent=True)
 
 
 def close() -> Action:
-    """The connection ends before a byte of the answer."""
     return Action(close=True)
 
 
 @dataclass(slots=True)
 class Seen:
-    """One request as it came; ``ended`` is None while it is under way, times are monotonic."""
+    """A request; ``ended`` is None while it is running, and times are monotonic."""
 
     method: str
     path: str
@@ -170,13 +163,12 @@ class Seen:
 
     @property
     def is_chat(self) -> bool:
-        """Whether it asks a model."""
         return self.path.split("?")[0].endswith("/chat/completions")
 
 
 @dataclass(slots=True)
 class _Traffic:
-    """What the server has seen; written in its thread, read in any."""
+    """The requests so far, written in the server's thread."""
 
     seen: list[Seen] = field(default_factory=list)
     chats: int = 0
@@ -226,27 +218,23 @@ class ModelServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
         return self._port
 
     @property
     def base_url(self) -> str:
-        """What a client is given, such as ``http://127.0.0.1:40123/v1``."""
         return f"http://127.0.0.1:{self._port}/v1"
 
     @property
     def requests(self) -> list[Seen]:
-        """Every request so far, in the order in which they came."""
         return list(self._traffic.seen)
 
     @property
     def chats(self) -> list[Seen]:
-        """The requests that asked a model."""
         return [seen for seen in self.requests if seen.is_chat]
 
     @property
     def most_in_flight(self) -> int:
-        """How many chat requests were under way at once, at most."""
+        """The largest number of chat requests at a time."""
         return self._traffic.most
 
     def _serve(self) -> None:
@@ -285,7 +273,7 @@ class ModelServer:
     async def _one_request(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Read and answer one request; whether the connection may carry another."""
+        """Answer one request; return True if the connection stays open."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, path, _ = head[0].split(" ", 2)
         headers = {

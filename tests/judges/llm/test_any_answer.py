@@ -130,7 +130,6 @@ FORMS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 
 
 def read_modes(text: str) -> object:
-    """Read an answer about the modes."""
     return PROMPT.read(text, view=VIEW, window=WINDOW)
 
 
@@ -148,7 +147,7 @@ AROUND: Final[dict[str, Callable[[str], str]]] = {
 
 
 def answers(kind: str) -> Iterator[str]:
-    """Answers of a kind, each with one odd value in one field, written in two ways."""
+    """Yield answers with one odd value in one field, each written in two ways."""
     form, values = FORMS[kind]
     ways = cycle(AROUND.values())
     for name, odd in product(values, ODD):
@@ -202,7 +201,6 @@ PLACE: Final = "«»"
 
 
 def with_odd(texts: tuple[str, ...]) -> Iterator[str]:
-    """Each text with each odd value in its place."""
     for text, odd in product(texts, ODD):
         yield text.replace(PLACE, odd)
 

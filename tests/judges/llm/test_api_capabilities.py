@@ -33,7 +33,7 @@ def taking(
     temperature: bool = True,
     together: int = 0,
 ) -> Script:
-    """A server that takes only so much, and says what it does not take as OpenAI does."""
+    """Emulate a server that accepts only these fields, and refuses others as OpenAI does."""
 
     def script(body: dict[str, object], _n: int) -> Action:
         form = body.get("response_format")

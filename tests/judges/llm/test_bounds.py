@@ -64,14 +64,14 @@ for line in sys.stdin:
 
 
 def nothing_packed() -> Action:
-    """Packed blocks that hold nothing, three megabytes of them."""
+    """Return three megabytes of compressed blocks without content."""
     packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     return Action(200, head + b"\0\0\0\xff\xff" * 600_000, (("content-encoding", "gzip"),))
 
 
 def unpacked_by_its_charset() -> Action:
-    """A body that a careless reader of its content type unpacks to gigabytes."""
+    """Return a body that its charset would expand to gigabytes."""
     packer = zlib.compressobj()
     head = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
     piece = packer.compress(b" " * 2**20) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -96,7 +96,7 @@ HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, str]:
-    """What a process of little memory says when it asks each of these servers."""
+    """The errors of a process with little memory that asks each server."""
     with ExitStack() as stack:
         asked = ""
         for action, seconds, _ in HOSTILE.values():

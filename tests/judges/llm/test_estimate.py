@@ -29,7 +29,7 @@ def setup(window_tokens: int = 24_000, samples: int = 1, prices: Prices | None =
 
 
 def asked_tokens(chosen: Setup, trace: Trace) -> int:
-    """What the requests about a trace take, as the prompt counts them, without second looks."""
+    """Return the tokens of all requests about a trace but second looks."""
     view = RedactedView(trace, Redaction.none())
     windows = plan(view, chosen.prompt, chosen.parameters)
     if len(windows) == 1:

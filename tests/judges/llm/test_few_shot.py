@@ -50,7 +50,6 @@ def side(name: str, who: str, marks: Mapping[str, Target], absent: Sequence[str]
 
 
 def case(name: str, marks: Mapping[str, Target], absent: Sequence[str] = ()) -> GoldCase:
-    """Gold on which alice and bob agree."""
     sides = tuple(side(name, who, marks, absent) for who in ("alice", "bob"))
     return GoldCase(name, gold_of_trace(sides, (), MODES), sides)
 

@@ -209,7 +209,7 @@ def test_hints_of_rules_are_on_by_default() -> None:
 
 
 def left_by(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]:
-    """Return what each request says that the run left; empty where it says nothing."""
+    """Return the section on what the run left of each request, or empty texts."""
     view = RedactedView(trace, Redaction.default())
     prompt = Prompt(MAST, parameters)
     texts = []

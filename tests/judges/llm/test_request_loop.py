@@ -30,7 +30,7 @@ def reply(text: str, finish: Finish = "stop") -> Reply:
 
 @dataclass
 class Scripted:
-    """Answers in the order in which they were written down; exceptions are raised."""
+    """A client with scripted answers, of which exceptions are raised."""
 
     script: list[Reply | Exception]
     rooms: list[int] = field(default_factory=list)

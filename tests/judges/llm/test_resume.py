@@ -33,13 +33,13 @@ CONCURRENCY = 4
 
 @dataclass
 class Runner:
-    """Runs of the command line in a folder, in processes of their own."""
+    """Runs of commands in a folder, in processes of their own."""
 
     folder: Path
     program: subprocess.Popen[str]
 
     def begin(self, server: ModelServer, traces: str) -> int:
-        """Begin a run over a file of traces; its process id, or the exit code of the first run."""
+        """Start a run over a file; return its process id, or the exit code of the first run."""
         words = (
             *("judge", traces, "--judge", "llm", "--model", "test-model"),
             *("--base-url", server.base_url, "--concurrency", str(CONCURRENCY)),
@@ -51,19 +51,17 @@ class Runner:
         return self.ended()
 
     def ended(self) -> int:
-        """Wait for the end of the run; its exit code, or the negative number of a signal."""
+        """Wait for the end of the run; return its exit code or negative signal number."""
         assert self.program.stdout is not None
         line = self.program.stdout.readline()
         assert line, "the program has gone"
         return int(line)
 
     def said(self, name: str) -> str:
-        """What the last run said in ``out.txt`` or ``err.txt``."""
         return (self.folder / name).read_text()
 
     @contextmanager
     def workspace(self, traces: str) -> Iterator[Workspace]:
-        """The workspace in which the runs over a file keep what they find."""
         with closing(Workspace.open(self.folder / f"{traces}.db")) as workspace:
             yield workspace
 
@@ -99,7 +97,7 @@ def right(body: dict[str, Any], _: int) -> Action:
 
 
 class Killing:
-    """Answers, and kills whoever asks shortly after the request with a certain number."""
+    """A server script that kills the client soon after a certain request."""
 
     def __init__(self) -> None:
         self._random = random.Random(5)
@@ -108,7 +106,6 @@ class Killing:
         self._lock = threading.Lock()
 
     def kill_at(self, request: int, pid: int) -> None:
-        """Kill the process ``pid`` soon after the request with this number came."""
         with self._lock:
             self._at, self._pid = request, pid
 

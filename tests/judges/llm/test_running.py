@@ -35,18 +35,15 @@ Body = dict[str, Any]
 
 
 def reply(text: str, *, finish: str = "stop") -> Action:
-    """Answer with the tokens that such a request really takes."""
     return answer(text, tokens_in=3_000, tokens_out=500, finish=finish)
 
 
 def right(body: Body, n: int) -> Action:
-    """Answer rightly, whatever is asked."""
     return reply(said(body))
 
 
 @pytest.fixture
 def six(bench: Bench) -> Bench:
-    """Six runs and a server that answers rightly."""
     bench.write(6)
     bench.server.script = right
     return bench
@@ -54,7 +51,6 @@ def six(bench: Bench) -> Bench:
 
 @pytest.fixture
 def many(bench: Bench) -> Bench:
-    """Twelve runs and a server that answers rightly."""
     bench.write(12)
     bench.server.script = right
     return bench
@@ -118,7 +114,6 @@ def test_a_failed_trace_is_reported_and_retried_by_the_same_command(six: Bench) 
 
 
 def once(action: Action) -> Script:
-    """Do something else with the second request."""
     return lambda body, n: action if n == 1 else right(body, n)
 
 

@@ -36,22 +36,20 @@ WORDS_OUT = 500
 
 
 def tokens_of(body: dict[str, Any]) -> int:
-    """The tokens of a request, as the emulated server's tokenizer counts them."""
+    """Count the tokens of a request as the emulated server does."""
     return round(estimate("".join(one["content"] for one in body["messages"])) / REAL_SHARE)
 
 
 def room_of(body: dict[str, Any]) -> int:
-    """The most tokens that the answer to a request may take."""
     return int(body["max_tokens"])
 
 
 def whole(body: dict[str, Any]) -> Action:
-    """A right answer, with right counts."""
     return answer(said(body), tokens_in=tokens_of(body), tokens_out=WORDS_OUT)
 
 
 def llama_cpp(context: int) -> Script:
-    """Refuses a prompt that is too long, and ends an answer where its context is full."""
+    """Refuse a prompt that is too long, and cut an answer where the context is full."""
 
     def script(body: dict[str, Any], _n: int) -> Action:
         prompt = tokens_of(body)
@@ -73,7 +71,7 @@ def llama_cpp(context: int) -> Script:
 
 
 def vllm(context: int) -> Script:
-    """Refuses where the prompt and the longest answer together are too long."""
+    """Refuse a prompt that is too long together with its longest answer."""
 
     def script(body: dict[str, Any], _n: int) -> Action:
         prompt, room = tokens_of(body), room_of(body)
@@ -90,14 +88,14 @@ def vllm(context: int) -> Script:
 
 
 def says_nothing(context: int) -> Script:
-    """Refuses a prompt that is too long without a number."""
+    """Refuse a prompt that is too long without a number."""
 
     refused = status(400, "Prompt is too long", code="context_length_exceeded")
     return lambda body, _n: refused if tokens_of(body) > context else whole(body)
 
 
 def ollama(context: int) -> Script:
-    """Cuts a prompt that is too long, and counts what is left."""
+    """Cut a prompt that is too long, and count what is left."""
 
     return lambda body, _n: answer(
         said(body), tokens_in=min(tokens_of(body), context), tokens_out=WORDS_OUT
@@ -105,7 +103,7 @@ def ollama(context: int) -> Script:
 
 
 def thinking(tokens: int) -> Script:
-    """Thinks for so many tokens before it answers."""
+    """Think for so many tokens before the answer."""
 
     def script(body: dict[str, Any], _n: int) -> Action:
         room = room_of(body)
@@ -117,7 +115,7 @@ def thinking(tokens: int) -> Script:
 
 
 def wordy(tokens: int) -> Script:
-    """Writes so many tokens of words, which are cut where there is less room."""
+    """Write an answer of so many tokens, cut where there is less room."""
 
     def script(body: dict[str, Any], _n: int) -> Action:
         room = room_of(body)
@@ -131,25 +129,24 @@ def wordy(tokens: int) -> Script:
 
 
 def useless_at_first(body: dict[str, Any], n: int) -> Action:
-    """Each question is answered without JSON first."""
+    """Answer each question without JSON first."""
     modes = {"modes": dict.fromkeys(("1", "1.3"), "absent")}
     text = "Nothing of note." if len(body["messages"]) < 3 else json.dumps(modes)
     return answer(text, tokens_in=tokens_of(body), tokens_out=WORDS_OUT)
 
 
 def counts_alike(count: int) -> Script:
-    """Reads everything, and counts the same for all requests."""
+    """Count the same number of tokens for all requests."""
     return lambda body, _n: answer(said(body), tokens_in=count, tokens_out=WORDS_OUT)
 
 
 @pytest.fixture
 def small(bench: Bench) -> Bench:
-    """A bench on which two modes are asked about, by eight at a time."""
+    """A bench with two modes and eight requests at a time."""
     return replace(bench, taxonomy=FEW, concurrency=8)
 
 
 def usable_answers(bench: Bench) -> list[Asked]:
-    """The answers on which judgements may rest."""
     return [
         answered
         for run in bench.workspace.runs()

@@ -37,7 +37,7 @@ def is_second_look(request: Request) -> bool:
 
 
 def looked_at(says: Says, first: Callable[[Request], Reply]) -> Model:
-    """A model that judges as ``first``, and looks at each finding again as ``says``."""
+    """Return a model that judges by ``first``, and answers second looks by ``says``."""
 
     def reply(request: Request, room: int) -> Reply:
         if not is_second_look(request):
@@ -57,7 +57,6 @@ def text_of(request: Request) -> str:
 
 
 def repeats_at(span: int) -> Callable[[Request], Reply]:
-    """Find step repetition at a span."""
     return lambda r: answer(r, m1_3=[finding(span, f"This is step {span - 1} of the work.")])
 
 

@@ -1,4 +1,4 @@
-"""Division of a trace into windows."""
+"""Division of a trace into windows, and estimates of tokens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def codes(window: Window) -> set[str]:
 
 
 def check(windows: tuple[Window, ...], first: int, last: int) -> None:
-    """Windows that follow each other without a gap, each with something new."""
+    """Check that windows follow each other without a gap, each with something new."""
     assert windows[0].first == first
     assert windows[-1].last == last
     for before, after in pairwise(windows):
@@ -78,7 +78,7 @@ def test_windows_overlap() -> None:
 
 
 class CountedTrace(MemoryTrace):
-    """Counts how often a text is read and holds none of them."""
+    """A long trace that counts the reads of its texts."""
 
     def __init__(self, spans: int, chars: int) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ def test_an_overflow_splits_windows_until_it_fails(said_texts: list[str], budget
 
 
 def own(*stages: Sequence[str]) -> Taxonomy:
-    """A taxonomy with a mode for each of these stages; no stages are none."""
+    """Return a taxonomy with a mode for each of these lists of stages."""
     modes = [
         {"slug": f"m{n}", "name": f"M{n}", "category": "all", **({"stages": each} if each else {})}
         for n, each in enumerate(stages)
@@ -201,3 +201,33 @@ def test_a_single_span_is_shortened_until_it_fails() -> None:
             (window,) = split(window, view, prompt, parameters)
     assert sizes == sorted(sizes, reverse=True)
     assert len(set(sizes)) == len(sizes) > 1
+
+
+# Estimates of tokens
+
+
+def test_estimates_by_kind_of_text() -> None:
+    for text, least, most in [
+        # Lower bounds are what a widespread tokenizer counts at least.
+        ("The service came back after it, and nobody looked at the logs. " * 60, 750, 1150),
+        ("", 0, 0),
+        ("a", 1, 1),
+        ("9f8e7d6c5b4a39281706f5e4d3c2b1a0" * 30, 450, 900),
+        ('{"pod": "cart-7d9f-x2", "ready": false, "restarts": 14}\n' * 40, 800, 1400),
+        ("故障发生在支付服务，重启之后仍然失败。" * 40, 500, 1400),
+        ("Сбой произошёл в службе оплаты. " * 40, 300, 1200),
+        ("🚀🔥🤖" * 40, 200, 800),
+        ("0123456789" * 100, 330, 1000),
+    ]:
+        assert least <= estimate(text) <= most
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_estimates_grow_with_text(text: str, more: str) -> None:
+    assert estimate(text) <= estimate(text + more)
+    assert abs(estimate(text) + estimate(more) - estimate(text + more)) <= 5
+
+
+@given(st.text(st.characters(), min_size=1, max_size=100))
+def test_estimates_are_bounded_for_any_text(text: str) -> None:
+    assert 1 <= estimate(text) <= 4 * len(text) + 1

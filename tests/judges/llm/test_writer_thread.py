@@ -38,7 +38,7 @@ async def test_an_error_after_cancellation_is_not_printed() -> None:
 
 
 class Kept:
-    """Keeps what was added within a block, or nothing of it where something went wrong."""
+    """Numbers added in blocks, all or nothing."""
 
     def __init__(self) -> None:
         self.blocks: list[list[int]] = []
@@ -64,7 +64,7 @@ class Kept:
 
 
 async def added_while_busy(kept: Kept, *numbers: int) -> list[int | BaseException]:
-    """What came of numbers that were all handed over while the thread was busy."""
+    """Return the results of additions that were requested while the thread was busy."""
     writer, busy = WriterThread(), threading.Event()
     writer.together = kept.together
     first = asyncio.create_task(writer.do(partial(busy.wait, 10)))
