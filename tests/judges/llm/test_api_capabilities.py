@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from mast_tui.judges.llm.client.api_capabilities import ApiCapabilities, RequestForm
 from mast_tui.judges.llm.client.api_errors import (
     ErrorKind,
@@ -55,13 +53,15 @@ def taking(
     return script
 
 
-@pytest.mark.parametrize(("refusals", "reached"), [*enumerate(FORMS)])
-async def test_the_strictest_accepted_form_is_kept(refusals: int, reached: Form) -> None:
-    async with asking(taking(forms=FORMS[refusals:])) as chat:
-        for _ in range(3):
-            assert (await chat.ask()).form == chat.client.capabilities.request_form.form == reached
-        assert len(chat.chats) == refusals + 3
-    assert len(chat.remarks) == refusals
+async def test_the_strictest_accepted_form_is_kept() -> None:
+    for refusals, reached in [*enumerate(FORMS)]:
+        async with asking(taking(forms=FORMS[refusals:])) as chat:
+            for _ in range(3):
+                assert (
+                    (await chat.ask()).form == chat.client.capabilities.request_form.form == reached
+                )
+            assert len(chat.chats) == refusals + 3
+        assert len(chat.remarks) == refusals
 
 
 async def test_refusals_are_learned_once_for_all_tasks() -> None:
@@ -231,38 +231,42 @@ TROUBLES: dict[ErrorKind, list[tuple[int, object]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", TROUBLES)
-def test_errors_are_classified(kind: ErrorKind) -> None:
-    too_long = [(code, text) for text in OVERFLOWS for code in (400, 422, 500)]
-    for code, body in TROUBLES[kind] + (too_long if kind is ErrorKind.OVERFLOW else []):
-        assert error_kind_of(api_error_of(body, code)) is kind, body
-        assert error_kind_of(api_error_of({"error": body}, code)) is kind, body
+def test_errors_are_classified() -> None:
+    for kind in TROUBLES:
+        too_long = [(code, text) for text in OVERFLOWS for code in (400, 422, 500)]
+        for code, body in TROUBLES[kind] + (too_long if kind is ErrorKind.OVERFLOW else []):
+            assert error_kind_of(api_error_of(body, code)) is kind, body
+            assert error_kind_of(api_error_of({"error": body}, code)) is kind, body
 
 
-@pytest.mark.parametrize(
-    ("words", "limit", "longest"),
-    [
+def test_limits_are_read_from_error_messages() -> None:
+    for words, limit, longest in [
         ("request (4903 tokens) exceeds the available context size (4096 tokens)", 4_096, None),
         ("This model's maximum context length is 8,192 tokens. You requested 9000", 8_192, None),
         ("Request too large on tokens per min (TPM): Limit 3000, Requested 4903", 3_000, 3_000),
         ("prompt is too long: 210000 tokens > 200000 maximum", 200_000, None),
-        ("The input token count (40000) exceeds the maximum number of tokens allowed (32768).",
-         32_768, None),
-        ("max_tokens is too large: 4000. This model supports at most 2048 completion tokens",
-         None, 2_048),
-        ("max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
-         None, 8_192),
+        (
+            "The input token count (40000) exceeds the maximum number of tokens allowed (32768).",
+            32_768,
+            None,
+        ),
+        (
+            "max_tokens is too large: 4000. This model supports at most 2048 completion tokens",
+            None,
+            2_048,
+        ),
+        (
+            "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+            None,
+            8_192,
+        ),
         ("`max_tokens` must be less than or equal to `8192`, the maximum value", None, 8_192),
         ("the valid range of max_tokens is [1, 8192]", None, 8_192),
         ("max_tokens is too large: 9. This model supports at most 5 completion tokens", None, None),
         ("it is too long", None, None),
-    ],
-)  # fmt: skip
-def test_limits_are_read_from_error_messages(
-    words: str, limit: int | None, longest: int | None
-) -> None:
-    error = api_error_of({"error": {"message": words}}, 400)
-    assert (context_limit(error), longest_answer(error)) == (limit, longest)
+    ]:
+        error = api_error_of({"error": {"message": words}}, 400)
+        assert (context_limit(error), longest_answer(error)) == (limit, longest)
 
 
 async def test_a_server_s_longest_answer_is_requested_from_then_on() -> None:

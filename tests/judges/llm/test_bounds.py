@@ -155,9 +155,8 @@ NESTED: Final = 1_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "body",
-    [
+async def test_errors_of_any_shape_are_reported_briefly() -> None:
+    for body in [
         b'{"error":' * NESTED + b'"x"' + b"}" * NESTED,
         b'{"error":{"message":' + b"[" * NESTED + b'"x"' + b"]" * NESTED + b"}}",
         b'{"error":{"code":' + b"[" * NESTED + b"]" * NESTED + b',"message":"x"}}',
@@ -167,13 +166,11 @@ NESTED: Final = 1_000
         b'{"error":{"message":"' + b"model " * 100_000 + b'"}}',
         b'{"error":{"type":"' + b"max_tokens exceed " * 50_000 + b'","message":"x"}}',
         b"[" * 100_000,
-    ],
-)
-async def test_errors_of_any_shape_are_reported_briefly(body: bytes) -> None:
-    for code in (200, 400, 404, 429, 500):
-        error = await error_from(raw(body, code=code))
-        assert isinstance(error, TraceFails | RunStops)
-        assert len(str(error)) < 1_000
+    ]:
+        for code in (200, 400, 404, 429, 500):
+            error = await error_from(raw(body, code=code))
+            assert isinstance(error, TraceFails | RunStops)
+            assert len(str(error)) < 1_000
 
 
 # What an answer holds
@@ -185,7 +182,7 @@ def parsed(text: str) -> Answer:
     return parse_answer(text, MAST, WINDOW, view_of(run_that_says(["x"] * 4)))
 
 
-def test_findings_are_limited() -> None:
+def test_findings_and_their_texts_are_limited() -> None:
     findings = [{"first": 1, "quote": f"q{n}", "confidence": 0.5} for n in range(30_000)]
     mode = {"mode": "1.3", "verdict": "present", "findings": findings}
     other = {"mode": "1.5", "verdict": "present", "findings": [{"first": 2, "quote": "q"}]}
@@ -195,6 +192,12 @@ def test_findings_are_limited() -> None:
         Evidence(key=None, quote=quote) for quote in (*quotes, "q")
     ]
     assert f"1.3 has more than {MOST_FINDINGS} findings: the first are taken" in read.remarks
+    long = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
+    said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [long]}]}
+    (found,) = (read := parsed(json.dumps(said))).findings
+    assert found.evidence == Evidence(key=None, quote="q" * QUOTE_CHARS)
+    assert found.rationale == "r" * RATIONALE_CHARS
+    assert any("has a quote of more than" in remark for remark in read.remarks)
 
 
 def test_entries_are_limited() -> None:
@@ -205,15 +208,6 @@ def test_entries_are_limited() -> None:
         read = parsed(json.dumps(answered))
         assert len(read.verdicts) == 1
         assert len(read.remarks) <= MOST_ENTRIES
-
-
-def test_quotes_and_rationales_are_cut() -> None:
-    finding = {"first": 1, "quote": "q" * 50_000, "rationale": "r" * 50_000, "confidence": 1}
-    said = {"modes": [{"mode": "1.3", "verdict": "present", "findings": [finding]}]}
-    (found,) = (read := parsed(json.dumps(said))).findings
-    assert found.evidence == Evidence(key=None, quote="q" * QUOTE_CHARS)
-    assert found.rationale == "r" * RATIONALE_CHARS
-    assert any("has a quote of more than" in remark for remark in read.remarks)
 
 
 def test_broken_beginnings_of_objects_are_limited() -> None:

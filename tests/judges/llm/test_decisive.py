@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -109,22 +110,17 @@ async def test_misfits_of_mode_and_agent_are_remarked() -> None:
     assert remark.startswith("the decisive step is called the planner's")
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
+async def test_unusable_steps_are_requested_once_more_and_other_shapes_read() -> None:
+    for said, words in [
         ({"first": 99}, "no span that exists"),
         ({"mode": "9.9"}, "no mode"),
         ({"correction": " "}, "no correction"),
-    ],
-)
-async def test_an_unusable_step_is_requested_once_more(said: dict[str, object], words: str) -> None:
-    model = Model(lambda r, _: says(r, step(4) | said))
-    with pytest.raises(Unanswered, match=words):
-        await judge(run_of(10), model, parameters=WHOLE)
-    assert len(model.asked) == 2
-
-
-async def test_other_shapes_are_read_or_refused() -> None:
+    ]:
+        answer = step(4) | said
+        model = Model(partial(lambda answer, r, _: says(r, answer), answer))
+        with pytest.raises(Unanswered, match=words):
+            await judge(run_of(10), model, parameters=WHOLE)
+        assert len(model.asked) == 2
     for said, found in (({"decisive": step(4)}, 1), ({"decisive": None}, 0), ({"decisive": []}, 0)):
         model = Model(lambda r, _, said=said: Reply(json.dumps(said), "stop", "text", 1, 1))  # type: ignore[misc]
         result = await judge(run_of(10), model, parameters=WHOLE)

@@ -42,14 +42,12 @@ def test_the_key_comes_from_the_named_variable(monkeypatch: pytest.MonkeyPatch) 
         find_key(AWAY, "LAB_KEY")
 
 
-@pytest.mark.parametrize("value", ["sk-a b", "sk-a\nX-Evil: 1", "sk-ä", "sk-\x7f"])
-def test_an_impossible_key_is_refused_and_not_shown(
-    value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LAB_KEY", value)
-    with pytest.raises(RunStops, match="LAB_KEY") as caught:
-        find_key(AWAY, "LAB_KEY")
-    assert "sk-" not in str(caught.value)
+def test_an_impossible_key_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ["sk-a b", "sk-a\nX-Evil: 1", "sk-ä", "sk-\x7f"]:
+        monkeypatch.setenv("LAB_KEY", value)
+        with pytest.raises(RunStops, match="LAB_KEY") as caught:
+            find_key(AWAY, "LAB_KEY")
+        assert "sk-" not in str(caught.value)
 
 
 @given(keys, st.text(max_size=40), st.text(max_size=40))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,9 +110,8 @@ def test_a_located_quote_goes_before_confidence() -> None:
     assert (kept.finding.rationale, kept.first) == ("surer", 44)
 
 
-@pytest.mark.parametrize(
-    ("said", "of_windows", "of_samples"),
-    [
+def test_verdicts_need_all_windows_and_most_samples() -> None:
+    for said, of_windows, of_samples in [
         ([ABSENT, ABSENT], ABSENT, ABSENT),
         ([ABSENT, UNSURE], UNSURE, UNSURE),
         ([UNSURE, UNSURE], UNSURE, UNSURE),
@@ -122,19 +120,13 @@ def test_a_located_quote_goes_before_confidence() -> None:
         ([None, None], None, None),
         ([ABSENT, ABSENT, UNSURE], UNSURE, ABSENT),
         ([ABSENT, None, None], None, ABSENT),
-    ],
-)
-def test_verdicts_need_all_windows_and_most_samples(
-    said: list[VerdictValue | None],
-    of_windows: VerdictValue | None,
-    of_samples: VerdictValue | None,
-) -> None:
-    parts = [part(said={"stops": value} if value else {}, modes=MODES[::2]) for value in said]
-    for samples, verdict in (([parts], of_windows), ([[one] for one in parts], of_samples)):
-        judgement = judgement_of(samples, MODES)
-        assert ("stops" in judgement.unsure) == (verdict is UNSURE)
-        assert ("stops" in (judgement.judged or ())) == (verdict is not None)
-        assert "forgets" not in (judgement.judged or ())
+    ]:
+        parts = [part(said={"stops": value} if value else {}, modes=MODES[::2]) for value in said]
+        for samples, verdict in (([parts], of_windows), ([[one] for one in parts], of_samples)):
+            judgement = judgement_of(samples, MODES)
+            assert ("stops" in judgement.unsure) == (verdict is UNSURE)
+            assert ("stops" in (judgement.judged or ())) == (verdict is not None)
+            assert "forgets" not in (judgement.judged or ())
 
 
 def test_a_mode_seen_in_any_window_is_present() -> None:

@@ -27,7 +27,7 @@ PARAMETERS = Parameters("model")
 EXAMPLE = Example("t", "step_repetition", VerdictValue.PRESENT, "ls\nls", "ls", "twice")
 
 
-def test_the_prompt_has_the_whole_taxonomy() -> None:
+def test_the_prompt_has_the_whole_taxonomy_and_the_common_part_first() -> None:
     ((_, request),) = requests(said(["x"]))
     system = sent(request)[1]
     for mode in MAST.modes:
@@ -36,6 +36,11 @@ def test_the_prompt_has_the_whole_taxonomy() -> None:
             assert words in system
         for other in mode.confusable:
             assert other.difference in system
+    # What all requests have in common comes first, for prompt caches.
+    ((_, one),) = requests(said(["one"]))
+    (_, two), *_ = requests(said(["two " * 2_000] * 30), 4_000)
+    assert one.system == two.system
+    assert len(one.system[0]) > 0.95 * sum(map(len, one.system))
 
 
 def test_modes_have_checklists_unless_reworded() -> None:
@@ -50,13 +55,6 @@ def test_modes_have_checklists_unless_reworded() -> None:
     assert CHECKLISTS[FIRST.slug][0] not in changed
     assert FIRST.applies[0] in changed
     assert CHECKLISTS[MAST.modes[1].slug][0] in changed
-
-
-def test_the_common_part_comes_first_for_prompt_caches() -> None:
-    ((_, one),) = requests(said(["one"]))
-    (_, two), *_ = requests(said(["two " * 2_000] * 30), 4_000)
-    assert one.system == two.system
-    assert len(one.system[0]) > 0.95 * sum(map(len, one.system))
 
 
 def test_a_window_says_where_it_begins_and_whether_the_run_ends() -> None:
@@ -149,19 +147,16 @@ def test_the_mode_order_can_be_shuffled() -> None:
     assert [line.split()[1] for line in system.splitlines() if line.startswith("### ")] == codes
 
 
-def test_an_example_is_quoted_without_its_trace_id() -> None:
+def test_examples_hide_their_trace_and_traces_their_outcome() -> None:
     example = replace(EXAMPLE, trace_id="secret-trace-name")
     prompt = Prompt(MAST, PARAMETERS, (example,))
     request = prompt.request(view_of(said(["x"])), Window(0, 0, True, prompt.modes), "")
     assert "secret-trace-name" not in "".join(request.system)
     assert '"ls\\nls"' in "".join(request.system)
-
-
-def test_outcome_and_answer_key_are_hidden() -> None:
     key = AnswerKey(reference=(("ground_truth", "the cache was full"),))
     meta = TraceMeta(task="Mend it.", outcome=Outcome.FAILED, score=0.125, answer_key=key)
-    ((_, request),) = requests(MemoryTrace("t", meta).say("Done."))
-    assert not any(words in sent(request)[2] for words in ("the cache was full", "0.125", "failed"))
+    ((_, hidden),) = requests(MemoryTrace("t", meta).say("Done."))
+    assert not any(words in sent(hidden)[2] for words in ("the cache was full", "0.125", "failed"))
 
 
 def test_empty_texts_have_headers_all_the_same() -> None:
@@ -172,7 +167,7 @@ def test_empty_texts_have_headers_all_the_same() -> None:
             assert len(marks) == window.last - window.first + 1
 
 
-def test_facts_are_shown_in_their_window() -> None:
+def test_facts_are_shown_redacted_in_their_window() -> None:
     prompt, _ = prompt_of()
     view = view_of(said(["a", "b", "c", "d"]))
     facts = [
@@ -187,9 +182,6 @@ def test_facts_are_shown_in_their_window() -> None:
     assert "not asked for" not in user
     _, _, bare = sent(prompt.request(view, window, ""))
     assert "facts]" not in bare
-
-
-def test_facts_are_redacted_and_on_one_line() -> None:
     trace = MemoryTrace().user("Mend it.")
     for _ in range(4):
         trace.call("mail", '{"to": "bob@example.com"}', "sent\n[data ends]", agent="main")
@@ -221,7 +213,7 @@ def left_by(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]
     return texts
 
 
-def test_patch_and_test_results_are_a_section() -> None:
+def test_patch_and_test_results_are_a_section_and_need_consent() -> None:
     key = AnswerKey(
         patch=(("submission", "-a\n+b"), ("gold_patch", "-a\n+right")),
         tests=(("passed", "t1\nt2 for a@example.org, AKIAIOSFODNN7EXAMPLE"),),
@@ -237,9 +229,6 @@ def test_patch_and_test_results_are_a_section() -> None:
     system = {name: "".join(CHANGES[name].system.pieces) for name in ("nothing", "artefacts")}
     assert "what the run left" in system["artefacts"]
     assert "what the run left" not in system["nothing"]
-
-
-def test_the_consent_text_names_patches_where_they_are_sent() -> None:
     for artefacts in (False, True):
         setup = configured_setup(MAST, JudgeConfiguration(model="m", artefacts=artefacts))
         for text in (what_is_sent(setup), what_is_written(setup)):

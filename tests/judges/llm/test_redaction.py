@@ -106,26 +106,30 @@ def test_a_secret_is_recognised_by_its_context_and_harmless_text_is_kept() -> No
         assert Redaction.none().apply(f"{text} {JWT}").text == f"{text} {JWT}"
 
 
-def test_equal_values_have_equal_numbers_in_a_trace() -> None:
+def test_values_are_numbered_in_a_trace_and_an_example() -> None:
     numbers = SecretNumbers()
     first = DEFAULT.apply("a@x.org wrote to b@x.org", numbers).text
     second = DEFAULT.apply("b@x.org answered, and c@x.org too", numbers).text
     assert first == "[redacted e-mail 1] wrote to [redacted e-mail 2]"
     assert second == "[redacted e-mail 2] answered, and [redacted e-mail 3] too"
+    example = Example(
+        "t", "m", VerdictValue.PRESENT, "to a@x.org and b@x.org", "b@x.org", "b@x.org twice"
+    )
+    redacted = example.redacted(DEFAULT)
+    assert redacted.quote == "[redacted e-mail 2]"
+    assert redacted.quote in redacted.excerpt
+    assert redacted.rationale == "[redacted e-mail 2] twice"
 
 
-@pytest.mark.parametrize(
-    ("secret", "text", "redacted"),
-    [
+def test_a_literal_secret_is_redacted() -> None:
+    for secret, text, redacted in [
         ("correct-horse", "xcorrect-horsex correct-horse", "x[redacted key 1]x [redacted key 1]"),
         ("hello ada@x", "so: hello ada@x.org", "so: [redacted key 1]"),  # they overlap
         ("none", "none of them", "none of them"),  # it stands for no key
-    ],
-)
-def test_a_literal_secret_is_redacted(secret: str, text: str, redacted: str) -> None:
-    redaction = DEFAULT.with_secret(secret)
-    assert redaction.apply(text).text == redacted
-    assert secret not in repr(redaction)
+    ]:
+        redaction = DEFAULT.with_secret(secret)
+        assert redaction.apply(text).text == redacted
+        assert secret not in repr(redaction)
 
 
 def test_pickling_keeps_rules_and_drops_secrets(tmp_path: Path) -> None:
@@ -306,21 +310,11 @@ def test_patterns_match_any_text_as_in_python(pattern: str, text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("escape", [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"])
-def test_character_classes_match_python(escape: str) -> None:
-    every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
-    rule = file_rule("text", escape, re2.compile(f"{in_re2(escape)}+"))
-    assert list(rule.ranges(every)) == spans(f"{escape}+", every)
-
-
-def test_an_example_is_numbered_as_a_whole() -> None:
-    example = Example(
-        "t", "m", VerdictValue.PRESENT, "to a@x.org and b@x.org", "b@x.org", "b@x.org twice"
-    )
-    redacted = example.redacted(DEFAULT)
-    assert redacted.quote == "[redacted e-mail 2]"
-    assert redacted.quote in redacted.excerpt
-    assert redacted.rationale == "[redacted e-mail 2] twice"
+def test_character_classes_match_python() -> None:
+    for escape in [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S"]:
+        every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
+        rule = file_rule("text", escape, re2.compile(f"{in_re2(escape)}+"))
+        assert list(rule.ranges(every)) == spans(f"{escape}+", every)
 
 
 # Pattern files
@@ -368,23 +362,17 @@ BAD_LINES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), BAD_LINES)
-def test_a_bad_line_of_a_pattern_file_is_named(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(RedactionError, match=words) as caught:
-        Redaction.none().with_file(pattern_file(tmp_path, text))
-    assert "redact.txt: line" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 400
-
-
-def test_a_slow_pattern_is_reported() -> None:
+def test_bad_slow_and_unreadable_patterns_are_reported(tmp_path: Path) -> None:
+    for text, words in BAD_LINES:
+        with pytest.raises(RedactionError, match=words) as caught:
+            Redaction.none().with_file(pattern_file(tmp_path, text))
+        assert "redact.txt: line" in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 400
     rule = file_rule("text", "[0-9]", re2.compile("[0-9]"), now=count(0.0, 10.0).__next__)
     slow = r"“\[0-9\]” takes too long on a text of 12 characters"
     with pytest.raises(RedactionTooSlow, match=slow):
         Redaction((rule,)).apply("123456789012")
-
-
-def test_an_unreadable_pattern_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(RedactionError, match=r"missing\.txt"):
         Redaction.none().with_file(tmp_path / "missing.txt")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")

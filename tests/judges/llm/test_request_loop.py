@@ -72,9 +72,8 @@ async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]
     return answer, asks.rooms
 
 
-@pytest.mark.parametrize(
-    ("script", "answer", "rooms"),
-    [
+async def test_a_question_is_asked_until_its_answer_is_usable_and_never_again() -> None:
+    for script, answer, rooms in [
         ([reply("0")], 0, [ROOM]),
         ([reply("nonsense"), reply("7")], 7, [ROOM, ROOM]),
         ([reply(""), reply("7")], 7, [ROOM, ROOM]),
@@ -83,34 +82,25 @@ async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]
         # A cut and a useless answer are each forgiven once.
         ([reply("x"), reply("1", "length"), reply("123")], 123, [ROOM, ROOM, 2 * ROOM]),
         ([reply("1", "length"), reply("x"), reply("123")], 123, [ROOM, 2 * ROOM, 2 * ROOM]),
-    ],
-)
-async def test_a_question_is_asked_until_its_answer_is_usable_and_never_again(
-    script: list[Reply | Exception], answer: int, rooms: list[int]
-) -> None:
-    ledger = Kept()
-    assert await ask(ledger, *script) == (answer, rooms)
-    replies = [one for one in script if isinstance(one, Reply)]
-    assert ledger.all == [(one, one is replies[-1]) for one in replies]
-    assert await ask(ledger) == (answer, [])
+    ]:
+        ledger = Kept()
+        assert await ask(ledger, *script) == (answer, rooms)
+        replies = [one for one in script if isinstance(one, Reply)]
+        assert ledger.all == [(one, one is replies[-1]) for one in replies]
+        assert await ask(ledger) == (answer, [])
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
+async def test_two_unusable_answers_fail_the_trace() -> None:
+    for script, words in [
         ([reply("a"), reply("b")], "#1 to #4 could not be used, twice: 'b' is no number; it began"),
         ([reply("12", "length"), reply("123", "length")], "#1 to #4 was cut twice"),
         ([reply("x"), reply("1", "length"), reply("y")], "could not be used, twice"),
-    ],
-)
-async def test_two_unusable_answers_fail_the_trace(
-    script: list[Reply | Exception], words: str
-) -> None:
-    ledger = Kept()
-    with pytest.raises(TraceFails, match=words):
-        await ask(ledger, *script)
-    assert not any(usable for _, usable in ledger.all)
-    assert await ask(ledger, reply("7")) == (7, [ROOM])
+    ]:
+        ledger = Kept()
+        with pytest.raises(TraceFails, match=words):
+            await ask(ledger, *script)
+        assert not any(usable for _, usable in ledger.all)
+        assert await ask(ledger, reply("7")) == (7, [ROOM])
 
 
 THOUGHT = replace(reply("", "length"), tokens_in=5_000, tokens_out=4_000)
@@ -190,25 +180,23 @@ async def test_an_unreadable_recorded_answer_is_requested_again() -> None:
 CUT = replace(reply("word " * 60, "length"), tokens_in=3_596, tokens_out=60)
 
 
-@pytest.mark.parametrize(
-    ("script", "limit"),
-    [
+async def test_an_answer_without_room_needs_a_shorter_request() -> None:
+    for script, limit in [
         # all that was left is too little
         ([ContextOverflow("too long", answer_room=60), CUT], 3_656),
         ([replace(CUT, tokens_in=4_036)], 4_096),  # the context was full before the limit
         ([replace(CUT, tokens_in=4_035)], 4_095),
-    ],
-)
-async def test_an_answer_without_room_needs_a_shorter_request(
-    script: list[Reply | Exception], limit: int
-) -> None:
-    ledger = Kept()
-    with pytest.raises(ContextOverflow) as caught:
-        await ask(ledger, *script)
-    assert caught.value.context_limit == limit
-    assert [(kept.text, usable) for kept, usable in ledger.all] == [(CUT.text, False), ("", True)]
-    with pytest.raises(ContextOverflow):
-        await ask(ledger)
+    ]:
+        ledger = Kept()
+        with pytest.raises(ContextOverflow) as caught:
+            await ask(ledger, *script)
+        assert caught.value.context_limit == limit
+        assert [(kept.text, usable) for kept, usable in ledger.all] == [
+            (CUT.text, False),
+            ("", True),
+        ]
+        with pytest.raises(ContextOverflow):
+            await ask(ledger)
 
 
 async def test_an_answer_cut_by_its_limit_gets_more_room() -> None:

@@ -36,32 +36,26 @@ def used(usage: Mapping[str, object]) -> Action:
 # Token counts
 
 
-@pytest.mark.parametrize(
-    ("usage", "tokens_out"),
-    [
+async def test_thinking_and_cached_tokens_are_counted() -> None:
+    for usage, tokens_out in [
         ({"completion_tokens": 50, "total_tokens": 350}, 50),
         ({"completion_tokens": 50, "total_tokens": 900}, 600),
         ({"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 700}}, 700),
         ({"completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 256}}, 50),
-    ],
-)
-async def test_thinking_and_cached_tokens_are_counted(
-    usage: dict[str, object], tokens_out: int
-) -> None:
-    budget = Budget()
-    async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as chat:
-        reply = await chat.ask()
-    assert (reply.tokens_in, reply.tokens_out) == (300, tokens_out)
-    assert reply.tokens_cached == (256 if "prompt_tokens_details" in usage else 0)
-    assert budget.tokens == 300 + tokens_out
+    ]:
+        budget = Budget()
+        async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as chat:
+            reply = await chat.ask()
+        assert (reply.tokens_in, reply.tokens_out) == (300, tokens_out)
+        assert reply.tokens_cached == (256 if "prompt_tokens_details" in usage else 0)
+        assert budget.tokens == 300 + tokens_out
 
 
 LONG = "The agent read the file and said that all of its tests had passed. " * 500
 
 
-@pytest.mark.parametrize(
-    ("count", "tokens", "cut"),
-    [
+async def test_a_silent_cut_is_noticed_by_its_token_count() -> None:
+    for count, tokens, cut in [
         (4_096, 4_600, False),  # one request, or the same one again
         (4_096, 4_999, True),  # clearly more
         (8_192, 9_900, True),
@@ -71,44 +65,37 @@ LONG = "The agent read the file and said that all of its tests had passed. " * 5
         (1_024, 1_300, False),
         (2_050, 8_000, True),  # 1.6 times as much, whatever the count
         (7_400, 8_000, False),
-    ],
-)
-async def test_a_silent_cut_is_noticed_by_its_token_count(
-    count: int, tokens: int, cut: bool
-) -> None:
-    text = LONG if tokens == 8_000 else "same"
-    async with asking(answer("ok", tokens_in=count), budget=(budget := Budget())) as chat:
-        for sample in range(2):
-            if cut:
-                words = f"only {count:,} tokens of about {tokens:,}.*OLLAMA_CONTEXT_LENGTH"
-                await chat.fails(ContextOverflow, words, text=text, tokens=tokens, sample=sample)
-            else:
-                assert (await chat.ask(text, tokens=tokens, sample=sample)).tokens_in == count
-    assert budget.used.tokens_in == 2 * count
+    ]:
+        text = LONG if tokens == 8_000 else "same"
+        async with asking(answer("ok", tokens_in=count), budget=(budget := Budget())) as chat:
+            for sample in range(2):
+                if cut:
+                    words = f"only {count:,} tokens of about {tokens:,}.*OLLAMA_CONTEXT_LENGTH"
+                    await chat.fails(
+                        ContextOverflow, words, text=text, tokens=tokens, sample=sample
+                    )
+                else:
+                    assert (await chat.ask(text, tokens=tokens, sample=sample)).tokens_in == count
+        assert budget.used.tokens_in == 2 * count
 
 
-@pytest.mark.parametrize(
-    ("count", "first", "second", "cut"),
-    [
+async def test_different_requests_with_equal_counts_were_cut() -> None:
+    for count, first, second, cut in [
         (4_096, 4_600, 4_610, True),
         (4_096, 3_900, 4_600, True),
         (4_096, 3_000, 3_100, False),  # less was sent than was counted
         (4_500, 4_600, 4_610, False),
         (4_500, 4_600, 5_800, True),  # one clearly longer than the other
-    ],
-)
-async def test_different_requests_with_equal_counts_were_cut(
-    count: int, first: int, second: int, cut: bool
-) -> None:
-    async with asking(answer("ok", tokens_in=count)) as chat:
-        for _ in range(2):
-            await chat.ask("one", tokens=first)
-        if cut:
-            overflow = await chat.fails(ContextOverflow, text="other", tokens=second)
-            assert overflow.context_limit == count
-            assert overflow.truncated_usage == Usage(1, count, 50)
-        else:
-            await chat.ask("other", tokens=second)
+    ]:
+        async with asking(answer("ok", tokens_in=count)) as chat:
+            for _ in range(2):
+                await chat.ask("one", tokens=first)
+            if cut:
+                overflow = await chat.fails(ContextOverflow, text="other", tokens=second)
+                assert overflow.context_limit == count
+                assert overflow.truncated_usage == Usage(1, count, 50)
+            else:
+                await chat.ask("other", tokens=second)
 
 
 async def test_low_counts_that_are_no_cut() -> None:
@@ -126,31 +113,32 @@ async def test_low_counts_that_are_no_cut() -> None:
 LEFT = 8192 - 4700 - 32
 
 
-@pytest.mark.parametrize(
-    ("action", "room"),
-    [
+async def test_an_overflow_reports_the_room_left_for_an_answer() -> None:
+    for action, room in [
         (
-            status(400, "This model's maximum context length is 8192 tokens. However, you requested"
-                   " 8700 tokens (4700 in the messages, 4000 in the completion)."),
+            status(
+                400,
+                "This model's maximum context length is 8192 tokens. However, you requested"
+                " 8700 tokens (4700 in the messages, 4000 in the completion).",
+            ),
             LEFT,
         ),
         (
-            status(400, "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's"
-                   " maximum context length is 8192 tokens and your request has 4700 input tokens"
-                   " (4000 > 8192 - 4700)."),
+            status(
+                400,
+                "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's"
+                " maximum context length is 8192 tokens and your request has 4700 input tokens"
+                " (4000 > 8192 - 4700).",
+            ),
             LEFT,
         ),
         (status(400, "it reads 8192 tokens", code="context_length_exceeded"), None),
         (document({"error": {"message": "8192", "type": "exceed_context_size_error"}}), None),
-    ],
-)  # fmt: skip
-async def test_an_overflow_reports_the_room_left_for_an_answer(
-    action: Action, room: int | None
-) -> None:
-    async with asking(action) as chat:
-        overflow = await chat.fails(ContextOverflow, "8192", room=4_000)
-        assert len(chat.chats) == 1
-    assert overflow.answer_room == room
+    ]:
+        async with asking(action) as chat:
+            overflow = await chat.fails(ContextOverflow, "8192", room=4_000)
+            assert len(chat.chats) == 1
+        assert overflow.answer_room == room
 
 
 # Refusals
@@ -159,9 +147,8 @@ UNKNOWN = status(404, "The model `test-model` does not exist")
 KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
 
 
-@pytest.mark.parametrize(
-    ("action", "words"),
-    [
+async def test_fatal_errors_stop_the_run_at_once() -> None:
+    for action, words in [
         (status(401, "Incorrect API key"), "OPENAI_API_KEY"),
         (status(403, "not in your country"), "not in your country"),
         (status(429, "over", code="insufficient_quota"), "no credit"),
@@ -171,40 +158,38 @@ KEY_WORDS = "refuses the key that OPENAI_API_KEY holds"
         (html(404), "not an OpenAI API"),
         (document({"detail": "Not Found"}, code=404), "not an OpenAI API"),
         (status(400, "max_tokens is too large: 9. At most 5 completion tokens"), "fewer tokens"),
-        *((status(code, "API key not valid. Pass a valid API key."), KEY_WORDS) for code in
-          (400, 401, 403)),
+        *(
+            (status(code, "API key not valid. Pass a valid API key."), KEY_WORDS)
+            for code in (400, 401, 403)
+        ),
         (status(400, "No connected db.", type="no_db_connection", code="400"), KEY_WORDS),
         (
-            status(429, "litellm.RateLimitError: OpenAIException - {'error': {'code':"
-                   " 'insufficient_quota'}}", code="429"),
+            status(
+                429,
+                "litellm.RateLimitError: OpenAIException - {'error': {'code':"
+                " 'insufficient_quota'}}",
+                code="429",
+            ),
             "no credit left",
         ),
-    ],
-)  # fmt: skip
-async def test_fatal_errors_stop_the_run_at_once(action: Action, words: str) -> None:
-    async with asking(action, key="sk-secret-1") as chat:
-        for _ in range(2):
-            error = await chat.fails(RunStops, words)
-        assert len(chat.chats) == 1
-    assert "\n" not in str(error)
-    assert "set OPENAI_API_KEY" in str(await error_from(status(401)))  # where none is set
+    ]:
+        async with asking(action, key="sk-secret-1") as chat:
+            for _ in range(2):
+                error = await chat.fails(RunStops, words)
+            assert len(chat.chats) == 1
+        assert "\n" not in str(error)
+        assert "set OPENAI_API_KEY" in str(await error_from(status(401)))  # where none is set
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
+async def test_an_unknown_model_is_reported_with_the_models_there_are_once() -> None:
+    for action in [
         status(404, "The model `test-model` does not exist", code="model_not_found"),
         status(404, 'model "test-model" not found, try pulling it first'),
         status(400, "test-model is not a valid model ID"),
         html(404),
-    ],
-)
-async def test_an_unknown_model_is_reported_with_the_models_there_are(action: Action) -> None:
-    async with asking(action, models=[f"model-{n}" for n in range(7)]) as chat:
-        await chat.fails(RunStops, "test-model.*model-0, model-1.*2 more")
-
-
-async def test_concurrent_requests_list_the_models_once() -> None:
+    ]:
+        async with asking(action, models=[f"model-{n}" for n in range(7)]) as chat:
+            await chat.fails(RunStops, "test-model.*model-0, model-1.*2 more")
     async with asking(UNKNOWN.when_together(16), models=["other"]) as chat:
         ends = await asyncio.gather(*(chat.ask() for _ in range(20)), return_exceptions=True)
         assert (len(chat.chats), len(chat.server.requests)) == (16, 17)
@@ -225,39 +210,36 @@ async def test_other_refusals_fail_only_their_trace() -> None:
     assert "\x1b" not in str(error)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+async def test_a_refused_system_role_is_merged_into_the_user_message() -> None:
+    for words in [
         "System role not supported",
         "Only user and assistant roles are supported!",
         "Developer instruction is not enabled for models/gemma-3-27b-it",
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
         "Conversation roles must alternate user/assistant/user/assistant/...",
-    ],
-)
-async def test_a_refused_system_role_is_merged_into_the_user_message(words: str) -> None:
-    def script(body: dict[str, object], _n: int) -> Action:
-        messages = body["messages"]
-        assert isinstance(messages, list)
-        return status(400, words) if messages[0]["role"] == "system" else answer("ok")
+    ]:
 
-    async with asking(script) as chat:
-        assert (await chat.ask("a trace")).form == "json_schema"
-        sent = chat.chats[-1].body["messages"]
-    assert isinstance(sent, list)
-    (message,) = sent
-    assert message["role"] == "user"
-    assert "Judge in JSON" in message["content"]
-    assert "a trace" in message["content"]
-    assert len(chat.remarks) == 1
+        def script(body: dict[str, object], _n: int, words: str = words) -> Action:
+            messages = body["messages"]
+            assert isinstance(messages, list)
+            return status(400, words) if messages[0]["role"] == "system" else answer("ok")
+
+        async with asking(script) as chat:
+            assert (await chat.ask("a trace")).form == "json_schema"
+            sent = chat.chats[-1].body["messages"]
+        assert isinstance(sent, list)
+        (message,) = sent
+        assert message["role"] == "user"
+        assert "Judge in JSON" in message["content"]
+        assert "a trace" in message["content"]
+        assert len(chat.remarks) == 1
 
 
 # Waits
 
 
-@pytest.mark.parametrize(
-    ("body", "seconds"),
-    [
+def test_a_wait_is_read_in_the_body_of_a_429() -> None:
+    for body, seconds in [
         ({"message": "busy", "details": [{"@type": "x", "retryDelay": "38s"}]}, 38.0),
         ({"message": "busy", "details": [{}, 3, {"retryDelay": "1.5s"}]}, 1.5),
         ({"message": "Please retry in 38.4s."}, 38.4),
@@ -267,15 +249,11 @@ async def test_a_refused_system_role_is_merged_into_the_user_message(words: str)
         ({"message": "retry in 1h"}, 3_600.0),
         ({"message": "try again later"}, None),
         ({"message": "busy", "details": [{"retryDelay": "soon"}]}, None),
-    ],
-)
-def test_a_wait_is_read_in_the_body_of_a_429(
-    body: dict[str, object], seconds: float | None
-) -> None:
-    assert api_error_of({"error": body}, 429).wait == seconds
-    assert api_error_of({"error": body}, 400).wait is None
-    read = read_api_error(429, {"retry-after": "7"}, json.dumps({"error": body}).encode())
-    assert read.wait == 7.0
+    ]:
+        assert api_error_of({"error": body}, 429).wait == seconds
+        assert api_error_of({"error": body}, 400).wait is None
+        read = read_api_error(429, {"retry-after": "7"}, json.dumps({"error": body}).encode())
+        assert read.wait == 7.0
 
 
 RESET = {"x-ratelimit-reset-tokens": "20s", "x-ratelimit-remaining-tokens": "0"}
@@ -474,56 +452,63 @@ CHARSETS: Final = ("zlib", "bz2", "punycode", "idna", "unicode_escape", "utf-7",
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "value",
-    [
+async def test_the_content_type_does_not_change_how_an_answer_is_read() -> None:
+    for value in [
         *(f"application/json; charset={name}" for name in CHARSETS),
         *("text/event-stream", ";", "", "\x7f"),
-    ],
-)
-async def test_the_content_type_does_not_change_how_an_answer_is_read(value: str) -> None:
-    right = answer("ünï ok")
-    assert (await reply_to(Action(200, right.body, content_type=value))).text == "ünï ok"
-    wrong = status(400, "roles must alternate")
-    error = await error_from(Action(400, wrong.body, content_type=value))
-    assert "roles must alternate" in str(error)
+    ]:
+        right = answer("ünï ok")
+        assert (await reply_to(Action(200, right.body, content_type=value))).text == "ünï ok"
+        wrong = status(400, "roles must alternate")
+        error = await error_from(Action(400, wrong.body, content_type=value))
+        assert "roles must alternate" in str(error)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "value", ["gzip", "gzip, gzip", "deflate", "br", "zstd", "gzip," * 50, "nonsense", ",", "\x7f"]
-)
-async def test_a_false_content_encoding_is_an_error(value: str) -> None:
-    for code in (200, 429):
-        action = Action(code, b'{"error": "x"}', (("content-encoding", value),))
-        async with asking(action, tries=2) as chat:
-            await chat.fails(TraceFails)
-            assert len(chat.chats) <= 2
+async def test_a_false_content_encoding_is_an_error() -> None:
+    for value in [
+        "gzip",
+        "gzip, gzip",
+        "deflate",
+        "br",
+        "zstd",
+        "gzip," * 50,
+        "nonsense",
+        ",",
+        "\x7f",
+    ]:
+        for code in (200, 429):
+            action = Action(code, b'{"error": "x"}', (("content-encoding", value),))
+            async with asking(action, tries=2) as chat:
+                await chat.fails(TraceFails)
+                assert len(chat.chats) <= 2
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["", "//", "http://[", "http://\x1b[31m/", "x" * 20_000, "javascript:1", "http://a:99999999/"],
-)
-async def test_a_redirect_is_reported_and_not_followed(value: str) -> None:
-    async with asking(Action(302, headers=(("location", value),))) as chat:
-        error = await chat.fails(RunStops, "redirects to")
-        assert len(chat.server.requests) == 1
-    assert "\x1b" not in str(error)
-    assert len(str(error)) < 1_000
+async def test_a_redirect_is_reported_and_not_followed() -> None:
+    for value in [
+        "",
+        "//",
+        "http://[",
+        "http://\x1b[31m/",
+        "x" * 20_000,
+        "javascript:1",
+        "http://a:99999999/",
+    ]:
+        async with asking(Action(302, headers=(("location", value),))) as chat:
+            error = await chat.fails(RunStops, "redirects to")
+            assert len(chat.server.requests) == 1
+        assert "\x1b" not in str(error)
+        assert len(str(error)) < 1_000
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+async def test_other_odd_headers_do_no_harm() -> None:
+    for name, value in [
         *(("content-length", value) for value in ("-1", "9" * 30, "1, 2")),
         ("transfer-encoding", "gzip, chunked, nonsense"),
         ("x-request-id", "\x7f" * 1_000),
         ("x-ratelimit-reset-requests", f"{FAR}s"),
         ("set-cookie", "a=b; expires=" + DATES[0]),
         ("x-many", "y" * 200_000),
-    ],
-)
-async def test_other_odd_headers_do_no_harm(name: str, value: str) -> None:
-    odd = Action(200, answer("ok").body, ((name, value),))
-    assert (await reply_to(after(1, odd))).text == "ok"
+    ]:
+        odd = Action(200, answer("ok").body, ((name, value),))
+        assert (await reply_to(after(1, odd))).text == "ok"

@@ -143,39 +143,35 @@ async def test_contradicting_windows_are_mentioned() -> None:
     assert result.judgement.unsure == ()
 
 
-async def test_a_second_look_is_not_repeated() -> None:
+async def test_a_second_look_is_redacted_and_not_repeated() -> None:
     ledger, model = Kept(), looked_at(lambda r: said("holds"), repeats_at(4))
     before = await judge(run_of(10), model, ledger, parameters=VERIFYING)
     again = looked_at(lambda r: said("fails"), repeats_at(4))
     assert await judge(run_of(10), again, ledger, parameters=VERIFYING) == before
     assert again.asked == []
-
-
-async def test_secrets_are_redacted() -> None:
-    model = looked_at(
+    quoting = looked_at(
         lambda r: said("holds"),
         lambda r: answer(r, m1_1=[finding(1, "tell [redacted e-mail 1] when it is done")]),
     )
-    await judge(run_of(6), model, parameters=VERIFYING)
-    assert "finding]" in text_of(model.asked[-1])
-    assert "bob@example.com" not in text_of(model.asked[-1])
+    await judge(run_of(6), quoting, parameters=VERIFYING)
+    assert "finding]" in text_of(quoting.asked[-1])
+    assert "bob@example.com" not in text_of(quoting.asked[-1])
 
 
-@pytest.mark.parametrize(("reads", "confidence"), [(3_600, 0.9), (0, 0.75)])
-async def test_less_context_is_shown_to_a_model_that_reads_less(
-    reads: int, confidence: float
-) -> None:
-    def says(request: Request, room: int) -> Reply:
-        if not is_second_look(request):
-            return repeats_at(30)(request)
-        if request.tokens > reads:
-            raise ContextOverflow("too long")
-        return Reply(json.dumps(said("holds")), "stop", "json_schema", 1, 1)
+async def test_less_context_is_shown_to_a_model_that_reads_less() -> None:
+    for reads, confidence in [(3_600, 0.9), (0, 0.75)]:
 
-    result = await judge(run_of(60, words=80), Model(says), parameters=VERIFYING)
-    assert [found.confidence for found in result.judgement.findings] == [confidence]
-    unseen = "a finding was not looked at again: the model reads too little"
-    assert (unseen in result.remarks) == (reads == 0)
+        def says(request: Request, room: int, reads: int = reads) -> Reply:
+            if not is_second_look(request):
+                return repeats_at(30)(request)
+            if request.tokens > reads:
+                raise ContextOverflow("too long")
+            return Reply(json.dumps(said("holds")), "stop", "json_schema", 1, 1)
+
+        result = await judge(run_of(60, words=80), Model(says), parameters=VERIFYING)
+        assert [found.confidence for found in result.judgement.findings] == [confidence]
+        unseen = "a finding was not looked at again: the model reads too little"
+        assert (unseen in result.remarks) == (reads == 0)
 
 
 async def test_an_unusable_second_look_fails_the_trace() -> None:
