@@ -52,16 +52,10 @@ def workspace() -> Iterator[Workspace]:
 
 def test_names_of_agents_and_people_are_told_apart() -> None:
     for kind, name, fits in [
-        ("human", "alice", True),
-        ("imported", "alice", True),
-        ("agent", "alice", False),
-        ("human", "agent:a", False),
-        ("imported", "agent:a", False),
-        ("agent", "agent:a", True),
-        ("judge", "agent:a", False),
-        ("agent", "judge:a", False),
-        ("nobody", "alice", False),
-    ]:
+        ("human", "alice", True), ("imported", "alice", True), ("agent", "alice", False),
+        ("human", "agent:a", False), ("imported", "agent:a", False), ("agent", "agent:a", True),
+        ("judge", "agent:a", False), ("agent", "judge:a", False), ("nobody", "alice", False),
+    ]:  # fmt: skip
         assert kind_fits_name(kind, name) is fits
         with closing(Workspace.open(":memory:")) as workspace:
             if not fits and kind != "nobody":

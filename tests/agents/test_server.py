@@ -210,20 +210,14 @@ def arguments_of(tool: str, random: Random) -> dict[str, Any]:
         "mode": random.choice(["1.1", "1.3", "2.6", "0.0", MODES[2]]),
         "first": random.choice(["k0", "k1", "k2", "#1", "#3"]),
         "last": random.choice(["k1", "#3"]),
-        "quote": random.choice(["repair", INJECTION[:40], "not in it"]),
-        "note": "a note",
-        "confidence": random.random(),
-        "severity": random.choice(["fatal", "benign"]),
+        "quote": random.choice(["repair", INJECTION[:40], "not in it"]), "note": "a note",
+        "confidence": random.random(), "severity": random.choice(["fatal", "benign"]),
         "remove": random.random() < 0.2,
-        "value": random.choice(["absent", "unsure", "open", "present"]),
-        "span": "k1",
-        "text": "text",
-        "open_modes": random.choice(["absent", "leave"]),
-        "pattern": random.choice(["pods", "(", "SECRET", "."]),
-        "regex": random.random() < 0.5,
-        "count": random.choice([1, 100]),
-        "offset": random.choice([0, 5]),
-    }
+        "value": random.choice(["absent", "unsure", "open", "present"]), "span": "k1",
+        "text": "text", "open_modes": random.choice(["absent", "leave"]),
+        "pattern": random.choice(["pods", "(", "SECRET", "."]), "regex": random.random() < 0.5,
+        "count": random.choice([1, 100]), "offset": random.choice([0, 5]),
+    }  # fmt: skip
     request = next((one.request for one in TOOLS if one.name == tool), None)
     fields = () if request is None else request.__struct_fields__
     values = {key: sound[key] for key in fields if key in sound and random.random() < 0.8}

@@ -40,16 +40,9 @@ def trace(text: str) -> bytes:
 
 GOOD: Final = trace("hello")
 OUTSIDE: Final = (
-    "../secret.json",
-    "../../../../etc/shadow",
-    "/etc/passwd",
-    "..\\..\\secret.json",
-    "C:\\secret.json",
-    "a/../../secret.json",
-    "nul\x00byte.json",
-    "~/secret.json",
-    HOSTILE,
-)
+    "../secret.json", "../../../../etc/shadow", "/etc/passwd", "..\\..\\secret.json",
+    "C:\\secret.json", "a/../../secret.json", "nul\x00byte.json", "~/secret.json", HOSTILE,
+)  # fmt: skip
 
 Make = Callable[[random.Random], tuple[str, bytes, bool]]
 """Makes an archive: its kind, its bytes, and whether its trace ``good.json`` must be read."""
@@ -166,16 +159,11 @@ def damaged(draw: random.Random) -> tuple[str, bytes, bool]:
 
 
 KINDS: Final[Mapping[str, Make]] = {
-    "damaged archives": damaged,
-    "names that lead out": names_that_lead_out,
-    "links, pipes and devices": links,
-    "lying sizes in zip": lying_sizes,
-    "lying sizes in tar": lying_tar,
-    "nested archives": nested,
-    "a member over the limit": bomb,
-    "too many members": many_members,
-    "members over the limit together": many_bombs,
-}
+    "damaged archives": damaged, "names that lead out": names_that_lead_out,
+    "links, pipes and devices": links, "lying sizes in zip": lying_sizes,
+    "lying sizes in tar": lying_tar, "nested archives": nested, "a member over the limit": bomb,
+    "too many members": many_members, "members over the limit together": many_bombs,
+}  # fmt: skip
 
 
 def _inspect(home: Path, url: str) -> int:

@@ -16,16 +16,12 @@ from tests.attack.trying import DB, PLACE, Outcome, Setting, app, end_of, unsoun
 from tests.terminal.screen import Terminal
 
 SCREENS: Final = (
-    ("annotate", (), r"Timeline"),
-    ("a dialog", ("D",), r"of \d+ spans read"),
-    ("a text field", ("/", "x"), r"x"),
-    ("library", ("escape",), r"Library"),
-    ("adjudicate", ("A",), r"Adjudicate"),
-    ("agreement", ("K",), r"Agreement"),
-    ("signatures", ("S",), r"Signatures"),
-    ("judge runs", ("R",), r"Judge runs"),
+    ("annotate", (), r"Timeline"), ("a dialog", ("D",), r"of \d+ spans read"),
+    ("a text field", ("/", "x"), r"x"), ("library", ("escape",), r"Library"),
+    ("adjudicate", ("A",), r"Adjudicate"), ("agreement", ("K",), r"Agreement"),
+    ("signatures", ("S",), r"Signatures"), ("judge runs", ("R",), r"Judge runs"),
     ("study", ("Y",), r"Study"),
-)
+)  # fmt: skip
 """Screens, the keys that lead there from a trace, and a text on them."""
 
 ENDINGS: Final = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT")

@@ -17,77 +17,18 @@ from mast_tui.exchange.csv_files import CsvRow, stream_rows
 from mast_tui.exchange.csv_long import COLUMNS, iso_time, read_csv_long, write_csv_long
 from mast_tui.exchange.csv_wide import read_csv_wide, write_csv_wide
 from mast_tui.exchange.errors import ExchangeError, RowProblem
-from mast_tui.exchange.import_batch import Incoming, label_id, lasting_id, lasting_ids
-from mast_tui.labels import (
-    WHOLE_TRACE,
-    AnnotatorKind,
-    Label,
-    Origin,
-    Severity,
-    Target,
-    TraceWork,
-    VerdictValue,
-    label_origin,
-)
+from mast_tui.exchange.import_batch import Incoming, lasting_id, lasting_ids
+from mast_tui.labels import AnnotatorKind, TraceWork, VerdictValue
 from mast_tui.output_files import write_output
 from mast_tui.reports.render.csv import csv_text
 from mast_tui.taxonomy.loader import load_mast
 from mast_tui.traces.model import Outcome
 from mast_tui.workspace.records import TraceRecord
+from tests.exchange.words import traces, works
 
 MAST = load_mast()
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 KEY = st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=8)
-
-
-@st.composite
-def targets(draw: st.DrawFn) -> Target:
-    first, last = draw(KEY), draw(KEY)
-    quote = draw(TEXT.filter(str.strip))
-    start = draw(st.integers(0, 999))
-    quoted = Target(first, first, quote, start, start + len(quote))
-    ranges = [Target(first, first), Target(first, last), Target(first, first, quote)]
-    return draw(st.sampled_from([WHOLE_TRACE, *ranges, quoted]))
-
-
-@st.composite
-def works(draw: st.DrawFn) -> TraceWork:
-    annotator, trace_id = draw(st.sampled_from(["alice", "Bö b"])), draw(KEY)
-    said = draw(
-        st.dictionaries(st.sampled_from([m.slug for m in MAST.modes]), targets() | st.none())
-    )
-    labels = [
-        Label(
-            id=label_id(annotator, trace_id, MAST.ref, mode, target),
-            annotator=annotator,
-            trace_id=trace_id,
-            taxonomy=MAST.ref,
-            mode=mode,
-            target=target,
-            note=draw(TEXT),
-            confidence=draw(st.none() | st.floats(0, 1)),
-            severity=draw(st.none() | st.sampled_from(Severity)),
-            origin=label_origin(annotator, draw(st.sampled_from(Origin))),
-            saw_suggestions=draw(st.booleans()),
-            created_at=draw(st.sampled_from(["", "2026-05-04T10:20:30Z"])),
-        )
-        for mode, target in said.items()
-        if target is not None
-    ]
-    verdicts = {
-        mode: draw(st.sampled_from([VerdictValue.ABSENT, VerdictValue.UNSURE]))
-        for mode, target in said.items()
-        if target is None
-    }
-    finished = draw(st.sampled_from([None, "", "2026-05-04T10:20:30.5Z"]))
-    return TraceWork(
-        annotator,
-        trace_id,
-        MAST.ref,
-        labels={label.id: label for label in labels},
-        verdicts=verdicts,
-        finished_at=finished,
-    )
 
 
 def read_long(tmp_path: Path, text: str, annotator: str | None = None) -> Incoming:
@@ -102,11 +43,13 @@ def read_wide(tmp_path: Path, text: str, annotator: str | None = None) -> Incomi
     return read_csv_wide([file], taxonomy=MAST, annotator=annotator)
 
 
-@settings(max_examples=25)
-@given(st.lists(works(), max_size=4, unique_by=lambda w: (w.annotator, w.trace_id)))
+@settings(max_examples=settings().max_examples // 2)
+@given(st.data(), st.sets(st.sampled_from(["alice", "Bö b"])))
 def test_long_rows_round_trip(
-    tmp_path_factory: pytest.TempPathFactory, written: list[TraceWork]
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, names: set[str]
 ) -> None:
+    spans = data.draw(traces())
+    written = [data.draw(works(spans, name)) for name in sorted(names)]
     incoming = read_long(tmp_path_factory.mktemp("long"), write_csv_long(written, MAST))
     assert incoming.problems == ()
     back = {(w.annotator, w.trace_id): w for w in incoming.work}
@@ -189,6 +132,7 @@ def test_columns_are_checked_and_times_become_utc(tmp_path: Path) -> None:
     assert iso_time("2026-05-04T10:20:30") == "2026-05-04T10:20:30Z"
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     st.dictionaries(
         st.sampled_from([m.slug for m in MAST.modes]), st.sampled_from(VerdictValue), max_size=14

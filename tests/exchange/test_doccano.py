@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.exporters.doccano import doccano_lines
@@ -25,6 +25,7 @@ def name_of(slug: str) -> str:
     return f"{mode.code} {mode.name}"
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.data())
 def test_marks_are_the_labelled_text(data: st.DataObject) -> None:
     spans = data.draw(traces())

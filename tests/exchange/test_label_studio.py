@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -98,6 +98,7 @@ def back_from_label_studio(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return tasks
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.data(), st.booleans())
 def test_tasks_round_trip(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, at_hand: bool

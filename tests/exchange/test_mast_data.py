@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.exchange.import_batch import Incoming
@@ -24,6 +24,7 @@ def read(folder: Path, records: object, annotator: str | None = None) -> Incomin
     return read_mast_data([file], taxonomy=MAST, find_taxonomy=lambda _: None, annotator=annotator)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     st.dictionaries(
         st.tuples(IDS, st.sampled_from(["alice", "Bö b", "judge:rules@1"])),

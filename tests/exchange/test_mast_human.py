@@ -43,14 +43,10 @@ def labels_file(folder: Path, answers: dict[str, dict[str, object]], **fields: o
 
 def traces_file(folder: Path, **fields: object) -> Path:
     record = {
-        "index": "0",
-        "round": "Round 1",
-        "mas_name": "AppWorld",
-        "benchmark_name": "Test-C",
-        "trace_text": LOG,
-        "human_labels": {"3.2": 1, "3.3": 0},
+        "index": "0", "round": "Round 1", "mas_name": "AppWorld", "benchmark_name": "Test-C",
+        "trace_text": LOG, "human_labels": {"3.2": 1, "3.3": 0},
         "human_label_summary": {"failures": ["3.2 Weak Verification"]},
-    }
+    }  # fmt: skip
     path = folder / "traces.json"
     path.write_text(json.dumps([record | fields]), encoding="utf-8")
     return path

@@ -35,14 +35,9 @@ pytestmark = pytest.mark.slow
 MAST = load_mast()
 REMAKE = "the samples or the rules have changed: run scripts/make_sample_workspace.py"
 OF_A_RUN = {
-    "id",
-    "action",
-    "run",
-    "chain",
-    "at",
-    "since",
+    "id", "action", "run", "chain", "at", "since",
     *(f"{what}_at" for what in ("created", "decided", "started", "finished")),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -48,23 +48,15 @@ def test_commands_that_change() -> None:
         "kubectl exec valkey-0 -- valkey-cli config set maxmemory 2gb",
         "kubectl get deploy cart -o yaml | sed 's/a/b/' | kubectl apply -f -",
         "kubectl apply -f - <<EOF\nkind: ConfigMap\nEOF",
-        "cat > agent_output.json <<'EOF'\n{}\nEOF",
-        "echo ok >> notes.txt",
-        "printf '%s' x > /tmp/x",
-        "sed -i 's/a/b/' values.yaml",
-        "helm upgrade shop ./chart",
-        "git commit -am 'x'",
-        "pip install requests",
-        "sudo systemctl restart nginx",
-        "curl -X DELETE http://flagd/flags/x",
-        'psql -c "update orders set state = 1"',
+        "cat > agent_output.json <<'EOF'\n{}\nEOF", "echo ok >> notes.txt",
+        "printf '%s' x > /tmp/x", "sed -i 's/a/b/' values.yaml", "helm upgrade shop ./chart",
+        "git commit -am 'x'", "pip install requests", "sudo systemctl restart nginx",
+        "curl -X DELETE http://flagd/flags/x", 'psql -c "update orders set state = 1"',
         "kafka-consumer-groups.sh --group fraud --reset-offsets --to-latest --execute",
-        "bash -lc 'rm -rf build'",
-        "ssh node-1 sudo systemctl restart kubelet",
+        "bash -lc 'rm -rf build'", "ssh node-1 sudo systemctl restart kubelet",
         "env A=b timeout 5 kubectl delete pod cart-1",
-        "python3 - <<PY\nopen('out.json', 'w').write('{}')\nPY",
-        "docker compose up -d",
-    ]:
+        "python3 - <<PY\nopen('out.json', 'w').write('{}')\nPY", "docker compose up -d",
+    ]:  # fmt: skip
         assert effect_of_command(command) is Effect.CHANGES
 
 

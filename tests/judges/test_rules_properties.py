@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.rules import RULES, RulesJudge
@@ -12,27 +12,16 @@ from mast_tui.traces.model import Role, SpanKind, SpanStatus
 from tests.judges.memory_trace import MemoryTrace
 
 COMMANDS = [
-    "kubectl get pods",
-    "kubectl get pods | head -5",
-    "sleep 5; kubectl get pods",
-    "kubectl rollout restart deploy/ledger",
-    "cat > a.json <<'EOF'\n{}\nEOF",
-    "./unknown.sh",
-    "",
-]
+    "kubectl get pods", "kubectl get pods | head -5", "sleep 5; kubectl get pods",
+    "kubectl rollout restart deploy/ledger", "cat > a.json <<'EOF'\n{}\nEOF", "./unknown.sh", "",
+]  # fmt: skip
 WORDS = [
     "I'll take this in three steps: pods, log, events, and then report what I have found.",
-    "Next I'll run `kubectl describe pod a`.",
-    "I will not restart it.",
-    "I'll use `  ` and `(` and `kubectl`.",
-    "The incident is resolved. Verified.",
-    "Done.",
-    "I give up on it here.",
-    "p95 is below 500 ms.",
-    "It is still failing.",
-    "maximum number of turns reached",
-    "x" * 5000 + " The task is complete.",
-]
+    "Next I'll run `kubectl describe pod a`.", "I will not restart it.",
+    "I'll use `  ` and `(` and `kubectl`.", "The incident is resolved. Verified.", "Done.",
+    "I give up on it here.", "p95 is below 500 ms.", "It is still failing.",
+    "maximum number of turns reached", "x" * 5000 + " The task is complete.",
+]  # fmt: skip
 ANSWERS = [
     *("", "ledger-0 0/1 Error: boom", "4608.3", "y" * 9000),
     '{"output":"a","metadata":{"exit_code":1}}',
@@ -66,6 +55,7 @@ def traces(draw: st.DrawFn) -> MemoryTrace:
     return trace
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(traces())
 def test_findings_fit_the_trace(trace: MemoryTrace) -> None:
     judge = RulesJudge(RULES)

@@ -185,20 +185,15 @@ def test_a_long_quote_is_compared_as_a_whole() -> None:
 
 def test_wrappings_of_a_quote_are_removed_step_by_step() -> None:
     for quote, barest in [
-        ("plain words", "plain words"),
-        ('  "wrapped words"\n', "wrapped words"),
-        ("`“wrapped twice”`", "wrapped twice"),
-        ("```json\nfenced words\n```", "fenced words"),
+        ("plain words", "plain words"), ('  "wrapped words"\n', "wrapped words"),
+        ("`“wrapped twice”`", "wrapped twice"), ("```json\nfenced words\n```", "fenced words"),
         ("#12: numbered words", "numbered words"),
         ("[span #12] numbered words", "numbered words"),
         ("[0a1b2c3d #12] tool call | shell\nwords below", "words below"),
-        (r"\"escaped\"\twords", '"escaped"\twords'),
-        ("Assistant: spoken words", "spoken words"),
-        ("**Tool result:** spoken words", "spoken words"),
-        ("a &lt;b&gt; &amp; c", "a <b> & c"),
-        ("'", "'"),
-        ("#1 priority", "#1 priority"),
-    ]:
+        (r"\"escaped\"\twords", '"escaped"\twords'), ("Assistant: spoken words", "spoken words"),
+        ("**Tool result:** spoken words", "spoken words"), ("a &lt;b&gt; &amp; c", "a <b> & c"),
+        ("'", "'"), ("#1 priority", "#1 priority"),
+    ]:  # fmt: skip
         assert readings(quote)[0] == quote.strip()
         assert readings(quote)[-1] == barest
 

@@ -159,14 +159,10 @@ def test_offsets_map_both_ways() -> None:
 
 
 FILES = (
-    "ad-restart-loop.jsonl",
-    "appworld_rota_and_shelf.json",
-    "chatdev_routelat.json",
-    "groupchat_checkout_p99.json",
-    "incident_crew_cart_valkey.json",
-    "magentic_downtime_report.json",
-    "support_desk_exchange.json",
-)
+    "ad-restart-loop.jsonl", "appworld_rota_and_shelf.json", "chatdev_routelat.json",
+    "groupchat_checkout_p99.json", "incident_crew_cart_valkey.json",
+    "magentic_downtime_report.json", "support_desk_exchange.json",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.taxonomy.loader import TaxonomyError, from_dict, load_mast, load_taxonomy, to_dict
@@ -232,6 +232,7 @@ def documents(draw: st.DrawFn) -> dict[str, object]:
     }
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(documents())
 def test_taxonomies_round_trip(document: dict[str, object]) -> None:
     taxonomy = from_dict(document)

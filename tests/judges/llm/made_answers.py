@@ -43,13 +43,9 @@ def said(
         return second_look()
     number, line = shown(body)[place]
     finding = {
-        "first": number,
-        "last": number,
-        "quote": line if quote is None else quote,
-        "rationale": f"it shows in #{number}",
-        "confidence": 0.8,
-        "decisive": True,
-    }
+        "first": number, "last": number, "quote": line if quote is None else quote,
+        "rationale": f"it shows in #{number}", "confidence": 0.8, "decisive": True,
+    }  # fmt: skip
     modes = asked_modes(body)
     answer: dict[str, object] = {
         "modes": {

@@ -117,22 +117,11 @@ def test_modes_are_known_by_code_slug_or_name_in_any_clear_shape() -> None:
 
 def test_verdicts_are_read_in_other_words() -> None:
     for word, value in [
-        ("Present", PRESENT),
-        ("YES", PRESENT),
-        (True, PRESENT),
-        ("true.", PRESENT),
-        ("ABSENT", ABSENT),
-        ("no", ABSENT),
-        (False, ABSENT),
-        ("not_present", ABSENT),
-        ("Unsure", UNSURE),
-        ("unclear", UNSURE),
-        ("perhaps not", None),
-        (None, None),
-        (7, None),
-        (["present"], None),
-        ("", None),
-    ]:
+        ("Present", PRESENT), ("YES", PRESENT), (True, PRESENT), ("true.", PRESENT),
+        ("ABSENT", ABSENT), ("no", ABSENT), (False, ABSENT), ("not_present", ABSENT),
+        ("Unsure", UNSURE), ("unclear", UNSURE), ("perhaps not", None), (None, None), (7, None),
+        (["present"], None), ("", None),
+    ]:  # fmt: skip
         answer = read({"modes": [entry("1.3", word), entry("2.1", "absent")]})
         expected = {REPEATS: value, "conversation_reset": ABSENT}
         assert answer.verdicts == {mode: one for mode, one in expected.items() if one is not None}
@@ -189,13 +178,9 @@ PLACES: tuple[tuple[object, object, tuple[int | None, int | None]], ...] = (
     (None, "3-4", (2, 3)), (2, "3-4", (1, 3)),
 )  # fmt: skip
 OTHER_NAMES: tuple[tuple[dict[str, object], tuple[int | None, int | None]], ...] = (
-    ({"span": 3}, (2, 2)),
-    ({"spans": [3, 4]}, (2, 3)),
-    ({"spans": "3-4"}, (2, 3)),
-    ({"range": "#3 to #4"}, (2, 3)),
-    ({"step": "#3"}, (2, 2)),
-    ({"spans": []}, (None, None)),
-)
+    ({"span": 3}, (2, 2)), ({"spans": [3, 4]}, (2, 3)), ({"spans": "3-4"}, (2, 3)),
+    ({"range": "#3 to #4"}, (2, 3)), ({"step": "#3"}, (2, 2)), ({"spans": []}, (None, None)),
+)  # fmt: skip
 
 
 def test_span_numbers_are_read_as_far_as_the_spans_exist() -> None:
@@ -245,26 +230,17 @@ def test_quotes_are_read_whatever_their_type_and_characters() -> None:
 
 def test_unusable_answers_are_refused_briefly() -> None:
     for text, words in [
-        ("", "empty"),
-        ("  \n", "empty"),
-        ("I see no failure in this run.", "no JSON object"),
-        ("[]", "list"),
-        ('"absent"', "text"),
-        ("null", "bare"),
-        ("{}", "no list of modes"),
-        ('{"verdict": "absent"}', "no list of modes"),
-        ('{"modes": []}', "names no mode"),
+        ("", "empty"), ("  \n", "empty"), ("I see no failure in this run.", "no JSON object"),
+        ("[]", "list"), ('"absent"', "text"), ("null", "bare"), ("{}", "no list of modes"),
+        ('{"verdict": "absent"}', "no list of modes"), ('{"modes": []}', "names no mode"),
         ('{"modes": [{"mode": "9.9", "verdict": "absent"}]}', "names no mode"),
-        ('{"modes": "none"}', "no list of modes"),
-        (PLAIN[:-1], "at character"),
-        (PLAIN[:60], "at character"),
-        (PLAIN + PLAIN[:50], "at character"),
+        ('{"modes": "none"}', "no list of modes"), (PLAIN[:-1], "at character"),
+        (PLAIN[:60], "at character"), (PLAIN + PLAIN[:50], "at character"),
         ("```json\n" + PLAIN[:-20] + "\n```", "at character"),
         ("<think>" + PLAIN + "</think>", "no JSON object"),
-        ("<think>Perhaps " + PLAIN, "no JSON object"),
-        ('{"modes":' * 100_000, "deep"),
+        ("<think>Perhaps " + PLAIN, "no JSON object"), ('{"modes":' * 100_000, "deep"),
         ('{"modes": ' + "[" * 100_000, "deep"),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(Malformed, match=words) as caught:
             read(text)
         assert "\n" not in str(caught.value)

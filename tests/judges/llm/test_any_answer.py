@@ -147,13 +147,11 @@ AROUND: Final[dict[str, Callable[[str], str]]] = {
 
 
 def answers(kind: str) -> Iterator[str]:
-    """Yield answers with one odd value in one field, each written in two ways."""
+    """Yield answers with one odd value in one field, written in turn in all ways."""
     form, values = FORMS[kind]
-    ways = cycle(AROUND.values())
+    ways = cycle((str, *AROUND.values()))
     for name, odd in product(values, ODD):
-        text = form.format(**{**values, name: odd})
-        yield text
-        yield next(ways)(text)
+        yield next(ways)(form.format(**{**values, name: odd}))
 
 
 def test_every_form_is_readable_with_usual_values() -> None:
@@ -174,7 +172,7 @@ def test_an_odd_value_in_any_field_is_read_or_malformed() -> None:
                 reader(text)
             except Malformed:
                 malformed += 1
-    assert tried >= 5_000
+    assert tried >= 2_500
     assert 0 < malformed < tried / 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.answer.merging import (
@@ -112,15 +112,11 @@ def test_a_located_quote_goes_before_confidence() -> None:
 
 def test_verdicts_need_all_windows_and_most_samples() -> None:
     for said, of_windows, of_samples in [
-        ([ABSENT, ABSENT], ABSENT, ABSENT),
-        ([ABSENT, UNSURE], UNSURE, UNSURE),
-        ([UNSURE, UNSURE], UNSURE, UNSURE),
-        ([ABSENT, None], None, ABSENT),
-        ([UNSURE, None], None, UNSURE),
-        ([None, None], None, None),
-        ([ABSENT, ABSENT, UNSURE], UNSURE, ABSENT),
-        ([ABSENT, None, None], None, ABSENT),
-    ]:
+        ([ABSENT, ABSENT], ABSENT, ABSENT), ([ABSENT, UNSURE], UNSURE, UNSURE),
+        ([UNSURE, UNSURE], UNSURE, UNSURE), ([ABSENT, None], None, ABSENT),
+        ([UNSURE, None], None, UNSURE), ([None, None], None, None),
+        ([ABSENT, ABSENT, UNSURE], UNSURE, ABSENT), ([ABSENT, None, None], None, ABSENT),
+    ]:  # fmt: skip
         parts = [part(said={"stops": value} if value else {}, modes=MODES[::2]) for value in said]
         for samples, verdict in (([parts], of_windows), ([[one] for one in parts], of_samples)):
             judgement = judgement_of(samples, MODES)
@@ -207,6 +203,7 @@ def test_merging_loses_and_repeats_nothing(parts: list[list[WindowAnswer]]) -> N
     assert starts == sorted(starts)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(samples(), st.randoms(use_true_random=False))
 def test_the_order_of_findings_in_a_window_does_not_matter(
     parts: list[list[WindowAnswer]], chance: random.Random

@@ -41,22 +41,15 @@ PRIVATE_KEY = (
 )
 
 SECRETS = {
-    "openai": f"sk-{LETTERS}",
-    "openai project": f"sk-proj-{LETTERS}_{LETTERS}",
-    "anthropic": f"sk-ant-api03-{LETTERS}-{LETTERS}",
-    "stripe": f"sk_live_{LETTERS}",
-    "aws": "AKIA" + "ABCDEFGH23456789",
-    "github": f"ghp_{LETTERS}{LETTERS}",
-    "github fine": f"github_pat_{LETTERS}_{LETTERS}",
-    "gitlab": f"glpat-{LETTERS}",
-    "slack": f"xoxb-1234567890-{LETTERS}",
-    "google": "AIza" + (LETTERS * 2)[:35],
-    "hugging face": f"hf_{LETTERS}{LETTERS}",
-    "jwt": JWT,
-    "private key": PRIVATE_KEY,
+    "openai": f"sk-{LETTERS}", "openai project": f"sk-proj-{LETTERS}_{LETTERS}",
+    "anthropic": f"sk-ant-api03-{LETTERS}-{LETTERS}", "stripe": f"sk_live_{LETTERS}",
+    "aws": "AKIA" + "ABCDEFGH23456789", "github": f"ghp_{LETTERS}{LETTERS}",
+    "github fine": f"github_pat_{LETTERS}_{LETTERS}", "gitlab": f"glpat-{LETTERS}",
+    "slack": f"xoxb-1234567890-{LETTERS}", "google": "AIza" + (LETTERS * 2)[:35],
+    "hugging face": f"hf_{LETTERS}{LETTERS}", "jwt": JWT, "private key": PRIVATE_KEY,
     "private key in JSON": PRIVATE_KEY.replace("\n", "\\n"),
     "e-mail": "ada.lovelace+ops@mail.example.org",
-}
+}  # fmt: skip
 
 IN_CONTEXT = [
     ('curl -H "Authorization: Bearer {}" host', f"{LETTERS}=="),
@@ -342,24 +335,16 @@ def test_a_pattern_file_has_patterns_names_and_comments(tmp_path: Path) -> None:
 MANY = "\n".join(f"cust-{n}" for n in range(MOST_RULES + 1))
 LARGE = "\n".join([r"\w{1,200}x"] * 10)
 BAD_LINES = [
-    ("ok\n(a", "line 2: .*missing"),
-    ("ok\n\n# x\n(?<!a)b", r"line 4: .*“\(\?<!” looks around"),
-    ("a(?=b)", r"“\(\?=” looks around"),
-    ("a(?!b)", r"“\(\?!” looks around"),
-    ("(?<=a)b", r"“\(\?<=” looks around"),
-    (r"name = (a)x\1", r"“\\1” refers back"),
-    ("(?P<a>a)x(?P=a)", "refers back"),
-    ("a++", "bad repetition"),
-    ("a{1001}", "repetition size"),
+    ("ok\n(a", "line 2: .*missing"), ("ok\n\n# x\n(?<!a)b", r"line 4: .*“\(\?<!” looks around"),
+    ("a(?=b)", r"“\(\?=” looks around"), ("a(?!b)", r"“\(\?!” looks around"),
+    ("(?<=a)b", r"“\(\?<=” looks around"), (r"name = (a)x\1", r"“\\1” refers back"),
+    ("(?P<a>a)x(?P=a)", "refers back"), ("a++", "bad repetition"), ("a{1001}", "repetition size"),
     ("((a{100}){100}){100}", "repetition size|too large"),
-    (r"(\w{500}){2}", "repetition size|too large"),
-    (r"\bMüller\b", "letters a to z only"),
-    (r"a\C", "no part"),
-    ("a*", "empty"),
-    ("^", "empty"),
+    (r"(\w{500}){2}", "repetition size|too large"), (r"\bMüller\b", "letters a to z only"),
+    (r"a\C", "no part"), ("a*", "empty"), ("^", "empty"),
     (MANY, f"line {MOST_RULES + 1}: .*too many or too large"),
     (LARGE, "line 4: .*too many or too large"),
-]
+]  # fmt: skip
 
 
 def test_bad_slow_and_unreadable_patterns_are_reported(tmp_path: Path) -> None:

@@ -380,24 +380,14 @@ NOW: Final = "Sun, 06 Nov 2033 08:49:37 GMT"
 FAR: Final = "9" * 20
 
 DATES: Final = [
-    f"Mon, 01 Jan {FAR} 00:00:00 GMT",
-    "Mon, 01 Jan 9999 23:59:59 -2359",
-    "Mon, 01 Jan 10000 00:00:00 GMT",
-    "Mon, 01 Jan 0001 00:00:00 +2359",
-    "Mon, 01 Jan 0000 00:00:00 GMT",
-    f"Mon, 01 Jan 2034 00:00:00 +{FAR}",
-    f"Mon, 01 Jan 2034 00:00:00 -{FAR}",
-    f"Mon, {FAR} Jan 2034 00:00:00 GMT",
-    f"Mon, 01 Jan 2034 {FAR}:{FAR}:{FAR} GMT",
-    "Mon, 32 Foo 2034 25:61:61 XYZ",
-    "Mon, 01 Jan -2034 00:00:00 GMT",
-    "06-Nov-33",
-    ",,,",
-    ":",
-    "(((",
-    "\x00",
+    f"Mon, 01 Jan {FAR} 00:00:00 GMT", "Mon, 01 Jan 9999 23:59:59 -2359",
+    "Mon, 01 Jan 10000 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +2359",
+    "Mon, 01 Jan 0000 00:00:00 GMT", f"Mon, 01 Jan 2034 00:00:00 +{FAR}",
+    f"Mon, 01 Jan 2034 00:00:00 -{FAR}", f"Mon, {FAR} Jan 2034 00:00:00 GMT",
+    f"Mon, 01 Jan 2034 {FAR}:{FAR}:{FAR} GMT", "Mon, 32 Foo 2034 25:61:61 XYZ",
+    "Mon, 01 Jan -2034 00:00:00 GMT", "06-Nov-33", ",,,", ":", "(((", "\x00",
     "Mon, 01 Jan 2034 00:00:00 " + "(" * 60_000,
-]
+]  # fmt: skip
 NUMBERS: Final = [
     *("-1", "-0", "nan", "-nan", "inf", "-Infinity", "1e308", "1e400", "1_0", "0x10", "٣"),
     *("1" * 5_000, "0." + "0" * 5_000, "", " ", "120, 120"),
@@ -467,16 +457,8 @@ async def test_the_content_type_does_not_change_how_an_answer_is_read() -> None:
 @pytest.mark.slow
 async def test_a_false_content_encoding_is_an_error() -> None:
     for value in [
-        "gzip",
-        "gzip, gzip",
-        "deflate",
-        "br",
-        "zstd",
-        "gzip," * 50,
-        "nonsense",
-        ",",
-        "\x7f",
-    ]:
+        "gzip", "gzip, gzip", "deflate", "br", "zstd", "gzip," * 50, "nonsense", ",", "\x7f",
+    ]:  # fmt: skip
         for code in (200, 429):
             action = Action(code, b'{"error": "x"}', (("content-encoding", value),))
             async with asking(action, tries=2) as chat:
@@ -486,14 +468,9 @@ async def test_a_false_content_encoding_is_an_error() -> None:
 
 async def test_a_redirect_is_reported_and_not_followed() -> None:
     for value in [
-        "",
-        "//",
-        "http://[",
-        "http://\x1b[31m/",
-        "x" * 20_000,
-        "javascript:1",
+        "", "//", "http://[", "http://\x1b[31m/", "x" * 20_000, "javascript:1",
         "http://a:99999999/",
-    ]:
+    ]:  # fmt: skip
         async with asking(Action(302, headers=(("location", value),))) as chat:
             error = await chat.fails(RunStops, "redirects to")
             assert len(chat.server.requests) == 1

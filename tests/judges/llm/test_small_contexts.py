@@ -272,16 +272,12 @@ def test_the_room_for_thinking_is_learned_once(small: Bench) -> None:
 
 
 SERVERS: dict[str, Script] = {
-    "plain": lambda body, _n: whole(body),
-    "thinks for 9,000 tokens": thinking(9_000),
-    "thinks for 30,000 tokens": thinking(30_000),
-    "cut once each": wordy(6_000),
-    "useless at first": useless_at_first,
-    "4,096 by llama.cpp": llama_cpp(4_096),
-    "8,192 by vLLM": vllm(8_192),
-    "8,192 without a number": says_nothing(8_192),
+    "plain": lambda body, _n: whole(body), "thinks for 9,000 tokens": thinking(9_000),
+    "thinks for 30,000 tokens": thinking(30_000), "cut once each": wordy(6_000),
+    "useless at first": useless_at_first, "4,096 by llama.cpp": llama_cpp(4_096),
+    "8,192 by vLLM": vllm(8_192), "8,192 without a number": says_nothing(8_192),
     "8,192 by Ollama": ollama(8_192),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_tui.judges.llm.errors import TraceFails
@@ -133,6 +133,7 @@ def test_the_last_spans_get_a_larger_share() -> None:
     assert shares[last] > 1.3 * min(shares[place] for place in shares if place != last)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(texts, budgets)
 def test_an_overflow_splits_windows_until_it_fails(said_texts: list[str], budget: int) -> None:
     prompt, parameters = prompt_of(budget)
