@@ -110,7 +110,7 @@ async def test_an_agent_sees_others_only_after_finishing() -> None:
             assert own["notes"] == {}
 
 
-async def test_texts_are_marked_as_data_and_paged() -> None:
+async def test_texts_are_marked_as_data_paged_and_copied_as_quotes() -> None:
     long_text = "word " * (MOST_CHARS // 2)
     trace = trace_of("task", long_text, INJECTION, trace_id="long")
     with closing(Workspace.open(":memory:")) as workspace:
@@ -131,9 +131,7 @@ async def test_texts_are_marked_as_data_and_paged() -> None:
             assert [hit["number"] for hit in hits["hits"]] == [3]
             # What was read in pieces counts as read, and only then is absent allowed.
             assert (await answer(client, "my_labels", trace="long"))["not_read"] == []
-
-
-async def test_quotes_are_copied_as_shown() -> None:
+    # Quotes are copied as they are shown.
     text = "first\r\nthen \x1b[1mbold\u202e words\n"
     trace = trace_of("task", text, trace_id="t")
     with closing(Workspace.open(":memory:")) as workspace:
@@ -151,7 +149,7 @@ async def test_quotes_are_copied_as_shown() -> None:
             assert target.quote.startswith("st\r\nthen \x1b[1mbold")
 
 
-async def test_a_label_is_changed_and_removed_by_the_same_call() -> None:
+async def test_labels_change_by_the_same_call_and_absent_needs_every_span() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         async with Client(server_of(desk_on(workspace, sample_traces(1)))) as client:
             place = {"trace": "t0", "mode": "2.6", "first": "k2", "last": "k0"}
@@ -173,16 +171,13 @@ async def test_a_label_is_changed_and_removed_by_the_same_call() -> None:
             await answer(client, "verdict", trace="t0", mode="2.6", value="absent")
             again = await answer(client, "verdict", trace="t0", mode="2.6", value="absent")
             assert again["done"] == "nothing changed"
-
-
-async def test_absent_needs_every_span_read() -> None:
     with closing(Workspace.open(":memory:")) as workspace:
         async with Client(server_of(desk_on(workspace, sample_traces(1)))) as client:
             await answer(client, "read_spans", trace="t0", count=2)
-            document, refused = await called(
+            document, was_refused = await called(
                 client, "finish", {"trace": "t0", "open_modes": "absent"}
             )
-            assert refused
+            assert was_refused
             assert "1 spans are not read" in document["refused"]
             await answer(client, "finish", trace="t0", open_modes="leave")
 

@@ -142,7 +142,7 @@ def test_the_datasheet_says_what_its_figures_rest_on(filled: Workspace) -> None:
     assert [line for line in text.split("\n") if line.startswith("# ")] == ["# Datasheet"]
 
 
-def test_the_datasheet_reports_agreement_on_places(filled: Workspace) -> None:
+def test_the_datasheet_reports_agreement_on_places_and_judges(filled: Workspace) -> None:
     both = TraceReading({SLUGS[0]: (LabelRange(1, 2),)}, None, frozenset())
     half = TraceReading({SLUGS[0]: (LabelRange(1, 1),)}, None, frozenset())
     traces = tuple(TraceReadings(f"t{i}", 9, {NAMES[0]: both, NAMES[1]: half}) for i in range(3))
@@ -154,9 +154,6 @@ def test_the_datasheet_reports_agreement_on_places(filled: Workspace) -> None:
     row = next(line for line in text.splitlines() if "| with naming |" in line)
     assert row.split("|")[3:6] == [" 6 ", " 0.00 ", " 1.00 "]
     assert "2 traces of whose spans the order is unknown" in text
-
-
-def test_the_datasheet_reports_judges(filled: Workspace) -> None:
     judged = given_words(
         said("1" * 8 + "0" * 12 + "1" * 4),
         said("1" * 6 + "0" * 2 + "1" * 3 + "0" * 9 + "1" * 4),

@@ -144,8 +144,11 @@ def test_agentrx_steps_count_from_1_also_without_the_run(tmp_path: Path) -> None
     assert any("run-1" in note and "not found" in note for note in incoming.notes)
 
 
+ROOTS: tuple[int | str, ...] = (2, "2")
+
+
 def test_root_causes_are_fatal_and_equal_failures_joined(tmp_path: Path) -> None:
-    for root in [2, "2"]:
+    for root in ROOTS:
         write_json(tmp_path / "run-1.json", RUN)
         [work] = read_agentrx([agentrx(tmp_path, {}, {"step_number": 2}, root=root)]).work
         labels = [*work.labels.values()]
@@ -175,13 +178,16 @@ def test_spellings_of_a_category_are_recognised(tmp_path: Path) -> None:
         assert [label.mode for label in incoming.work[0].labels.values()] == [slug]
 
 
+BAD_FAILURES: list[dict[str, object]] = [
+    {"step_number": 0},
+    {"step_number": 4},
+    {"step_number": "3"},
+    {"failure_category": "Bad luck"},
+]
+
+
 def test_bad_failures_are_problems_and_files_without_labels_refused(tmp_path: Path) -> None:
-    for failure in [
-        {"step_number": 0},
-        {"step_number": 4},
-        {"step_number": "3"},
-        {"failure_category": "Bad luck"},
-    ]:
+    for failure in BAD_FAILURES:
         write_json(tmp_path / "run-1.json", RUN)
         [problem] = read_agentrx([agentrx(tmp_path, {}, failure)]).problems
         assert problem.place == "record 0, failure 1"

@@ -96,18 +96,21 @@ def test_numbers_of_mast_are_bound_by_printed_names(tmp_path: Path) -> None:
     assert binding.in_words.count("by number") == 2
 
 
+BAD_FIELDS: list[dict[str, object]] = [
+    {"trace_id": "hf_1"},
+    {"mas_name": "ChatDev"},
+    {"iaa_round": "Round 2"},
+    {"instance_id": "not-in-the-text"},
+    {"trace_id": None},
+    {"hf_annotations": {"no code": {"a": True}}},
+    {"hf_annotations": {"1.1 A mode": {"a": "perhaps"}}},
+    {"hf_annotations": {"1.1 A mode": {"judge:x": True}}},
+    {"hf_annotations": {"1.1 A mode": True}},
+]
+
+
 def test_a_record_without_trace_or_answers_is_a_problem(tmp_path: Path) -> None:
-    for fields in [
-        {"trace_id": "hf_1"},
-        {"mas_name": "ChatDev"},
-        {"iaa_round": "Round 2"},
-        {"instance_id": "not-in-the-text"},
-        {"trace_id": None},
-        {"hf_annotations": {"no code": {"a": True}}},
-        {"hf_annotations": {"1.1 A mode": {"a": "perhaps"}}},
-        {"hf_annotations": {"1.1 A mode": {"judge:x": True}}},
-        {"hf_annotations": {"1.1 A mode": True}},
-    ]:
+    for fields in BAD_FIELDS:
         traces_file(tmp_path)
         incoming = read_mast_human([labels_file(tmp_path, ANSWERS, **fields)])
         assert [problem.place for problem in incoming.problems] == ["record 0"]

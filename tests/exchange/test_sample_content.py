@@ -59,7 +59,9 @@ def traces() -> dict[str, Trace]:
     return found
 
 
-def test_its_traces_are_those_of_the_folder(filled: Workspace, traces: dict[str, Trace]) -> None:
+def test_its_traces_are_those_of_the_folder_and_labels_at_their_places(
+    filled: Workspace, traces: dict[str, Trace]
+) -> None:
     records = {record.trace_id: record for record in filled.traces()}
     assert records.keys() == traces.keys(), REMAKE
     for trace_id, trace in traces.items():
@@ -67,13 +69,11 @@ def test_its_traces_are_those_of_the_folder(filled: Workspace, traces: dict[str,
         assert record.identity == trace.identity, REMAKE
         assert record.path == trace.path
         assert record.outcome is trace.meta.outcome, REMAKE
-
-
-def test_labels_and_quotes_are_at_their_places(filled: Workspace, traces: dict[str, Trace]) -> None:
     labels = filled.labels(pass_number=None)
     assert labels
     for label in labels:
-        trace, target = traces[label.trace_id], label.target
+        trace = traces[label.trace_id]
+        target = label.target
         assert MAST.mode(label.mode)
         if target.is_whole:
             continue

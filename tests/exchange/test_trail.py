@@ -205,13 +205,16 @@ def test_spellings_of_a_category_are_recognised(tmp_path: Path) -> None:
         assert label.mode == slug
 
 
+BAD_ERRORS: list[tuple[dict[str, object], str]] = [
+    ({"category": "API Issues"}, "'API Issues'"),
+    ({"category": None}, "category"),
+    ({"location": None}, "location"),
+    ({"location": ["a"]}, "location"),
+]
+
+
 def test_bad_errors_and_unknown_spans_are_named(tmp_path: Path, trace_at_hand: Path) -> None:
-    for error, words in [
-        ({"category": "API Issues"}, "'API Issues'"),
-        ({"category": None}, "category"),
-        ({"location": None}, "location"),
-        ({"location": ["a"]}, "location"),
-    ]:
+    for error, words in BAD_ERRORS:
         incoming = read_trail([labels_file(tmp_path, error, {})])
         [problem] = incoming.problems
         assert problem.place == "error 0"

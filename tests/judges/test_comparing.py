@@ -98,20 +98,23 @@ def one_mode(first: Target | VerdictValue | None, second: Target | VerdictValue 
     return found.cases["repetition"][0]
 
 
+MEETINGS: list[tuple[Target, Target | VerdictValue, PresentSide, bool | None]] = [
+    (span(3, 5), span(5, 9), PresentSide.BOTH, True),
+    (span(3, 5), span(6, 9), PresentSide.BOTH, False),
+    (span(3, 5), WHOLE_TRACE, PresentSide.BOTH, None),
+    (span(3), PRESENT, PresentSide.BOTH, None),
+    (span(3), ABSENT, PresentSide.FIRST, None),
+]
+
+
 def test_overlapping_places_meet_and_silence_is_undecided() -> None:
-    for first, second, outcome, meet in [
-        (span(3, 5), span(5, 9), PresentSide.BOTH, True),
-        (span(3, 5), span(6, 9), PresentSide.BOTH, False),
-        (span(3, 5), WHOLE_TRACE, PresentSide.BOTH, None),
-        (span(3), PRESENT, PresentSide.BOTH, None),
-        (span(3), ABSENT, PresentSide.FIRST, None),
-    ]:
+    for first, second, outcome, meet in MEETINGS:
         case = one_mode(first, second)
         assert (case.outcome, case.meet) == (outcome, meet)
     for word in (None, UNSURE):
-        first = Side({}, {("t1", "repetition"): (Mark(span(3)),)})
-        second = Side({} if word is None else {("t1", "repetition"): word})
-        found = compare(first, second, ["t1"], ["repetition"], order_of)
+        one = Side({}, {("t1", "repetition"): (Mark(span(3)),)})
+        other = Side({} if word is None else {("t1", "repetition"): word})
+        found = compare(one, other, ["t1"], ["repetition"], order_of)
         assert (found.total.undecided, found.total.compared) == (1, 0)
 
 

@@ -85,7 +85,7 @@ def test_too_few_or_unrelated_runs_give_no_suggestion() -> None:
 
 
 @pytest.mark.slow
-def test_planted_steps_are_found() -> None:
+def test_planted_steps_are_found_and_random_outcomes_give_few_suggestions() -> None:
     exact = near = planted = 0
     for seed in range(40):
         made = planted_trials(Random(f"test {seed}"))
@@ -98,17 +98,9 @@ def test_planted_steps_are_found() -> None:
     assert planted > 200
     assert exact >= 0.8 * planted
     assert near >= 0.95 * planted
-
-
-@pytest.mark.slow
-def test_random_outcomes_give_few_suggestions() -> None:
     randoms = [Random(f"test {seed}") for seed in range(60)]
     told = sum(bool(TwinsJudge(aimless_trials(one, 12).runs).shared) for one in randoms)
     assert told <= 12
-
-
-@pytest.mark.slow
-def test_ten_thousand_steps_are_compared() -> None:
     runs = long_trials(Random(1), 40, 250).runs
     assert sum(map(len, runs)) > 10_000
     assert TwinsJudge(runs).summary == "comparing 40 runs of 1 task"

@@ -76,16 +76,19 @@ def test_levels_are_written_and_read_and_mast_has_one(tmp_path: Path) -> None:
     assert mast.identity[1] == ("system_design", "inter_agent", "task_verification")
 
 
+BAD_LEVELS: list[tuple[dict[str, Any], str]] = [
+    (
+        {"categories": [{"id": "a", "under": "b"}, {"id": "b"}]},
+        "desk.toml: category 1 'a': 'under' is 'b', which is no category before this one",
+    ),
+    ({"categories": [{"id": "a", "under": "a"}]}, "category 1 'a': 'under' is 'a'"),
+    ({"levels": ["area"]}, "desk.toml: 'levels' has 'area'; .* in 2 levels, so give 2 diff"),
+    ({"levels": ["area", "area"]}, "give 2 different names"),
+]
+
+
 def test_impossible_levels_are_refused() -> None:
-    for values, told in [
-        (
-            {"categories": [{"id": "a", "under": "b"}, {"id": "b"}]},
-            "desk.toml: category 1 'a': 'under' is 'b', which is no category before this one",
-        ),
-        ({"categories": [{"id": "a", "under": "a"}]}, "category 1 'a': 'under' is 'a'"),
-        ({"levels": ["area"]}, "desk.toml: 'levels' has 'area'; .* in 2 levels, so give 2 diff"),
-        ({"levels": ["area", "area"]}, "give 2 different names"),
-    ]:
+    for values, told in BAD_LEVELS:
         with pytest.raises(TaxonomyError, match=told):
             desk(**values)
 

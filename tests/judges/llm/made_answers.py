@@ -42,22 +42,15 @@ def said(
     if "Does the finding hold?" in user_text(body).splitlines()[-1]:
         return second_look()
     number, line = shown(body)[place]
-    finding = {
-        "first": number, "last": number, "quote": line if quote is None else quote,
-        "rationale": f"it shows in #{number}", "confidence": 0.8, "decisive": True,
-    }  # fmt: skip
-    modes = asked_modes(body)
-    answer: dict[str, object] = {
-        "modes": {
-            code: {
-                "notes": "",
-                "findings": [finding] if code == mode else [],
-                "verdict": "present" if code == mode else "absent",
-            }
-            for code in modes
-        }
-    }
-    return json.dumps(answer)
+    span = {"first": number, "last": number, "quote": line if quote is None else quote}
+    reason = {"rationale": f"it shows in #{number}", "confidence": 0.8, "decisive": True}
+    modes: dict[str, object] = {}
+    for code in asked_modes(body):
+        present = code == mode
+        verdict = "present" if present else "absent"
+        findings = [{**span, **reason}] if present else []
+        modes[code] = {"notes": "", "findings": findings, "verdict": verdict}
+    return json.dumps({"modes": modes})
 
 
 def decisive(body: Mapping[str, Any], *numbers: int) -> str:
@@ -66,22 +59,13 @@ def decisive(body: Mapping[str, Any], *numbers: int) -> str:
     if told is not None:
         return told
     lines = dict(shown(body))
-    steps = [
-        {
-            "rationale": f"it all follows from #{number}",
-            "quote": lines[number],
-            "first": number,
-            "agent": "",
-            "correction": "Ask first",
-            "then": "it would have gone well",
-            "mode": FOUND,
-            "fits": True,
-            "confidence": 0.9,
-        }
-        for number in numbers
-    ]
-    answer: dict[str, object] = {"notes": "", "decisive": steps}
-    return json.dumps(answer)
+    remedy = {"agent": "", "correction": "Ask first", "then": "it would have gone well"}
+    kind = {"mode": FOUND, "fits": True, "confidence": 0.9}
+    steps = []
+    for number in numbers:
+        place = {"quote": lines[number], "first": number}
+        steps.append({"rationale": f"it all follows from #{number}", **place, **remedy, **kind})
+    return json.dumps({"notes": "", "decisive": steps})
 
 
 def notes(body: Mapping[str, Any]) -> str | None:
@@ -124,15 +108,8 @@ def write_runs(folder: Path, count: int, *, spans: int = 4, first: int = 0) -> N
 
 def write_conversations(path: Path, count: int) -> None:
     """Write short runs into one file, one a line."""
-    lines = [
-        json.dumps(
-            {
-                "messages": [
-                    {"role": "user", "content": f"run {number} asks"},
-                    {"role": "assistant", "content": f"run {number} answers"},
-                ]
-            }
-        )
-        for number in range(count)
-    ]
-    path.write_text("\n".join(lines) + "\n")
+    with path.open("w") as out:
+        for number in range(count):
+            turns = (("user", "asks"), ("assistant", "answers"))
+            messages = [{"role": role, "content": f"run {number} {does}"} for role, does in turns]
+            out.write(json.dumps({"messages": messages}) + "\n")

@@ -16,9 +16,26 @@ from mast_tui.judges.llm.answer.parsing import Answer, answer_schema, parse_answ
 from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Window
 from mast_tui.labels import Evidence, Finding, VerdictValue
-from tests.judges.llm.entries import entry, finding
 from tests.judges.llm.views import MAST, view_of
 from tests.judges.llm.views import said as run_that_says
+
+
+def finding(**changes: object) -> dict[str, object]:
+    return {
+        "first": 12,
+        "last": 14,
+        "quote": "the same call",
+        "rationale": "#14 repeats #12.",
+        "confidence": 0.8,
+        "decisive": True,
+    } | changes
+
+
+def entry(
+    mode: object = "1.3", verdict: object = "present", *findings: object
+) -> dict[str, object]:
+    return {"mode": mode, "verdict": verdict, "findings": list(findings)}
+
 
 ALL = tuple(mode.slug for mode in MAST.modes)
 CODES = [mode.code for mode in MAST.modes]

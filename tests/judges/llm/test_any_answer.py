@@ -140,6 +140,7 @@ READERS: Final[dict[str, Callable[[str], object]]] = {
 }
 
 AROUND: Final[dict[str, Callable[[str], str]]] = {
+    "bare": lambda text: text,
     "in a fence": lambda text: f"<think>{{</think> Here:\n```json\n{text}\n```",
     "with a fault": lambda text: f"{text[:-1]},}}",
     "as Python writes it": lambda text: text.replace('"', "'").replace(" null", " None"),
@@ -149,7 +150,7 @@ AROUND: Final[dict[str, Callable[[str], str]]] = {
 def answers(kind: str) -> Iterator[str]:
     """Yield answers with one odd value in one field, written in turn in all ways."""
     form, values = FORMS[kind]
-    ways = cycle((str, *AROUND.values()))
+    ways = cycle(AROUND.values())
     for name, odd in product(values, ODD):
         yield next(ways)(form.format(**{**values, name: odd}))
 
@@ -157,7 +158,7 @@ def answers(kind: str) -> Iterator[str]:
 def test_every_form_is_readable_with_usual_values() -> None:
     for kind, (form, values) in FORMS.items():
         text = form.format(**values)
-        for written in (text, *(way(text) for way in AROUND.values())):
+        for written in (way(text) for way in AROUND.values()):
             READERS.get(kind, read_modes)(written)
 
 

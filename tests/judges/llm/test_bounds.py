@@ -123,7 +123,7 @@ def test_an_unbounded_answer_is_given_up(told: dict[str, str]) -> None:
         assert "in 2 tries" in told[name], name
 
 
-async def test_compressed_answers_are_read() -> None:
+async def test_answers_at_the_bound_and_compressed_ones_are_read() -> None:
     twice = Action(200, b"", (("content-encoding", "gzip, gzip"),))
     assert "packs its answer more than once" in str(await error_from(twice))
 
@@ -135,9 +135,6 @@ async def test_compressed_answers_are_read() -> None:
     assert (await reply_to(once(answer("ok")))).text == "ok"
     words = "roles must alternate"
     assert words in str(await error_from(once(status(400, words))))
-
-
-async def test_the_longest_answer_is_read_and_a_longer_one_refused() -> None:
     text = "x" * (MOST_BYTES - len(answer("").body))
     assert (await reply_to(answer(text))).text == text
     assert TOO_LONG in str(await error_from(answer(f"{text}x")))
@@ -200,7 +197,7 @@ def test_findings_and_their_texts_are_limited() -> None:
     assert any("has a quote of more than" in remark for remark in read.remarks)
 
 
-def test_entries_are_limited() -> None:
+def test_entries_and_broken_beginnings_are_limited() -> None:
     names = ["1.3", *(f"x{n}" for n in range(3 * MOST_ENTRIES))]
     by_name = dict.fromkeys(names, "absent")
     as_list = [{"mode": name, "verdict": "absent"} for name in names]
@@ -208,9 +205,6 @@ def test_entries_are_limited() -> None:
         read = parsed(json.dumps(answered))
         assert len(read.verdicts) == 1
         assert len(read.remarks) <= MOST_ENTRIES
-
-
-def test_broken_beginnings_of_objects_are_limited() -> None:
     text = "x" + '{"a": [' + '{"a": 0}, ' * 150_000
     with pytest.raises(Malformed, match="no whole JSON object"):
         parsed(text)

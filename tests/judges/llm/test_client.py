@@ -223,7 +223,7 @@ async def test_a_server_that_cannot_be_reached_stops_the_run_later_if_it_has_ans
     assert len(time.slept) == 3
 
 
-async def test_a_timeout_is_retried_once() -> None:
+async def test_timeouts_are_retried_once_and_retries_back_off() -> None:
     async with asking(after(1, hang()), timeout=1.0) as chat:
         assert (await chat.ask()).text == "ok"
     (wait,) = chat.waits
@@ -231,9 +231,6 @@ async def test_a_timeout_is_retried_once() -> None:
     error = await error_from(answer("x" * 500).dripping(0.02), timeout=0.3, tries=9)
     assert type(error) is Unanswered
     assert "no usable answer in 2 tries" in str(error)
-
-
-async def test_retries_back_off() -> None:
     async with asking(status(500), tries=6, chance=0.99) as chat:
         await chat.fails(Unanswered)
     assert chat.time.slept == sorted(chat.time.slept)

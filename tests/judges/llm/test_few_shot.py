@@ -73,7 +73,7 @@ CASES = [
 ]
 
 
-def test_examples_are_spread_over_modes_with_a_near_miss() -> None:
+def test_examples_are_spread_over_modes_reproducible_and_redacted() -> None:
     chosen = choose_examples(CASES, MAST, at_hand, NONE, count=4)
     present = [one for one, _ in chosen if one.verdict is PRESENT]
     assert len(chosen) == 4
@@ -84,9 +84,6 @@ def test_examples_are_spread_over_modes_with_a_near_miss() -> None:
     assert near[0] == ExampleChoice("conversation_reset", ABSENT, "t1")
     assert "1.3 Step repetition" in near[1].rationale
     assert near[1].quote is None
-
-
-def test_the_choice_is_reproducible_and_redacted() -> None:
     once = choose_examples(CASES, MAST, at_hand, NONE, count=3)
     assert choose_examples(CASES[::-1], MAST, at_hand, NONE, count=3) == once
     assert any("mail@" in example.excerpt for _, example in once)

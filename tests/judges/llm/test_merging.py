@@ -110,13 +110,16 @@ def test_a_located_quote_goes_before_confidence() -> None:
     assert (kept.finding.rationale, kept.first) == ("surer", 44)
 
 
+VERDICTS: list[tuple[list[VerdictValue | None], VerdictValue | None, VerdictValue | None]] = [
+    ([ABSENT, ABSENT], ABSENT, ABSENT), ([ABSENT, UNSURE], UNSURE, UNSURE),
+    ([UNSURE, UNSURE], UNSURE, UNSURE), ([ABSENT, None], None, ABSENT),
+    ([UNSURE, None], None, UNSURE), ([None, None], None, None),
+    ([ABSENT, ABSENT, UNSURE], UNSURE, ABSENT), ([ABSENT, None, None], None, ABSENT),
+]  # fmt: skip
+
+
 def test_verdicts_need_all_windows_and_most_samples() -> None:
-    for said, of_windows, of_samples in [
-        ([ABSENT, ABSENT], ABSENT, ABSENT), ([ABSENT, UNSURE], UNSURE, UNSURE),
-        ([UNSURE, UNSURE], UNSURE, UNSURE), ([ABSENT, None], None, ABSENT),
-        ([UNSURE, None], None, UNSURE), ([None, None], None, None),
-        ([ABSENT, ABSENT, UNSURE], UNSURE, ABSENT), ([ABSENT, None, None], None, ABSENT),
-    ]:  # fmt: skip
+    for said, of_windows, of_samples in VERDICTS:
         parts = [part(said={"stops": value} if value else {}, modes=MODES[::2]) for value in said]
         for samples, verdict in (([parts], of_windows), ([[one] for one in parts], of_samples)):
             judgement = judgement_of(samples, MODES)

@@ -188,16 +188,17 @@ def test_facts_are_shown_redacted_in_their_window() -> None:
     trace_judge = TraceJudge(trace, Prompt(MAST, HINTS), HINTS, Redaction.default())
     assert trace_judge.first_request is not None
     boundary, _, user = sent(trace_judge.first_request)
-    facts = user.partition(f"[{boundary} facts]\n")[2].partition("\n[")[0]
-    assert facts.startswith("- 1.3, #")
+    section = user.partition(f"[{boundary} facts]\n")[2].partition("\n[")[0]
+    assert section.startswith("- 1.3, #")
     assert "bob@example.com" not in user
-    assert len(facts.splitlines()) == 1
+    assert len(section.splitlines()) == 1
 
 
 def test_hints_of_rules_are_on_by_default() -> None:
-    for wanted, hints in ((None, RulesJudge().name), (False, "")):
-        configured = JudgeConfiguration(model="m", **({} if wanted is None else {"hints": wanted}))
-        assert configured_setup(MAST, configured).parameters.hints == hints
+    configured = configured_setup(MAST, JudgeConfiguration(model="m"))
+    assert configured.parameters.hints == RulesJudge().name
+    without = configured_setup(MAST, JudgeConfiguration(model="m", hints=False))
+    assert without.parameters.hints == ""
 
 
 def left_by(trace: MemoryTrace, parameters: Parameters = ARTEFACTS) -> list[str]:

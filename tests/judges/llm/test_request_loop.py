@@ -72,17 +72,20 @@ async def ask(ledger: Kept, *script: Reply | Exception) -> tuple[int, list[int]]
     return answer, asks.rooms
 
 
+QUESTIONS: list[tuple[list[Reply | Exception], int, list[int]]] = [
+    ([reply("0")], 0, [ROOM]),
+    ([reply("nonsense"), reply("7")], 7, [ROOM, ROOM]),
+    ([reply(""), reply("7")], 7, [ROOM, ROOM]),
+    ([reply("12", "length"), reply("123")], 123, [ROOM, 2 * ROOM]),
+    ([ContextOverflow("too long", answer_room=60), reply("7")], 7, [ROOM, 60]),
+    # A cut and a useless answer are each forgiven once.
+    ([reply("x"), reply("1", "length"), reply("123")], 123, [ROOM, ROOM, 2 * ROOM]),
+    ([reply("1", "length"), reply("x"), reply("123")], 123, [ROOM, 2 * ROOM, 2 * ROOM]),
+]
+
+
 async def test_a_question_is_asked_until_its_answer_is_usable_and_never_again() -> None:
-    for script, answer, rooms in [
-        ([reply("0")], 0, [ROOM]),
-        ([reply("nonsense"), reply("7")], 7, [ROOM, ROOM]),
-        ([reply(""), reply("7")], 7, [ROOM, ROOM]),
-        ([reply("12", "length"), reply("123")], 123, [ROOM, 2 * ROOM]),
-        ([ContextOverflow("too long", answer_room=60), reply("7")], 7, [ROOM, 60]),
-        # A cut and a useless answer are each forgiven once.
-        ([reply("x"), reply("1", "length"), reply("123")], 123, [ROOM, ROOM, 2 * ROOM]),
-        ([reply("1", "length"), reply("x"), reply("123")], 123, [ROOM, 2 * ROOM, 2 * ROOM]),
-    ]:
+    for script, answer, rooms in QUESTIONS:
         ledger = Kept()
         assert await ask(ledger, *script) == (answer, rooms)
         replies = [one for one in script if isinstance(one, Reply)]
@@ -180,13 +183,16 @@ async def test_an_unreadable_recorded_answer_is_requested_again() -> None:
 CUT = replace(reply("word " * 60, "length"), tokens_in=3_596, tokens_out=60)
 
 
+FULL_CONTEXTS: list[tuple[list[Reply | Exception], int]] = [
+    # all that was left is too little
+    ([ContextOverflow("too long", answer_room=60), CUT], 3_656),
+    ([replace(CUT, tokens_in=4_036)], 4_096),  # the context was full before the limit
+    ([replace(CUT, tokens_in=4_035)], 4_095),
+]
+
+
 async def test_an_answer_without_room_needs_a_shorter_request() -> None:
-    for script, limit in [
-        # all that was left is too little
-        ([ContextOverflow("too long", answer_room=60), CUT], 3_656),
-        ([replace(CUT, tokens_in=4_036)], 4_096),  # the context was full before the limit
-        ([replace(CUT, tokens_in=4_035)], 4_095),
-    ]:
+    for script, limit in FULL_CONTEXTS:
         ledger = Kept()
         with pytest.raises(ContextOverflow) as caught:
             await ask(ledger, *script)

@@ -1,10 +1,15 @@
-"""Runs of a model judge over files."""
+"""Runs of a model judge over files, their lock and their writer thread."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import os
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,7 @@ from mast_tui.judges.llm.prompt.tokens import estimate
 from mast_tui.judges.llm.request import Parameters
 from mast_tui.judges.llm.run.run_lock import run_lock
 from mast_tui.judges.llm.run.running import ALLOWANCE_SPENT, Watch, run_model_judge
+from mast_tui.judges.llm.run.writer_thread import WriterThread
 from mast_tui.judges.runner import Progress, TraceStatus
 from mast_tui.labels import QuoteCounts, VerdictValue
 from mast_tui.redaction.engine import Redaction
@@ -365,3 +371,135 @@ def test_shortened_texts_are_counted(bench: Bench) -> None:
     assert summary.remarks == {}
     noted = [trace.remarks for trace in bench.workspace.runs()[0].traces]
     assert sum(bool(remarks) for remarks in noted) == 1
+
+
+# The lock of a run
+
+
+JUDGE = "judge:m@12345678"
+
+
+def test_one_process_runs_a_judge_on_a_workspace(tmp_path: Path) -> None:
+    place = tmp_path / "workspace.db"
+    with run_lock(place, JUDGE):
+        with (
+            pytest.raises(RunStops, match="another process is running judge:m@12345678"),
+            run_lock(place, JUDGE),
+        ):
+            pass
+        with run_lock(place, "judge:n@12345678"), run_lock(tmp_path / "other.db", JUDGE):
+            pass
+    with run_lock(place, JUDGE):
+        pass
+    assert list(tmp_path.iterdir()) == []
+    # Without a file there is no lock.
+    for unlocked in (None, tmp_path / "nowhere" / "workspace.db"):
+        with run_lock(unlocked, JUDGE), run_lock(unlocked, JUDGE):
+            pass
+
+
+def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
+    place = tmp_path / "workspace.db"
+    pid = os.fork()
+    if pid == 0:
+        with run_lock(place, JUDGE):
+            os._exit(0)
+    os.waitpid(pid, 0)
+    assert len(list(tmp_path.iterdir())) == 1
+    with run_lock(place, JUDGE):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+# The writer thread
+
+
+async def test_an_error_after_cancellation_is_not_printed() -> None:
+    printed: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _loop, context: printed.append(context))
+    writer, failing = WriterThread(), threading.Event()
+
+    def fail() -> None:
+        failing.wait(10)
+        raise ValueError("no room")
+
+    task = asyncio.create_task(writer.do(fail))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    failing.set()
+    await writer.close()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert printed == []
+
+
+class Kept:
+    """Numbers added in blocks, all or nothing."""
+
+    def __init__(self) -> None:
+        self.blocks: list[list[int]] = []
+        self._open: list[int] | None = None
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        self._open = []
+        try:
+            yield
+            self.blocks.append(self._open)
+        finally:
+            self._open = None
+
+    def add(self, number: int) -> int:
+        if number < 0:
+            raise ValueError("no room")
+        if self._open is None:
+            self.blocks.append([number])
+        else:
+            self._open.append(number)
+        return number
+
+
+async def added_while_busy(kept: Kept, *numbers: int) -> list[int | BaseException]:
+    """Return the results of additions that were requested while the thread was busy."""
+    writer, busy = WriterThread(), threading.Event()
+    writer.together = kept.together
+    first = asyncio.create_task(writer.do(partial(busy.wait, 10)))
+    await asyncio.sleep(0)
+    tasks = [asyncio.create_task(writer.do(partial(kept.add, number))) for number in numbers]
+    await asyncio.sleep(0)
+    busy.set()
+    await first
+    came = await asyncio.gather(*tasks, return_exceptions=True)
+    await writer.close()
+    return came
+
+
+async def test_waiting_work_is_done_together_and_fails_separately() -> None:
+    kept = Kept()
+    assert await added_while_busy(kept, 1, 2, 3) == [1, 2, 3]
+    assert kept.blocks == [[1, 2, 3]]
+    kept = Kept()
+    one, two, three = await added_while_busy(kept, 1, -2, 3)
+    assert [one, three] == [1, 3]
+    assert isinstance(two, ValueError)
+    assert kept.blocks == [[1], [3]]
+
+
+async def test_handed_over_work_is_done_in_order() -> None:
+    kept = Kept()
+    writer, busy = WriterThread(), threading.Event()
+    writer.together = kept.together
+    writer.hand_over(partial(busy.wait, 10))
+    first = asyncio.create_task(writer.do(partial(kept.add, 1)))
+    await asyncio.sleep(0)
+    writer.hand_over(partial(kept.add, 2))
+    last = asyncio.create_task(writer.do(partial(kept.add, 3)))
+    await asyncio.sleep(0)
+    busy.set()
+    assert [await first, await last] == [1, 3]
+    writer.hand_over(partial(kept.add, 4))
+    await writer.close()
+    assert kept.blocks == [[1], [2], [3], [4]]

@@ -36,13 +36,16 @@ def used(usage: Mapping[str, object]) -> Action:
 # Token counts
 
 
+USAGES: list[tuple[dict[str, object], int]] = [
+    ({"completion_tokens": 50, "total_tokens": 350}, 50),
+    ({"completion_tokens": 50, "total_tokens": 900}, 600),
+    ({"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 700}}, 700),
+    ({"completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 256}}, 50),
+]
+
+
 async def test_thinking_and_cached_tokens_are_counted() -> None:
-    for usage, tokens_out in [
-        ({"completion_tokens": 50, "total_tokens": 350}, 50),
-        ({"completion_tokens": 50, "total_tokens": 900}, 600),
-        ({"completion_tokens": 50, "completion_tokens_details": {"reasoning_tokens": 700}}, 700),
-        ({"completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 256}}, 50),
-    ]:
+    for usage, tokens_out in USAGES:
         budget = Budget()
         async with asking(used({"prompt_tokens": 300, **usage}), budget=budget) as chat:
             reply = await chat.ask()

@@ -44,8 +44,9 @@ def room_of(body: dict[str, Any]) -> int:
     return int(body["max_tokens"])
 
 
-def whole(body: dict[str, Any]) -> Action:
-    return answer(said(body), tokens_in=tokens_of(body), tokens_out=WORDS_OUT)
+def whole(body: dict[str, Any], counted: int | None = None, tokens_out: int = WORDS_OUT) -> Action:
+    tokens_in = tokens_of(body) if counted is None else counted
+    return answer(said(body), tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def llama_cpp(context: int) -> Script:
@@ -97,9 +98,7 @@ def says_nothing(context: int) -> Script:
 def ollama(context: int) -> Script:
     """Cut a prompt that is too long, and count what is left."""
 
-    return lambda body, _n: answer(
-        said(body), tokens_in=min(tokens_of(body), context), tokens_out=WORDS_OUT
-    )
+    return lambda body, _n: whole(body, min(tokens_of(body), context))
 
 
 def thinking(tokens: int) -> Script:
@@ -109,7 +108,7 @@ def thinking(tokens: int) -> Script:
         room = room_of(body)
         if room < tokens:
             return answer(None, tokens_in=tokens_of(body), tokens_out=room, finish="length")
-        return answer(said(body), tokens_in=tokens_of(body), tokens_out=tokens)
+        return whole(body, tokens_out=tokens)
 
     return script
 
@@ -137,7 +136,7 @@ def useless_at_first(body: dict[str, Any], n: int) -> Action:
 
 def counts_alike(count: int) -> Script:
     """Count the same number of tokens for all requests."""
-    return lambda body, _n: answer(said(body), tokens_in=count, tokens_out=WORDS_OUT)
+    return lambda body, _n: whole(body, count)
 
 
 @pytest.fixture

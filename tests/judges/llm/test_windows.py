@@ -60,15 +60,12 @@ def test_requests_keep_to_the_window_size(said_texts: list[str], budget: int) ->
         assert estimate("".join(request.user)) <= budget * 1.1
 
 
-def test_a_short_trace_is_one_window() -> None:
+def test_a_short_trace_is_one_window_and_a_long_one_overlaps() -> None:
     ((window, request),) = requests(said(["plan", "act", "done"]))
     assert window == Window(0, 2, True, tuple(mode.slug for mode in MAST.modes))
     assert request.remarks == ()
     assert "goes on" not in sent(request)[2]
     assert requests(MemoryTrace()) == []
-
-
-def test_windows_overlap() -> None:
     prompt, parameters = prompt_of(2_000)
     windows = plan(view_of(said(["a step of the run " * 5] * 200)), prompt, parameters)
     assert len(windows) > 3
@@ -107,7 +104,7 @@ def test_planning_reads_each_text_once() -> None:
     assert trace.reads <= 15_000 + 40
 
 
-def test_a_long_text_is_shortened_with_a_remark() -> None:
+def test_long_texts_are_shortened_and_the_last_spans_get_a_larger_share() -> None:
     texts = [f"step {number} " * 40 for number in range(60)]
     texts[20] = "\n".join(f"line {number}" for number in range(30_000))
     found = [
@@ -121,9 +118,6 @@ def test_a_long_text_is_shortened_with_a_remark() -> None:
         assert "line 0\n" in user
         assert "line 29999" in user
         assert "characters left out …]" in user
-
-
-def test_the_last_spans_get_a_larger_share() -> None:
     texts = ["word " * 20_000 for _ in range(12)]
     shares = {}
     for window, request in requests(said(texts), 24_000):
@@ -172,14 +166,11 @@ def own(*stages: Sequence[str]) -> Taxonomy:
     )
 
 
-def test_modes_without_stages_are_in_every_window() -> None:
+def test_modes_are_looked_for_in_windows_of_their_stage() -> None:
     parameters = Parameters("model", window_tokens=1_000)
     windows = plan(view_of(said(["step " * 100] * 40)), Prompt(own((), ()), parameters), parameters)
     assert len(windows) > 2
     assert {window.modes for window in windows} == {("m0", "m1")}
-
-
-def test_modes_of_the_end_take_one_window_at_the_end() -> None:
     parameters = Parameters("model", window_tokens=1_000)
     prompt = Prompt(own(["post"]), parameters)
     view = view_of(said(["word " * 400] * 20))
