@@ -28,7 +28,7 @@ SECRET: Final = "SECRET-OUTSIDE"
 """The text of a file outside the archive, which no link may lead to."""
 
 MOST_MEMORY: Final = 600 << 20
-"""Bytes by which ``inspect`` may grow: a member of 256 MB, and what is made of it."""
+"""The bytes by which ``inspect`` may grow: a member of 256 MB, and its spans."""
 
 MOST_CACHED: Final = MOST_BYTES + MOST_MEMBER_BYTES
 

@@ -50,7 +50,7 @@ WHOLE: Final = 2_000
 
 FIGURES: Final = ("--rounds", "0", "--json")
 AFTER: Final = (("status", "--json"), ("agree", *FIGURES, "--no-spans"), ("report", *FIGURES))
-"""What is done with a workspace after every import that was taken, and one of the exports."""
+"""Commands after every accepted import, beside one of the exports."""
 
 NAMES: Final = ("mira", "tomas", "judge:rules@1", "judge:x", "gold", "all", "", "mir\u0430", "MIRA")
 WORDS: Final = (
@@ -234,7 +234,7 @@ class Known:
 
 
 def guarded(found: State) -> set[tuple[object, ...]]:
-    """What no import may change: finished passes with all in them, sight, what judges found."""
+    """Return what no import may change: finished passes, visibility, and findings of judges."""
     passes = {row[:4]: row for row in found["passes"] if row[6] is not None}
     kept: set[tuple[object, ...]] = {
         ("pass", *key, row[4], row[6], row[11]) for key, row in passes.items() if not _is_judge(row)
@@ -274,7 +274,7 @@ def _judged_values(found: State) -> set[tuple[object, ...]]:
 
 
 def overruled(before: Known, path: Path) -> set[tuple[object, ...]]:
-    """What was decided before an import and no longer counts: in force, and in the gold.
+    """Return the decisions of before that an import has put out of force or out of the gold.
 
     The sides are those before: what a new annotator says may reopen a mode.
     """

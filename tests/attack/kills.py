@@ -60,7 +60,7 @@ NAMES: Final = {mode.code: f"{mode.code} {mode.name}" for mode in load_mast().mo
 SLUGS: Final = {mode.slug: mode.code for mode in load_mast().modes}
 
 MOST_TRIES: Final = 6
-"""So often a command is begun anew when it was done before the kill came."""
+"""The most times that a command is started again when a kill came too late."""
 
 Token = tuple[str, str]
 """An action, as the screen and an event show it: its kind and the code of a mode."""
@@ -498,7 +498,7 @@ SCREENS: Final = (
 )
 
 SOME: Final = ((*SCREENS[:3], *SCREENS[:3]), COMMANDS[:3])
-"""What is killed twice or three times as often as the rest."""
+"""Screens and commands that are killed more often than the rest."""
 
 
 def _cases() -> tuple[Screen | Command, ...]:

@@ -41,7 +41,7 @@ BETWEEN_KEYS: Final = 0.025
 HELD: Final = 2.0
 FREE: Final = 2.0
 STALL: Final = 0.3
-"""Seconds after which a move that is not on the screen counts as a stall."""
+"""The seconds from which a delay of a move counts as a stall."""
 
 TRACE: Final = "shipping-quote-hpa-stuck.jsonl"
 _CURSOR: Final = re.compile(r"^│▌\s*(\d+) ", re.MULTILINE)

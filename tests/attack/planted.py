@@ -76,10 +76,7 @@ def _names(runs: Path) -> None:
 
 def _deep(runs: Path) -> None:
     (runs / "deep.json").write_text("[" * 200_000)
-    folder = runs
-    for _ in range(200):
-        folder = folder / "deeper"
-    folder.mkdir(parents=True)
+    runs.joinpath(*["deeper"] * 200).mkdir(parents=True)
 
 
 def _foreign(runs: Path) -> None:
@@ -111,7 +108,7 @@ FOLDERS: Final[Mapping[str, Callable[[Path], object]]] = {
     "a file and folders that never end": _deep,
     "a file of somebody else": _foreign,
 }
-"""What lies beside a good trace."""
+"""Traps beside a good trace."""
 
 
 def _made(path: Path) -> Path:
@@ -187,23 +184,21 @@ def _caches(home: Path) -> Path:
 
 
 def _poisoned(home: Path) -> None:
-    """Every cell of the library's cache is of another type."""
+    """Replace every cell of the caches by a value of another type."""
     draw = random.Random(3)
+    values = ("1", "'x'", "x'ff00'", "NULL", "1e300", "'[true]'", "'{}'")
     for path in _caches(home).rglob("*.db"):
-        with closing(sqlite3.connect(path)) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             for (table,) in tables.fetchall():
                 for column in database.execute(f"PRAGMA table_info({table})").fetchall():
-                    value = draw.choice(
-                        ("1", "'x'", "x'ff00'", "NULL", "1e300", "'[true]'", "'{}'")
-                    )
+                    sql = f'UPDATE {table} SET "{column[1]}" = {draw.choice(values)}'
                     with suppress(sqlite3.Error):
-                        database.execute(f'UPDATE {table} SET "{column[1]}" = {value}')
-            database.commit()
+                        database.execute(sql)
 
 
 def _flipped(home: Path) -> None:
-    """Every file of the caches has other bytes."""
+    """Change bytes of every file of the caches."""
     draw = random.Random(4)
     for path in _caches(home).rglob("*"):
         if path.is_file():
@@ -226,7 +221,7 @@ CACHES: Final[Mapping[str, Callable[[Path], None]]] = {
 
 
 def _draft_links(home: Path) -> None:
-    """The names that drafts have had lead to what somebody else has written."""
+    """Make links to another file under the names of drafts."""
     for number in range(os.getpid(), os.getpid() + 500):
         for name in (f".o.json.{number}.part", f"o.json.{number}.tmp"):
             (home / name).symlink_to("victim")
@@ -329,11 +324,12 @@ def _command(home: Path, name: str, group: str) -> str:
 
 
 def _app(home: Path, *, read: bool) -> str:
+    """Open the folder: it shows the good trace, or ends with a message on the workspace."""
     with app(home, "runs", "--annotator", "bob", columns=120, room=ROOM * 2) as terminal:
         try:
             terminal.until(lambda text: GOOD in text or "mast-tui: " in text, seconds=60.0)
             shown = GOOD in terminal.text
-            with suppress(OSError):  # where it has ended with words
+            with suppress(OSError):  # where it has ended already
                 for key in ("down", "o", "enter", "1", "3", "ctrl+q"):
                     terminal.press(key)
                     terminal.read(0.1)

@@ -39,7 +39,7 @@ from tests.terminal.hostile import HOSTILE
 KEY: Final = "sk-attack-5f0c1d7be2a94c6f8a31"
 TRACE: Final = "support_desk_exchange.json"
 SECONDS: Final = 2.0
-"""What the command waits for one answer, so that silent servers end in a moment."""
+"""The timeout of the command for one answer."""
 
 MEGABYTE: Final = b" " * (1 << 20)
 
@@ -136,7 +136,7 @@ ACTIONS: Final[Mapping[str, Callable[[], Action]]] = {
     "a redirect to itself": lambda: Action(308, b"", (("location", "chat/completions"),)),
     "a status of its own": lambda: raw(b"{}", code=799),
 }
-"""What can be said in an answer that has an end."""
+"""Complete answers."""
 
 OK: Final = "HTTP/1.1 200 OK\r\n"
 GZIP: Final = "content-encoding: gzip\r\n"
@@ -159,7 +159,7 @@ class Hostile(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     folder = Path()
-    """Where a file is made for whatever was asked."""
+    """The folder of a file for each behaviour that was asked for."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing of single requests."""

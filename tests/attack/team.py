@@ -1,4 +1,4 @@
-"""A team's PostgreSQL server: killed while members label, and asked by a blind annotator."""
+"""A team's PostgreSQL server: killed while members label, and queried by a blind annotator."""
 
 from __future__ import annotations
 
@@ -158,13 +158,14 @@ def _statement(draw: random.Random, connection: psycopg.Connection[Any], *, reve
     if reveals and kind < 0.35:
         return draw.choice(draw.choice(list(REVEALS.values())))
     if reveals and kind < 0.45:
-        performed = " ".join(
+        reveal = " ".join(
             statement.as_string(connection).replace("SELECT seen.append", "PERFORM seen.append", 1)
             + ";"
             for statement in REVEALS["pass 1"]
         )
-        block = draw.choice(list(EXCEPTION_BLOCKS.values()))
-        return block.format(reveal=performed, labels=LABELS_AS_TEXT)
+        return draw.choice(list(EXCEPTION_BLOCKS.values())).format(
+            reveal=reveal, labels=LABELS_AS_TEXT
+        )
     if kind < 0.6:
         return draw.choice(READ_ALL)
     if kind < 0.65:

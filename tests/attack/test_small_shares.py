@@ -23,7 +23,7 @@ SHARES: Final = {
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Outcome]]:
-    """What came of a few tries of every kind, all made by one process."""
+    """The outcomes of a few tries of every kind, made by one process."""
     found: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes(SHARES, tmp_path_factory.mktemp("attack"), seed=1, jobs=1):
         found[outcome.kind].append(outcome)

@@ -50,10 +50,10 @@ PLACE: Final = ("--workspace", DB)
 """The workspace of a home, and the option that names it."""
 
 PATIENCE: Final = 120.0
-"""Seconds after which a process that should have ended hangs, however busy the machine."""
+"""The longest time in seconds that a process may take, also on a busy machine."""
 
 ROOM: Final = 1 << 30
-"""Bytes of address space that a command may take beyond what it begins with, where that counts."""
+"""The address space in bytes that a command may add, where it is limited."""
 
 NOT_RUN_HERE: Final = ("mast_tui.__main__",)
 

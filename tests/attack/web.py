@@ -1,4 +1,4 @@
-"""``mast-tui web`` as a server: junk on the socket, wrong doors, slow and killed parties."""
+"""mast-tui web as a server: junk on the socket, wrong tokens, slow and killed clients."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ TOKEN: Final = "a-token-of-the-attack"
 WEB: Final = ("web", "--port", "0", "--token", "--workspace", DB, TRACE)
 PAGE: Final = "page-of-attacker"
 PATHS: Final = (
-    "/terminal/../../etc/passwd",
-    "/pages/%2e%2e/%2e%2e/server.py",
-    "/pages//etc/passwd",
+    *("/terminal/../../etc/passwd", "/pages/%2e%2e/%2e%2e/server.py", "/pages//etc/passwd"),
 )
 Server = subprocess.Popen[str]
 

@@ -1,4 +1,4 @@
-"""Where the real traces and labels lie that some tests read."""
+"""The folder of real traces and labels."""
 
 from __future__ import annotations
 

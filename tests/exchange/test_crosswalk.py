@@ -147,7 +147,7 @@ SHIPPED = {
     "who-and-when-to-mast": "who_and_when",
 }
 VERSIONS = {"early-mast-18-to-mast", "interim-mast-17-to-mast"}
-"""Those from MAST's own earlier versions are tried with migrations."""
+"""Crosswalks from MAST's earlier versions, which are tested with migrations."""
 
 
 def labels_of_agentrx(folder: Path) -> Incoming:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import structs
 
 from mast_tui.exchange.exporters.doccano import doccano_lines
 from mast_tui.exchange.import_batch import Incoming, label_id
@@ -28,7 +27,7 @@ from mast_tui.exchange.label_studio import (
 )
 from mast_tui.exchange.trace_files import TextSpan
 from mast_tui.labels import WHOLE_TRACE, AnnotatorKind, Label, Target, TraceWork, VerdictValue
-from tests.exchange.words import MAST, SLUGS, TEXT, targets, traces, works
+from tests.exchange.words import MAST, TEXT, targets, traces, works
 
 pytestmark = pytest.mark.slow
 
@@ -240,26 +239,6 @@ def test_the_configuration_has_every_mode_once_per_control() -> None:
     assert [x.get("value") for x in root.iter("Label")] == names
     assert [x.get("value") for x in root.iter("Choice")] == names * 3
     assert root.find("Paragraphs") is not None
-
-
-def test_its_own_code_accepts_what_is_written() -> None:
-    there = pytest.importorskip("label_studio_sdk.label_interface")
-    said = {SLUGS[0]: VerdictValue.ABSENT, SLUGS[1]: VerdictValue.UNSURE}
-    labels = (
-        label(SLUGS[2], Target("k0", "k0", "🚀", 6, 7)),
-        label(SLUGS[3], Target("k0", "k2")),
-        label(SLUGS[4], WHOLE_TRACE),
-    )
-    suggestion = structs.replace(labels[0], confidence=0.7)
-    by_judge = TraceWork(JUDGE, "t", MAST.ref, labels={suggestion.id: suggestion}, finished_at="")
-    (task,) = tasks_of(work(*labels, **said), by_judge)
-    interface = there.LabelInterface(label_config(MAST))
-    interface.validate()
-    assert interface.validate_task({"data": task["data"]})
-    for annotation in task["annotations"]:
-        assert interface.validate_annotation(annotation)
-    for prediction in task["predictions"]:
-        assert interface.validate_prediction(prediction, return_errors=True) == []
 
 
 # doccano

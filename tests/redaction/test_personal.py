@@ -57,7 +57,7 @@ SECRETS: dict[str, Callable[[], tuple[str, str]]] = {
     "bearer": lambda: within("Authorization: Bearer {}", f"{drawn(29)}7"),
     "password": lambda: within("password={}", f"a1{drawn(12)}"),
 }
-"""By kind, what makes a text with a secret, and the part of it that must go."""
+"""By kind, a function that makes a text and the secret in it."""
 
 
 def twice(secret: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What a model of the tests says: right answers about whatever a request shows."""
+"""Right answers of a model to any request."""
 
 from __future__ import annotations
 

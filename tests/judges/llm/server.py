@@ -15,25 +15,24 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Final, Self
 
 MODEL: Final = "test-model"
 
 LONGEST_HOLD: Final = 20.0
-"""Seconds after which a held answer goes out all the same, so that a failing test ends."""
+"""The longest time in seconds that an answer is held, so that a failing test ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the server does with one request.
+    """An answer to one request.
 
-    It waits ``delay`` seconds, and until ``together`` requests have been under way at once; then
-    it sends ``status``, ``headers`` and ``body``. ``cut_after`` ends the connection after so many
-    bytes of the body (``reset``: with a reset), ``drip`` sends one byte in so many seconds.
-    ``silent`` never answers, ``close`` ends the connection without a word. ``endless`` sends the
-    body over and over until the client goes away.
+    The server waits ``delay`` seconds, and until ``together`` requests have been running at once;
+    then it sends ``status``, ``headers`` and ``body``. ``cut_after`` ends the connection after so
+    many bytes of the body (``reset``: with a reset), ``drip`` sends one byte in so many seconds.
+    ``silent`` never answers, ``close`` closes the connection. ``endless`` repeats the body.
     """
 
     status: int = 200
@@ -66,7 +65,7 @@ class Action:
 
 
 Script = Callable[[dict[str, object], int], Action]
-"""What to do with the body of the ``n``-th chat request (from 0); called in the server's thread."""
+"""Returns the answer to the body of the ``n``-th chat request (from 0), in the server's thread."""
 
 
 def document(value: object, *, code: int = 200, headers: Mapping[str, str] | None = None) -> Action:
@@ -166,22 +165,14 @@ class Seen:
         return self.path.split("?")[0].endswith("/chat/completions")
 
 
-@dataclass(slots=True)
-class _Traffic:
-    """The requests so far, written in the server's thread."""
-
-    seen: list[Seen] = field(default_factory=list)
-    chats: int = 0
-    under_way: int = 0
-    most: int = 0
-
-
 class ModelServer:
-    """A loopback server for the time of a ``with``; every request is kept in ``requests``.
+    """A loopback server in a ``with`` block that records every request.
 
-    ``script`` says what each chat request gets, ``models`` what ``/v1/models`` lists (None: it
-    is not found), or ``listing`` does it in its own way. ``desk`` may answer what asks no model,
-    from the request and its bytes. ``script`` may be set anew at any time.
+    Attributes:
+        script: The answers to chat requests; may be replaced at any time.
+        models: The names that ``/v1/models`` lists; None for an error 404.
+        listing: Another answer of ``/v1/models``.
+        desk: Answers other requests, from the request and its bytes.
     """
 
     def __init__(
@@ -191,7 +182,10 @@ class ModelServer:
         self.models = models
         self.listing: Action | None = None
         self.desk: Callable[[Seen, bytes], Action | None] | None = None
-        self._traffic = _Traffic()
+        self._seen: list[Seen] = []
+        self._chats = 0
+        self._running = 0
+        self._most = 0
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="model-server", daemon=True)
@@ -226,7 +220,7 @@ class ModelServer:
 
     @property
     def requests(self) -> list[Seen]:
-        return list(self._traffic.seen)
+        return list(self._seen)
 
     @property
     def chats(self) -> list[Seen]:
@@ -235,7 +229,7 @@ class ModelServer:
     @property
     def most_in_flight(self) -> int:
         """The largest number of chat requests at a time."""
-        return self._traffic.most
+        return self._most
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -284,7 +278,7 @@ class ModelServer:
         plain = "multipart" not in headers.get("content-type", "")
         body = json.loads(content) if content and plain else {}
         seen = Seen(method, path, headers, body, time.monotonic())
-        self._traffic.seen.append(seen)
+        self._seen.append(seen)
         try:
             special = None if self.desk is None or seen.is_chat else self.desk(seen, content)
             if special is not None:
@@ -298,8 +292,8 @@ class ModelServer:
     async def _chat(
         self, body: dict[str, object], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        traffic = self._traffic
-        n, traffic.chats = traffic.chats, traffic.chats + 1
+        n = self._chats
+        self._chats += 1
         await self._count(1)
         try:
             return await self._send(self.script(body, n), reader, writer)
@@ -308,9 +302,8 @@ class ModelServer:
 
     async def _count(self, change: int) -> None:
         assert self._changed is not None
-        traffic = self._traffic
-        traffic.under_way += change
-        traffic.most = max(traffic.most, traffic.under_way)
+        self._running += change
+        self._most = max(self._most, self._running)
         async with self._changed:
             self._changed.notify_all()
 
@@ -330,8 +323,7 @@ class ModelServer:
             async with self._changed:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(
-                        self._changed.wait_for(lambda: self._traffic.most >= action.together),
-                        LONGEST_HOLD,
+                        self._changed.wait_for(lambda: self._most >= action.together), LONGEST_HOLD
                     )
 
     async def _send(

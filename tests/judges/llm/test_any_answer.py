@@ -196,7 +196,7 @@ async def test_an_answer_is_recorded_before_it_is_parsed(monkeypatch: pytest.Mon
 # Responses, recorded answers and batches
 
 PLACE: Final = "«»"
-"""Where an odd value is put into a text."""
+"""The place of an odd value in a text."""
 
 
 def with_odd(texts: tuple[str, ...]) -> Iterator[str]:

@@ -33,7 +33,7 @@ from tests.judges.llm.views import said as run_that_says
 TOO_LONG: Final = f"longer than {MOST_BYTES >> 20} MB"
 
 ROOM: Final = 1 << 30
-"""Bytes of address space that the asking process may have; an unbounded answer takes more."""
+"""The address space of the asking process in bytes; an unbounded answer takes more."""
 
 IN_A_PROCESS: Final = f"""
 import asyncio, resource, sys
@@ -91,7 +91,7 @@ HOSTILE: Final[dict[str, tuple[Callable[[], Action], float, str]]] = {
     ),
     "a million findings": (lambda: answer(json.dumps(MANY_FINDINGS)), 60, TOO_LONG),
 }  # fmt: skip
-"""What a server does, the seconds that it gets, and what is said of it in the end."""
+"""Answers of servers, the timeout in seconds, and the text of the error."""
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,7 @@ TRANSIENT: dict[str, Callable[[], Action]] = {
 }
 ASKED_TO_WAIT = ("429 with seconds", "503")
 AWAY = ("502 with a page", "an error in a right response")
-"""What servers and gateways say while they restart."""
+"""Answers of servers and gateways that restart."""
 
 
 @pytest.mark.parametrize("name", TRANSIENT)

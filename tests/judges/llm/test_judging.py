@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import random
 from collections.abc import Callable, Mapping
@@ -157,23 +156,6 @@ async def test_a_million_tokens_take_five_rounds(monkeypatch: pytest.MonkeyPatch
     assert model.requests == 2 * result.windows + 2
     # The first summary alone, the others, the story, the windows, the second look.
     assert model.waves == 5
-
-
-async def test_findings_in_overlaps_are_joined() -> None:
-    trace = run_of(40, words=4)
-
-    def says(request: Request, room: int) -> Reply:
-        if not is_about_modes(request):
-            return answer(request)
-        first, last = shown_by(request)
-        steps = range(max(first, 2), last + 1)
-        return answer(request, m1_3=[finding(n, f"step {n - 1} of the work") for n in steps])
-
-    model = Model(says)
-    result = await judge(trace, model, parameters=SMALL)
-    shown = [shown_by(request) for request in model.asked if is_about_modes(request)]
-    assert any(before[1] >= after[0] for before, after in itertools.pairwise(shown))
-    assert [f.first for f in result.judgement.findings] == [f"line {n}" for n in range(2, 41)]
 
 
 async def test_too_long_windows_are_split() -> None:

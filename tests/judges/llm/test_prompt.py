@@ -159,14 +159,6 @@ def test_examples_hide_their_trace_and_traces_their_outcome() -> None:
     assert not any(words in sent(hidden)[2] for words in ("the cache was full", "0.125", "failed"))
 
 
-def test_empty_texts_have_headers_all_the_same() -> None:
-    for window_tokens in (500, 24_000):
-        for window, request in requests(said([""] * 40), window_tokens):
-            boundary, _, user = sent(request)
-            marks = [line for line in marked_lines(user, boundary) if line.startswith("#")]
-            assert len(marks) == window.last - window.first + 1
-
-
 def test_facts_are_shown_redacted_in_their_window() -> None:
     prompt, _ = prompt_of()
     view = view_of(said(["a", "b", "c", "d"]))

@@ -178,7 +178,7 @@ HOSTILE = [
 
 
 def hostile_trace() -> MemoryTrace:
-    trace = MemoryTrace().user("Mend the service.")
+    trace = MemoryTrace().user("Mend the service.").say("")
     for text in HOSTILE:
         trace.say(text, agent=text).call(text, text, text, agent=text)
     return trace

@@ -29,7 +29,7 @@ FEW = from_dict({"id": "few", "version": "1", "categories": [{"id": "all"}], "mo
 """Two modes, whose instructions leave room for a trace in 4,096 tokens."""
 
 REAL_SHARE = 1.1
-"""So many times what a tokenizer counts is an estimate."""
+"""The ratio of estimated to counted tokens."""
 
 WORDS_OUT = 500
 """Tokens of an ordinary answer."""
@@ -227,9 +227,8 @@ def test_silently_cut_traces_are_not_judged(words: int, small: Bench) -> None:
     assert all(answered.tokens_in < 4_096 for answered in usable_answers(small))
 
 
-@pytest.mark.parametrize("words", [50, 300])
-def test_constant_token_counts_are_tolerated(words: int, small: Bench) -> None:
-    small.write_long(5, words=words)
+def test_constant_token_counts_are_tolerated(small: Bench) -> None:
+    small.write_long(5, words=300)
     small.server.script = counts_alike(4_096)
     assert dict(+small.judge().traces) == {TraceStatus.JUDGED: 5}
     # Most of them are smaller and smaller summaries.
@@ -259,15 +258,6 @@ def test_a_judgement_on_a_cut_request_is_withdrawn(small: Bench) -> None:
 
 
 # Thinking, and what it takes
-
-
-def test_the_room_for_thinking_is_learned_once(small: Bench) -> None:
-    small.write_long(10, words=20)
-    small.server.script = thinking(9_000)
-    summary = small.judge()
-    assert [room_of(chat.body) for chat in small.chats] == [4_000] + [16_000] * 10
-    assert summary.traces[TraceStatus.JUDGED] == 10
-    assert summary.usage.tokens_out == 4_000 + 10 * 9_000
 
 
 SERVERS: dict[str, Script] = {
