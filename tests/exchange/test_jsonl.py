@@ -252,14 +252,8 @@ def test_exports_of_two_annotators_merge_in_any_order(tmp_path: Path) -> None:
 
 AT = "2026-05-04T10:20:30Z"
 OF_VERSION_1: list[dict[str, Any]] = [
-    {
-        "record": "run",
-        "id": "r",
-        "judge": "judge:rules@1",
-        "taxonomy": MAST.ref,
-        "started_at": AT,
-        "traces": [{"id": "t", "findings": 1, "quotes": 2, "verified": 1}],
-    },
+    {"record": "run", "id": "r", "judge": "judge:rules@1", "taxonomy": MAST.ref, "started_at": AT,
+     "traces": [{"id": "t", "findings": 1, "quotes": 2, "verified": 1}]},
     {
         "record": "event",
         "id": "e",
@@ -293,7 +287,7 @@ OF_VERSION_1: list[dict[str, Any]] = [
         "action": "a",
         "payload": {"looks_at": ["step_repetition", "x"], "absent": ["x"], "run": "r"},
     },
-]
+]  # fmt: skip
 
 
 def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:

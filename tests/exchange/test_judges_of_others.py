@@ -172,15 +172,11 @@ def test_a_bad_diagnosis_is_named(tmp_path: Path) -> None:
         ({"failure_modes": [mode_of("A.1")]}, "diagnosis 1: has no 'trace_id'"),
         ({"trace_id": "t", "failure_modes": 3}, "diagnosis 1: 'failure_modes' is no list"),
         ({"trace_id": "t", "failure_modes": [{}]}, "diagnosis 1: a failure mode has no 'code'"),
-        (
-            {"trace_id": "t", "failure_modes": [mode_of("Z.1")]},
-            "diagnosis 1: code 'Z.1' is none of adamast@",
-        ),
-        (
-            {"trace_id": "t", "failure_modes": [mode_of("A.1", confidence=7)]},
-            "diagnosis 1: confidence is 7",
-        ),
-    ]:
+        ({"trace_id": "t", "failure_modes": [mode_of("Z.1")]},
+         "diagnosis 1: code 'Z.1' is none of adamast@"),
+        ({"trace_id": "t", "failure_modes": [mode_of("A.1", confidence=7)]},
+         "diagnosis 1: confidence is 7"),
+    ]:  # fmt: skip
         taxonomy = write_json(tmp_path / "tax.json", TAXONOMY)
         incoming = read_adamast([write_json(tmp_path / "x.json", [one]), taxonomy])
         assert [words in str(problem) for problem in incoming.problems] == [True]

@@ -115,31 +115,19 @@ def test_quotes_are_found_as_models_write_them() -> None:
         ("…valkey still refuses…", 3, "valkey still refuses", Match.EXACT),
         ("All three pods are … still refuses every write", 3, ALL, Match.IN_PARTS),
         ("All three pods … every write", 3, ALL, Match.IN_PARTS),
-        (
-            "Reading deployment.yaml\n limits:\n[… 1,234 characters left out …]\nis far too little",
-            2,
-            TEXTS[2][: TEXTS[2].index(" for it")],
-            Match.IN_PARTS,
-        ),
+        ("Reading deployment.yaml\n limits:\n[… 1,234 characters left out …]\nis far too little",
+         2, TEXTS[2][: TEXTS[2].index(" for it")], Match.IN_PARTS),
         (f"{RUNNING} … nothing else", 3, RUNNING, Match.ALTERED),
-        (
-            "All three pods were running, but valkey is still refusing every write",
-            3,
-            ALL,
-            Match.REWORDED,
-        ),
+        ("All three pods were running, but valkey is still refusing every write",
+         3, ALL, Match.REWORDED),
         ("the limit is 513 MB", 1, "the limit is 512 MB", Match.ALTERED),
         ("All three pods are not running, although", 3, f"{RUNNING}, although", Match.ALTERED),
-        (
-            "the cart is unhealthy now, so I close this incident",
-            7,
-            "The cart is healthy now, so I close this incident",
-            Match.ALTERED,
-        ),
+        ("the cart is unhealthy now, so I close this incident",
+         7, "The cart is healthy now, so I close this incident", Match.ALTERED),
         ("All three pods are … now refusing each write", 3, None, None),
         ("no such thing was ever written down in it", 3, None, None),
         ("valkey still refuses … All three pods", 3, None, None),
-    ]:
+    ]:  # fmt: skip
         at = look(trace_of(*TEXTS), Claimed(quote, span, span))
         assert (at.quote if at.span is not None else None) == found
         assert at.words.match is match

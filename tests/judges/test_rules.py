@@ -353,33 +353,17 @@ def test_a_mode_is_suggested_at_its_places_only(mode: str, places: Places, steps
 @pytest.mark.parametrize(
     ("steps", "key", "quote", "rationale"),
     [
-        (
-            lambda t: t.run("kubectl get pods", PODS).think("Hm.").run("kubectl get pods", PODS),
-            "call_2:call",
-            "kubectl get pods",
-            "#5.*#2",
-        ),
-        (
-            lambda t: t.think("More logs.").run("kubectl logs deploy/ledger", "timeout").log(LIMIT),
-            "line 5",
-            "maximum number of turns",
-            "limit ends the run",
-        ),
-        (
-            announced("Next I'll run `kubectl describe pod ledger-0`.", RESTART),
-            "line 2",
-            "describe",
-            "is not of kubectl describe",
-        ),
-        (
-            checked("kubectl get pods -l app=ledger", BROKEN),
-            "call_2:result",
-            "CrashLoopBackOff",
-            "#6 claims success",
-        ),
+        (lambda t: t.run("kubectl get pods", PODS).think("Hm.").run("kubectl get pods", PODS),
+         "call_2:call", "kubectl get pods", "#5.*#2"),
+        (lambda t: t.think("More logs.").run("kubectl logs deploy/ledger", "timeout").log(LIMIT),
+         "line 5", "maximum number of turns", "limit ends the run"),
+        (announced("Next I'll run `kubectl describe pod ledger-0`.", RESTART), "line 2",
+         "describe", "is not of kubectl describe"),
+        (checked("kubectl get pods -l app=ledger", BROKEN), "call_2:result", "CrashLoopBackOff",
+         "#6 claims success"),
     ],
     ids=["repetition", "limit", "mismatch", "check"],
-)
+)  # fmt: skip
 def test_a_finding_has_a_quote_and_a_reason(
     steps: Builder, key: str, quote: str, rationale: str
 ) -> None:

@@ -91,20 +91,14 @@ def test_altered_wordings() -> None:
         ("ran [3] times", "ran times", [("3", "")]),
         ("❌ all tests", "✅ all tests", [("❌", "✅")]),
         ("内存充足", "内存不足", [("充", "不")]),
-        *(
-            ("read the orders of it", f"read the {word} orders of it", [("", word)])
-            for word in (
-                *("not", "no", "last", "all", "some", "only", "failed", "invalid", "unpaid", "two"),
-                *("12", "Ohio", "order_id", "possible", "almost", "open", "missing", "most"),
-                *("fake", "cancelled", "expired", "simulated", "pending", "stale", "dry", "recent"),
-            )
-        ),
-        (
-            "they said that they read the orders",
-            "they also said that they read the recent orders",
-            [("", "recent")],
-        ),
-    ]:
+        *(("read the orders of it", f"read the {word} orders of it", [("", word)]) for word in (
+            *("not", "no", "last", "all", "some", "only", "failed", "invalid", "unpaid", "two"),
+            *("12", "Ohio", "order_id", "possible", "almost", "open", "missing", "most"),
+            *("fake", "cancelled", "expired", "simulated", "pending", "stale", "dry", "recent"),
+        )),
+        ("they said that they read the orders", "they also said that they read the recent orders",
+         [("", "recent")]),
+    ]:  # fmt: skip
         assert compare(quote, text).likeness is WordLikeness.ALTERED
         assert differences(quote, text) == words
 

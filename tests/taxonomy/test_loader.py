@@ -86,48 +86,32 @@ def replaced(old: str, new: str) -> str:
         ("  # nothing yet\n", ["'id' is missing"]),
         ("id = payments", ["not TOML", "line 1"]),
         (SMALL.encode("utf-16"), ["not UTF-8", "line 1", "save the file as UTF-8"]),
-        (
-            (SMALL + "\n# caf\u00e9").encode("latin-1"),
-            ["line 24", "0xe9", "save the file as UTF-8"],
-        ),
-        (
-            replaced('version = "2026-01"', "version = 3"),
-            ["'version' is a number", 'version = "…"'],
-        ),
+        ((SMALL + "\n# caf\u00e9").encode("latin-1"),
+         ["line 24", "0xe9", "save the file as UTF-8"]),
+        (replaced('version = "2026-01"', "version = 3"),
+         ["'version' is a number", 'version = "…"']),
         (replaced('version = "2026-01"', 'version = "a@b"'), ["'version' is 'a@b'", "no space"]),
         (replaced('id = "payments"', 'id = "Pay ments"'), ["'id' is 'Pay ments'", "lower-case"]),
         (replaced('name = "No refund"', ""), ["mode 2 'no-refund'", "'name' is missing"]),
         (replaced('name = "No refund"', 'name = " "'), ["mode 2 'no-refund'", "'name' is empty"]),
         (replaced('slug = "double-charge"', ""), ["mode 1", "'slug' is missing"]),
         (replaced('slug = "double-charge"', 'slug = "1.1"'), ["mode 1", "'slug' is '1.1'"]),
-        (
-            replaced('name = "No refund"\ncategory = "money"', 'name = "N"\ncategory = "cash"'),
-            ["mode 2 'no-refund'", "'cash'", "one of money"],
-        ),
-        (
-            replaced('"no-refund", difference', '"refund", difference'),
-            ["mode 'double-charge'", "'refund' is no mode of this file"],
-        ),
+        (replaced('name = "No refund"\ncategory = "money"', 'name = "N"\ncategory = "cash"'),
+         ["mode 2 'no-refund'", "'cash'", "one of money"]),
+        (replaced('"no-refund", difference', '"refund", difference'),
+         ["mode 'double-charge'", "'refund' is no mode of this file"]),
         (replaced('"no-refund", difference', '"double-charge", difference'), ["the mode itself"]),
-        (
-            replaced('slug = "no-refund"\n', 'slug = "no-refund"\ncode = "Double-Charge"\n'),
-            ["mode 2 'no-refund'", "already names mode 1 'double-charge'"],
-        ),
-        (
-            replaced('slug = "no-refund"\n', 'slug = "double-charge"\n'),
-            ["mode 2", "already names mode 1"],
-        ),
+        (replaced('slug = "no-refund"\n', 'slug = "no-refund"\ncode = "Double-Charge"\n'),
+         ["mode 2 'no-refund'", "already names mode 1 'double-charge'"]),
+        (replaced('slug = "no-refund"\n', 'slug = "double-charge"\n'),
+         ["mode 2", "already names mode 1"]),
         (replaced("applies =", "aplies ="), ["mode 2", "unknown key 'aplies'", "applies"]),
         (replaced('["A refund was promised."]', '"A refund"'), ["'applies' is text, not a list"]),
-        (
-            replaced('["A refund was promised."]', '["yes", 3]'),
-            ["entry 2 of 'applies'", "a number"],
-        ),
+        (replaced('["A refund was promised."]', '["yes", 3]'),
+         ["entry 2 of 'applies'", "a number"]),
         (replaced('["A refund was promised."]', '["", "x"]'), ["entry 1 of 'applies'", "empty"]),
-        (
-            replaced("applies =", 'stages = ["pre", "later"]\napplies ='),
-            ["'stages' has 'later'", "pre, execution, post"],
-        ),
+        (replaced("applies =", 'stages = ["pre", "later"]\napplies ='),
+         ["'stages' has 'later'", "pre, execution, post"]),
         (replaced("[[categories]]", "[categories]"), ["'categories' is a table", "[[categories]]"]),
         ('id = "a"\nversion = "1"\nmodes = [1]\n[[categories]]\nid = "c"', ["mode 1 is a number"]),
         ('id = "a"\nversion = "1"\n[[categories]]\nid = "c"', ["no modes", "[[modes]]"]),
@@ -135,7 +119,7 @@ def replaced(old: str, new: str) -> str:
         (SMALL + '[[categories]]\nid = "money"\n', ["category 2", "already names category 1"]),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
-)
+)  # fmt: skip
 def test_errors_have_place_and_remedy(tmp_path: Path, text: str | bytes, words: list[str]) -> None:
     message = refusal(tmp_path, text)
     for word in words:

@@ -107,28 +107,17 @@ def test_text_around_the_object_is_ignored() -> None:
 
 def test_modes_are_known_by_code_slug_or_name_in_any_clear_shape() -> None:
     for answer in [
-        *(
-            {"modes": [entry(name, "absent")]}
-            for name in (
-                "1.3",
-                1.3,
-                "FM-1.3",
-                "fm 1.3",
-                REPEATS,
-                "STEP REPETITION",
-                "1.3 Step repetition",
-                "1.3: Step repetition",
-                "FM-1.3: Step repetition",
-                "mode 1.3",
-            )
-        ),
+        *({"modes": [entry(name, "absent")]} for name in (
+            "1.3", 1.3, "FM-1.3", "fm 1.3", REPEATS, "STEP REPETITION", "1.3 Step repetition",
+            "1.3: Step repetition", "FM-1.3: Step repetition", "mode 1.3",
+        )),
         {"modes": {"1.3": {"verdict": "absent", "findings": []}}},
         {"modes": {"1.3": "no"}},
         {"1.3": {"verdict": "absent"}},
         {"1.3": False, "digest": "so far"},
         {"result": {"modes": [entry("1.3", "absent")]}},
         {"modes": [{"code": "1.3", "verdict": "absent"}]},
-    ]:
+    ]:  # fmt: skip
         assert read(answer).verdicts == {REPEATS: ABSENT}
 
 
@@ -136,8 +125,8 @@ def test_verdicts_are_read_in_other_words() -> None:
     for word, value in [
         ("Present", PRESENT), ("YES", PRESENT), (True, PRESENT), ("true.", PRESENT),
         ("ABSENT", ABSENT), ("no", ABSENT), (False, ABSENT), ("not_present", ABSENT),
-        ("Unsure", UNSURE), ("unclear", UNSURE), ("perhaps not", None), (None, None), (7, None),
-        (["present"], None), ("", None),
+        ("Unsure", UNSURE), ("unclear", UNSURE),
+        ("perhaps not", None), (None, None), (7, None), (["present"], None), ("", None),
     ]:  # fmt: skip
         answer = read({"modes": [entry("1.3", word), entry("2.1", "absent")]})
         expected = {REPEATS: value, "conversation_reset": ABSENT}

@@ -245,26 +245,17 @@ def test_limits_are_read_from_error_messages() -> None:
         ("This model's maximum context length is 8,192 tokens. You requested 9000", 8_192, None),
         ("Request too large on tokens per min (TPM): Limit 3000, Requested 4903", 3_000, 3_000),
         ("prompt is too long: 210000 tokens > 200000 maximum", 200_000, None),
-        (
-            "The input token count (40000) exceeds the maximum number of tokens allowed (32768).",
-            32_768,
-            None,
-        ),
-        (
-            "max_tokens is too large: 4000. This model supports at most 2048 completion tokens",
-            None,
-            2_048,
-        ),
-        (
-            "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
-            None,
-            8_192,
-        ),
+        ("The input token count (40000) exceeds the maximum number of tokens allowed (32768).",
+         32_768, None),
+        ("max_tokens is too large: 4000. This model supports at most 2048 completion tokens",
+         None, 2_048),
+        ("max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+         None, 8_192),
         ("`max_tokens` must be less than or equal to `8192`, the maximum value", None, 8_192),
         ("the valid range of max_tokens is [1, 8192]", None, 8_192),
         ("max_tokens is too large: 9. This model supports at most 5 completion tokens", None, None),
         ("it is too long", None, None),
-    ]:
+    ]:  # fmt: skip
         error = api_error_of({"error": {"message": words}}, 400)
         assert (context_limit(error), longest_answer(error)) == (limit, longest)
 

@@ -119,25 +119,19 @@ LEFT = 8192 - 4700 - 32
 async def test_an_overflow_reports_the_room_left_for_an_answer() -> None:
     for action, room in [
         (
-            status(
-                400,
-                "This model's maximum context length is 8192 tokens. However, you requested"
-                " 8700 tokens (4700 in the messages, 4000 in the completion).",
-            ),
+            status(400, "This model's maximum context length is 8192 tokens. However, you requested"
+                   " 8700 tokens (4700 in the messages, 4000 in the completion)."),
             LEFT,
         ),
         (
-            status(
-                400,
-                "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's"
-                " maximum context length is 8192 tokens and your request has 4700 input tokens"
-                " (4000 > 8192 - 4700).",
-            ),
+            status(400, "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's"
+                   " maximum context length is 8192 tokens and your request has 4700 input tokens"
+                   " (4000 > 8192 - 4700)."),
             LEFT,
         ),
         (status(400, "it reads 8192 tokens", code="context_length_exceeded"), None),
         (document({"error": {"message": "8192", "type": "exceed_context_size_error"}}), None),
-    ]:
+    ]:  # fmt: skip
         async with asking(action) as chat:
             overflow = await chat.fails(ContextOverflow, "8192", room=4_000)
             assert len(chat.chats) == 1
@@ -161,21 +155,15 @@ async def test_fatal_errors_stop_the_run_at_once() -> None:
         (html(404), "not an OpenAI API"),
         (document({"detail": "Not Found"}, code=404), "not an OpenAI API"),
         (status(400, "max_tokens is too large: 9. At most 5 completion tokens"), "fewer tokens"),
-        *(
-            (status(code, "API key not valid. Pass a valid API key."), KEY_WORDS)
-            for code in (400, 401, 403)
-        ),
+        *((status(code, "API key not valid. Pass a valid API key."), KEY_WORDS) for code in
+          (400, 401, 403)),
         (status(400, "No connected db.", type="no_db_connection", code="400"), KEY_WORDS),
         (
-            status(
-                429,
-                "litellm.RateLimitError: OpenAIException - {'error': {'code':"
-                " 'insufficient_quota'}}",
-                code="429",
-            ),
+            status(429, "litellm.RateLimitError: OpenAIException - {'error': {'code':"
+                   " 'insufficient_quota'}}", code="429"),
             "no credit left",
         ),
-    ]:
+    ]:  # fmt: skip
         async with asking(action, key="sk-secret-1") as chat:
             for _ in range(2):
                 error = await chat.fails(RunStops, words)
