@@ -67,7 +67,7 @@ def test_the_skill_file_names_every_tool(cli: Cli) -> None:
         ),
     ],
 )
-def test_what_cannot_be_served_is_refused(
+def test_impossible_arguments_are_refused(
     cli: Cli, words: tuple[str, ...], code: int, message: str
 ) -> None:
     done = cli("mcp", *words)

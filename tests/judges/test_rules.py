@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_tui.judges.rules import REMOVED, RULES, RulesJudge, UnknownRule, chosen_rules
@@ -454,7 +454,6 @@ def traces(draw: st.DrawFn) -> MemoryTrace:
     return trace
 
 
-@settings(max_examples=settings().max_examples // 2)
 @given(traces())
 def test_findings_fit_the_trace(trace: MemoryTrace) -> None:
     judge = RulesJudge(RULES)

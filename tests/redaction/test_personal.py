@@ -7,6 +7,7 @@ import random
 import string
 from collections.abc import Callable
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -165,8 +166,15 @@ FILES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_convert_masks_traces_of_any_format(cli: Cli, tmp_path: Path, name: str) -> None:
+TARGETS = ("mast-tui", "atif", "agentdebugx")
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [*zip(FILES, cycle(TARGETS)), *((FILES[0], one) for one in TARGETS[1:])]
+)
+def test_convert_masks_traces_of_any_format(
+    cli: Cli, tmp_path: Path, name: str, target: str
+) -> None:
     """Secrets that stand in place of a common word are in no part of the converted trace."""
     secrets = [secret for _, text, secret in planted() if text == secret]
     parts = (SAMPLES / name).read_text("utf-8").split(" the ")
@@ -175,14 +183,13 @@ def test_convert_masks_traces_of_any_format(cli: Cli, tmp_path: Path, name: str)
         pieces += [f" {secrets[number % len(secrets)]} ", part]
     planted_file = tmp_path / name
     planted_file.write_text("".join(pieces), "utf-8")
-    for target in ("mast-tui", "atif", "agentdebugx"):
-        plain = cli("convert", planted_file, "-o", "plain.jsonl", "--to", target)
-        assert plain.code == 0, plain.err
-        assert cli("convert", planted_file, "-o", "out.jsonl", "--to", target, "--redact").code == 0
-        written = Path("out.jsonl").read_text("utf-8")
-        in_plain = [one for one in secrets if one in Path("plain.jsonl").read_text("utf-8")]
-        assert len(in_plain) > 3, "nothing was planted where it is read"
-        assert [secret for secret in secrets if secret in written] == []
+    plain = cli("convert", planted_file, "-o", "plain.jsonl", "--to", target)
+    assert plain.code == 0, plain.err
+    assert cli("convert", planted_file, "-o", "out.jsonl", "--to", target, "--redact").code == 0
+    written = Path("out.jsonl").read_text("utf-8")
+    in_plain = [one for one in secrets if one in Path("plain.jsonl").read_text("utf-8")]
+    assert len(in_plain) > 3, "nothing was planted where it is read"
+    assert [secret for secret in secrets if secret in written] == []
 
 
 def test_previews_and_names_are_masked(tmp_path: Path) -> None:

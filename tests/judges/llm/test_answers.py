@@ -221,7 +221,7 @@ def test_confidences_are_read_on_any_scale() -> None:
         assert answer.remarks == (f"confidences are taken as of {scale}",)
 
 
-def test_quotes_are_read_whatever_their_type_and_characters() -> None:
+def test_quotes_of_any_type_are_read() -> None:
     quotes: tuple[tuple[object, str | None], ...] = (
         ("a\nb", "a\nb"), ("", None), ("  ", None), (None, None), (7, None), (["a", "b"], "a … b"),
     )  # fmt: skip

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 
-TRACES = 72
-KILLS = 6
+TRACES = 48
+KILLS = 4
 CONCURRENCY = 4
 
 
